@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The aggregator: merges the partial aggregates of all threads' slots, while the target runs and at the end.
+ *
+ * It depends on the state descriptors (struct fay_schema) and the shared memory's layout only. The target is not trusted: every length and
+ * offset read from shared memory is checked, and a target that scribbles over it can only spoil its own result.
+ */
+#ifndef FAY_AGGREGATOR_H
+#define FAY_AGGREGATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fay/error.h"
+#include "fay/shm.h"
+#include "fay/verify.h"
+
+struct fay_aggregator;
+
+/* The schema must outlive the aggregator. */
+int fay_aggregator_create(const struct fay_schema *schema, struct fay_aggregator **aggregator, struct fay_error *error);
+void fay_aggregator_destroy(struct fay_aggregator *aggregator);
+
+/* Adds a process's shared memory as a source. only_pid: count only slots of that pid (0: all). */
+int fay_aggregator_add(struct fay_aggregator *aggregator, struct fay_shm_control *shm, size_t size, uint32_t only_pid, struct fay_error *error);
+
+/* Called for each streamed row (FAY_STATE_STREAM), in each thread's order. */
+typedef void fay_row_function(void *context, uint32_t state, const uint8_t *row);
+void fay_aggregator_on_row(struct fay_aggregator *aggregator, fay_row_function *function, void *context);
+
+/* Drains all spill rings into the aggregator. Call every few milliseconds. Returns the bytes drained, or -1 with error set. */
+int64_t fay_aggregator_poll(struct fay_aggregator *aggregator, struct fay_error *error);
+/* Waits until a producer asks for draining or `timeout_ms` has passed. */
+void fay_aggregator_wait(struct fay_aggregator *aggregator, int timeout_ms);
+
+/* Rows of one state: everything drained so far merged with what lies in the live cells and tables. Sorted by key. */
+struct fay_result {
+	uint32_t state;
+	uint32_t row_size;  /* as in the schema; column offsets are valid in each row */
+	size_t row_count;
+	uint8_t *rows;      /* row_count * row_size bytes */
+	uint64_t events_lost_reentrant, events_lost_full, events_lost_no_slot;
+	uint32_t threads;   /* slots that contributed */
+};
+int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, struct fay_result *result, struct fay_error *error);
+void fay_result_deinit(struct fay_result *result);
+
+/* One value decoded from its partial: for COUNT..MAX an integer, for AVERAGE a double. false if there is no value yet (min of nothing). */
+struct fay_value {
+	enum { FAY_VALUE_I64, FAY_VALUE_U64, FAY_VALUE_DOUBLE, FAY_VALUE_STRING, FAY_VALUE_HISTOGRAM } kind;
+	union {
+		int64_t i64;
+		uint64_t u64;
+		double d;
+		struct { const char *bytes; size_t size; } string; /* not NUL-terminated if full */
+		struct { const uint64_t *buckets; size_t count; } histogram;
+	};
+};
+bool fay_value_decode(const struct fay_schema_column *column, const uint8_t *row, struct fay_value *value);
+
+/* The merge operators' table: to = to + from, for one value column. */
+void fay_merge_column(const struct fay_schema_column *column, uint8_t *to_row, const uint8_t *from_row);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The event that a probe sees, and the probe calling convention.
+ *
+ * A probe is a System V AMD64 function
+ *
+ *     void probe(const struct fay_event *event,  // rdi: region EVENT,  read only, sizeof(struct fay_event) bytes
+ *                void *local,                    // rsi: region LOCAL,  read/write, header.local_size bytes, this thread's
+ *                void *global);                  // rdx: region GLOBAL, read/write, header.global_size bytes, shared
+ *
+ * All other registers hold the traced program's values and count as uninitialised; callee-saved ones must be restored.
+ * The dispatcher fills only the fields that the verifier found to be read (fay_probe_facts.event_fields) and saves only the
+ * registers that the verifier found to be clobbered. Flags are dead at a function's entry. The direction flag is clear.
+ * rsp is 8 modulo 16 on entry, as after any call.
+ */
+#ifndef FAY_EVENT_H
+#define FAY_EVENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAY_COMM_SIZE 16
+
+struct fay_event {
+	uint64_t arg[6];           /*   0: integer arguments rdi rsi rdx rcx r8 r9, as the registers were */
+	uint64_t retval;           /*  48: rax at return (return probes only) */
+	uint64_t time;             /*  56: nanoseconds since the Unix epoch */
+	uint64_t cycles;           /*  64: time stamp counter */
+	uint64_t function;         /*  72: fay_name_hash() of the traced function's name */
+	uint64_t module;           /*  80: fay_name_hash() of the module's name */
+	uint32_t pid;              /*  88: process id (tgid) */
+	uint32_t tid;              /*  92: thread id */
+	uint32_t cpu;              /*  96: processor number */
+	uint32_t reserved;         /* 100: always 0 */
+	char comm[FAY_COMM_SIZE];  /* 104: thread name, NUL padded */
+	uint64_t stack_pointer;    /* 120: rsp at the function's first instruction */
+};
+_Static_assert(sizeof(struct fay_event) == 128, "the event's layout is part of the image format");
+_Static_assert(offsetof(struct fay_event, pid) == 88 && offsetof(struct fay_event, comm) == 104, "event layout");
+
+/* One bit a field: fay_probe_facts.event_fields. */
+enum fay_event_field {
+	FAY_FIELD_ARG0 = 1u << 0, /* arg[i] is FAY_FIELD_ARG0 << i, i < 6 */
+	FAY_FIELD_RETVAL = 1u << 6,
+	FAY_FIELD_TIME = 1u << 7,
+	FAY_FIELD_CYCLES = 1u << 8,
+	FAY_FIELD_FUNCTION = 1u << 9,
+	FAY_FIELD_MODULE = 1u << 10,
+	FAY_FIELD_PID = 1u << 11,
+	FAY_FIELD_TID = 1u << 12,
+	FAY_FIELD_CPU = 1u << 13,
+	FAY_FIELD_RESERVED = 1u << 14,
+	FAY_FIELD_COMM = 1u << 15,
+	FAY_FIELD_STACK_POINTER = 1u << 16,
+};
+
+/* FNV-1a, 64 bits, of a NUL-terminated name: the value of event.function and event.module, the same on every machine. */
+static inline uint64_t fay_name_hash(const char *name)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+	return hash;
+}
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The probe image, format version 1. docs/probe-image.md is the specification; this header is its C form.
+ *
+ * An ELF64 little-endian x86-64 shared object (ET_DYN). These sections mean something, all others that are allocated must be
+ * on the ignore list of docs/probe-image.md or the image is refused:
+ *
+ *   .text         code, SHF_ALLOC|SHF_EXECINSTR, not writable                                         required
+ *   .rodata       read-only data, SHF_ALLOC                                                           optional
+ *   .got          helper slots, 8 bytes each, filled by R_X86_64_GLOB_DAT relocations only            optional
+ *   .rela.dyn     those relocations; .dynsym/.dynstr name the helpers                                 optional
+ *   .fay.image    struct fay_image_header, exactly one                                                required
+ *   .fay.probes   struct fay_image_probe[probe_count]                                                 required
+ *   .fay.state    struct fay_image_state[state_count]                                                 optional
+ *   .fay.columns  struct fay_image_column[column_count]                                               optional
+ *   .fay.strings  NUL-terminated UTF-8 strings                                                        required
+ *   .fay.lines    struct fay_image_line[], sorted by code offset                                      optional
+ *
+ * A `fay_rel32` is a self-relative reference: the virtual address of the field plus its signed value is the virtual address
+ * of the target, so no run-time relocation is needed (assembly: `.long target - .`). 0 means "none" where that is allowed.
+ *
+ * Helpers are called through their slot: `call *slot(%rip)`, the code that `-fno-plt` gives in any toolchain.
+ */
+#ifndef FAY_IMAGE_H
+#define FAY_IMAGE_H
+
+#include <stdint.h>
+
+#define FAY_IMAGE_MAGIC "FAYPROBE" /* 8 bytes, no NUL */
+#define FAY_IMAGE_VERSION 1u
+
+/* Limits of the format (each is a rejection by rule IMG-LIMIT). */
+#define FAY_IMAGE_MAX_FILE (64u << 20)   /* bytes of the file */
+#define FAY_IMAGE_MAX_SPAN (16u << 20)   /* bytes from the lowest to the highest used virtual address */
+#define FAY_IMAGE_MAX_PROBES 1024u
+#define FAY_IMAGE_MAX_STATES 1024u
+#define FAY_IMAGE_MAX_COLUMNS 8192u
+#define FAY_IMAGE_MAX_HELPERS 64u        /* slots of .got */
+#define FAY_IMAGE_MAX_LOCAL (4u << 20)   /* bytes of thread-local state */
+#define FAY_IMAGE_MAX_GLOBAL (16u << 20) /* bytes of module-global state */
+#define FAY_IMAGE_MAX_STRING 256u        /* bytes of one string with its NUL */
+
+typedef int32_t fay_rel32;
+
+struct fay_image_header {
+	char magic[8];         /* FAY_IMAGE_MAGIC */
+	uint32_t version;      /* FAY_IMAGE_VERSION */
+	uint32_t flags;        /* 0 */
+	uint32_t local_size;   /* bytes of LOCAL, multiple of 8 */
+	uint32_t global_size;  /* bytes of GLOBAL, multiple of 8 */
+	uint32_t probe_count;
+	uint32_t state_count;
+	uint32_t column_count;
+	uint32_t reserved[7];  /* 0 */
+};
+_Static_assert(sizeof(struct fay_image_header) == 64, "image format");
+
+enum fay_probe_kind {
+	FAY_PROBE_ENTRY = 1,
+	FAY_PROBE_RETURN = 2,
+	FAY_PROBE_EXCEPTION = 3,
+	FAY_PROBE_OFFSET = 4, /* parameter: byte offset from the function's start */
+	FAY_PROBE_BEGIN = 5,
+	FAY_PROBE_END = 6,
+	FAY_PROBE_THREAD_BEGIN = 7,
+	FAY_PROBE_THREAD_END = 8,
+	FAY_PROBE_TIMER = 9, /* parameter: period in nanoseconds */
+};
+
+struct fay_image_probe {
+	fay_rel32 pattern;   /* string: "module!function", globs allowed; "" for kinds 5 to 9 */
+	uint32_t kind;       /* enum fay_probe_kind */
+	fay_rel32 code;      /* first instruction, in .text */
+	uint32_t reserved0;  /* 0 */
+	uint64_t parameter;
+	uint64_t reserved1;  /* 0 */
+};
+_Static_assert(sizeof(struct fay_image_probe) == 32, "image format");
+
+/*
+ * State objects. All-zero bytes are the identity of every object and of every merge operator, so fresh state is zeroed state.
+ *
+ * FAY_STATE_CELL    one row at `offset`: the value columns only; row_size bytes.
+ * FAY_STATE_TABLE   at `offset`: struct fay_table_header, then `rows` rows (a power of two) of row_size bytes. A row begins
+ *                   with a 64-bit tag: 0 means empty, anything else occupied. Open addressing; who inserts chooses the tag
+ *                   and the row, the aggregator only walks occupied rows and merges by the key columns.
+ * FAY_STATE_STREAM  no storage in the region (size 0): rows of row_size bytes that the probe hands to fay_emit().
+ */
+enum fay_state_kind { FAY_STATE_CELL = 1, FAY_STATE_TABLE = 2, FAY_STATE_STREAM = 3 };
+enum fay_state_scope { FAY_SCOPE_LOCAL = 1, FAY_SCOPE_GLOBAL = 2 };
+
+struct fay_table_header {
+	uint64_t used;     /* occupied rows */
+	uint64_t reserved; /* 0 */
+};
+
+struct fay_image_state {
+	fay_rel32 name;        /* string, not empty, unique in the image */
+	uint16_t kind;         /* enum fay_state_kind */
+	uint16_t scope;        /* enum fay_state_scope; tables and streams are local */
+	uint32_t offset;       /* bytes from the region's start, multiple of 8 */
+	uint32_t size;         /* bytes; CELL: row_size, TABLE: 16 + rows * row_size, STREAM: 0 */
+	uint32_t first_column; /* index into .fay.columns; key columns first, then value columns */
+	uint16_t keys;
+	uint16_t values;
+	uint32_t rows;         /* TABLE: power of two, 2..65536; CELL and STREAM: 1 */
+	uint32_t row_size;     /* bytes, multiple of 8, at most 4096 */
+	uint32_t reserved[4];  /* 0 */
+};
+_Static_assert(sizeof(struct fay_image_state) == 48, "image format");
+
+enum fay_column_type {
+	FAY_TYPE_I64 = 1,
+	FAY_TYPE_U64 = 2,
+	FAY_TYPE_STRING = 3,   /* `size` bytes, NUL padded */
+	FAY_TYPE_FUNCTION = 4, /* u64 from event.function; shown by name */
+	FAY_TYPE_TIME = 5,     /* u64, nanoseconds since the epoch */
+	FAY_TYPE_BOOL = 6,     /* u64, 0 or 1 */
+};
+
+/*
+ * Merge operators: how two partials of one value column become one. All are associative and commutative, identity all-zero.
+ *
+ *   COUNT, SUM     u64/i64 addition modulo 2^64, 8 bytes
+ *   MAX            8 bytes; holds max(x ^ bias), bias 1<<63 for I64, 0 for U64; merged as unsigned maximum
+ *   MIN            8 bytes; holds max(~(x ^ bias)): likewise unsigned maximum
+ *   AVERAGE        16 bytes: sum, then count
+ *   HIST_LOG2      65 * 8 bytes: bucket 0 for x <= 0, bucket 1 + floor(log2 x) otherwise
+ *   HIST_LINEAR    (2 + n) * 8 bytes, n = size / 8 - 2: bucket 0 underflow (x < param[0]), then n buckets of width param[1], last overflow
+ */
+enum fay_merge {
+	FAY_MERGE_KEY = 0, /* a key column: not merged, grouped by */
+	FAY_MERGE_COUNT = 1,
+	FAY_MERGE_SUM = 2,
+	FAY_MERGE_MIN = 3,
+	FAY_MERGE_MAX = 4,
+	FAY_MERGE_AVERAGE = 5,
+	FAY_MERGE_HIST_LOG2 = 6,
+	FAY_MERGE_HIST_LINEAR = 7,
+};
+#define FAY_HIST_LOG2_BUCKETS 65u
+
+struct fay_image_column {
+	fay_rel32 name;    /* string */
+	uint16_t type;     /* enum fay_column_type (of the values fed in) */
+	uint16_t merge;    /* enum fay_merge; STREAM columns are all FAY_MERGE_KEY */
+	uint32_t offset;   /* bytes from the row's start, multiple of 8; in a TABLE at least 8 */
+	uint32_t size;     /* bytes, multiple of 8 */
+	int64_t param[2];  /* by operator, else 0 */
+};
+_Static_assert(sizeof(struct fay_image_column) == 32, "image format");
+
+struct fay_image_line {
+	uint32_t code_offset; /* bytes from the start of .text */
+	uint32_t line;        /* from 1 */
+	fay_rel32 file;       /* string */
+	uint32_t column;      /* from 1; 0 unknown */
+};
+_Static_assert(sizeof(struct fay_image_line) == 16, "image format");
+
+/*
+ * Helpers: the trusted functions that a probe may import, by symbol name. System V calling convention; all caller-saved general
+ * registers are clobbered, vector registers are not. The table in verifier/helpers.def states each contract for the verifier.
+ *
+ *   uint64_t fay_flush(void *local, uint64_t state)
+ *       local must be the start of LOCAL; state a constant index of a TABLE. Hands all its rows to the aggregator and clears the
+ *       table. 0: done, the table is empty. 1: no room; the table is unchanged and this event was counted as lost: the probe
+ *       must leave without recording it.
+ *   uint64_t fay_emit(void *local, uint64_t state, const void *row)
+ *       state a constant index of a STREAM, row points to row_size initialised readable bytes. 0: sent. 1: no room, counted as lost.
+ *   int64_t fay_try_read(void *to, uint64_t size, uint64_t address)
+ *       Fault-safe read of the traced program's memory. `to` points to `size` writable bytes of the probe's stack or LOCAL, size at most
+ *       4096. 0: read. -1: some byte is not readable; all of `to` is zeroed. Either way all `size` bytes are initialised after.
+ */
+#define FAY_TRY_READ_MAX 4096u
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loader: finds functions in live processes and files, installs accepted probes at their entries, removes them.
+ *
+ * fay_session_attach() takes a verdict, not bytes: nothing that was not accepted can be installed. It checks the layout's SHA-256 against what it
+ * copied before the first patch.
+ */
+#ifndef FAY_LOADER_H
+#define FAY_LOADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "fay/error.h"
+#include "fay/shm.h"
+#include "fay/verify.h"
+
+/* A function that a pattern matched. Strings are owned by the list's target or file. */
+struct fay_function {
+	const char *module;  /* short name: "redis-server", "libc" (for libc.so.6), "libpthread-2.31" ... see docs/loader.md */
+	const char *name;
+	const char *path;    /* of the object file */
+	uint64_t address;    /* in the process; in a file: virtual address in the object */
+	uint64_t size;       /* bytes; from the symbol, else up to the next function; 0 unknown */
+};
+
+struct fay_function_list {
+	struct fay_function *items; /* sorted by address, aliases (same address) folded to the first by name length, then alphabet */
+	size_t count;
+};
+void fay_function_list_deinit(struct fay_function_list *list);
+
+/* Splits "module!function"; without '!' the module is "*". Globs are fnmatch(3)'s. Returns 0 or FAY_E_USAGE. */
+int fay_pattern_split(const char *pattern, char module[256], char function[256], struct fay_error *error);
+
+/* A process, or one object file, as a set of modules with symbols. Reading it stops nothing. */
+struct fay_target;
+int fay_target_open_pid(pid_t pid, struct fay_target **target, struct fay_error *error);
+int fay_target_open_file(const char *path, struct fay_target **target, struct fay_error *error);
+void fay_target_close(struct fay_target *target);
+pid_t fay_target_pid(const struct fay_target *target);
+
+/* All functions that match. No match is FAY_E_USAGE with "did you mean" suggestions (nearest names by edit distance, and the modules there are). */
+int fay_target_find(struct fay_target *target, const char *pattern, struct fay_function_list *list, struct fay_error *error);
+
+/* The name of function `hash` (fay_name_hash) among those that this target resolved; NULL unknown. */
+const char *fay_target_function_name(const struct fay_target *target, uint64_t hash);
+
+struct fay_attach_options {
+	size_t size;              /* sizeof(struct fay_attach_options) */
+	uint32_t slot_max;        /* threads that can have a slot at once over the session; 0: 4096 */
+	uint32_t stop_timeout_ms; /* give up if the target's threads cannot be stopped in this time; 0: 2000 */
+	uint32_t tracer_wait_ms;  /* wait for another tracer (another fay attaching) to let go; 0: 5000 */
+};
+
+/* A point that could not be patched; the others are installed all the same. */
+struct fay_skipped_point {
+	char function[256]; /* module!name */
+	char reason[256];   /* "is 3 bytes long, a jump needs 5" */
+};
+
+struct fay_session; /* probes of one image installed in one process */
+
+/*
+ * Resolves each probe's pattern in the target, maps state and code, patches. All-or-nothing with respect to errors: after a failure the
+ * target is as it was. Zero patchable points is a failure. Entry probes only so far; other kinds are FAY_E_REFUSED with their name.
+ */
+int fay_session_attach(struct fay_target *target, const struct fay_verdict *verdict, const struct fay_attach_options *options,
+		       struct fay_session **session, struct fay_error *error);
+/* Restores every patched byte, unmaps what no thread can still reach. Safe if the target is gone (says so through target_alive). Frees nothing of shm. */
+int fay_session_detach(struct fay_session *session, struct fay_error *error);
+/* Detaches if still attached, unmaps shm, frees. */
+void fay_session_destroy(struct fay_session *session);
+
+bool fay_session_target_alive(struct fay_session *session);
+/* The session's shared memory, mapped read-write here; valid until destroy. */
+struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *size);
+size_t fay_session_point_count(const struct fay_session *session);
+const struct fay_function *fay_session_point(const struct fay_session *session, size_t index);
+size_t fay_session_skipped_count(const struct fay_session *session);
+const struct fay_skipped_point *fay_session_skipped(const struct fay_session *session, size_t index);
+/* Nanoseconds for which the target was stopped, longest single pause; for --timing. */
+uint64_t fay_session_longest_pause(const struct fay_session *session);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shared memory of one session in one target process: written by the target's threads, read by the aggregator. It is a
+ * memfd that the aggregator keeps open, so it outlives the target.
+ *
+ *   0                     struct fay_shm_control, one page (FAY_SHM_PAGE)
+ *   control.global_offset GLOBAL, global_size bytes, rounded up to a page
+ *   control.slots_offset  slot_max slots of slot_stride bytes (a multiple of a page; untouched slots cost no memory)
+ *
+ * A slot belongs to one thread at a time (the thread whose fs base is in the process's thread table under that slot):
+ *
+ *   0                            struct fay_slot_header (FAY_SLOT_HEADER bytes)
+ *   FAY_SLOT_HEADER              LOCAL, local_size bytes: `local`, the probe's second argument, points here
+ *   control.spill_offset         spill ring, spill_size bytes (a power of two)
+ *
+ * Ordering guarantees: LOCAL and the header's producer fields have one writer, the owning thread (or its signal handlers, which the busy flag
+ * keeps out). The spill ring is single producer, single consumer: the producer fills a record and then stores spill_head with release;
+ * the consumer loads it with acquire, copies, and stores spill_tail with release. Cells and tables may be read while the owner writes:
+ * each aligned 8-byte word is seen whole. A table that is being flushed is protected by the slot's sequence: odd while fay_flush runs;
+ * a reader that saw an odd or a changed sequence reads again.
+ */
+#ifndef FAY_SHM_H
+#define FAY_SHM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAY_SHM_MAGIC 0x3153594146464159u
+#define FAY_SHM_PAGE 4096u
+#define FAY_SLOT_HEADER 192u
+
+struct fay_shm_control {
+	uint64_t magic;
+	uint32_t version; /* 1 */
+	uint32_t slot_max;
+	uint64_t slot_stride;   /* bytes */
+	uint64_t slots_offset;  /* bytes from the start of the memfd */
+	uint64_t global_offset;
+	uint64_t global_size;
+	uint64_t local_size;
+	uint64_t spill_offset;  /* bytes from the slot's start */
+	uint64_t spill_size;    /* bytes, power of two; 0: the image has neither table nor stream */
+	uint32_t target_pid;    /* in the target's own PID namespace, as the runtime's getpid() says */
+	uint32_t reserved;
+	_Alignas(64) uint32_t slot_next;   /* slots handed out; atomic; may exceed slot_max */
+	_Alignas(64) uint64_t lost_no_slot; /* events lost because no slot was left; atomic */
+	_Alignas(64) uint32_t wake;        /* futex word: bumped by a producer whose spill ring is over half full */
+	uint32_t consumer_alive;           /* 1 while an aggregator polls; producers wait for room only then */
+};
+_Static_assert(sizeof(struct fay_shm_control) <= FAY_SHM_PAGE, "control page");
+
+struct fay_slot_header {
+	uint32_t busy;      /* 1 while a probe of this session runs on this thread */
+	uint32_t sequence;  /* odd while fay_flush changes tables */
+	uint32_t pid;       /* of the process that took the slot (a forked child takes its own) */
+	uint32_t tid;       /* of the first thread that took it */
+	uint64_t lost_reentrant; /* events that came while busy */
+	uint64_t lost_full;      /* events lost because the spill ring had no room */
+	uint64_t reserved[4];
+	_Alignas(64) uint64_t spill_head; /* bytes ever produced */
+	_Alignas(64) uint64_t spill_tail; /* bytes ever consumed */
+};
+_Static_assert(sizeof(struct fay_slot_header) <= FAY_SLOT_HEADER, "slot header");
+_Static_assert(offsetof(struct fay_slot_header, spill_head) == 64 && offsetof(struct fay_slot_header, spill_tail) == 128, "slot header");
+
+/*
+ * A record in the spill ring. Positions are modulo spill_size; records are multiples of 8 bytes and may wrap at the ring's end,
+ * so a reader copies them out in up to two pieces. `size` covers the header and rows * row_size bytes of payload. A table of rows larger than the
+ * ring's room goes out as several records.
+ */
+struct fay_spill_record {
+	uint32_t size;  /* bytes, header included, multiple of 8 */
+	uint16_t state; /* index into .fay.state */
+	uint16_t rows;
+};
+_Static_assert(sizeof(struct fay_spill_record) == 8, "spill record");
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verifier: from the bytes of an image alone, prove that its probes are confined, or say why not.
+ *
+ * fay_verify() is a pure function of (image bytes, policy): no environment, no file, no clock except for the limits. It depends on
+ * nothing of the project but include/fay/.
+ */
+#ifndef FAY_VERIFY_H
+#define FAY_VERIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "fay/event.h"
+#include "fay/image.h"
+
+/* Identifiers of rules; verifier/rules.def is the table, docs/rules.md explains each. */
+enum fay_rule {
+	FAY_RULE_NONE = 0,
+#define FAY_RULE(symbol, id, outcome, title) FAY_RULE_##symbol,
+#include "fay/rules.def"
+#undef FAY_RULE
+	FAY_RULE_COUNT
+};
+
+enum fay_outcome {
+	FAY_ACCEPTED = 0,
+	FAY_UNSAFE = 1,      /* breaks a guarantee; with a counterexample where a solver found one */
+	FAY_UNPROVED = 2,    /* could be safe; a fact is missing */
+	FAY_UNSUPPORTED = 3, /* an instruction or construct that the verifier does not admit */
+	FAY_MALFORMED = 4,   /* not an image */
+	FAY_EXHAUSTED = 5,   /* a limit of the verifier or its solver was hit */
+};
+
+/* Limits that an operator sets. fay_policy_default() gives the built-in user-mode policy. */
+struct fay_policy {
+	uint64_t max_instructions; /* worst case of one invocation */
+	uint64_t max_stack;        /* bytes below the return address */
+	uint64_t max_local;        /* bytes */
+	uint64_t max_global;       /* bytes */
+	uint64_t allow_helpers;    /* bit per enum fay_helper */
+	uint32_t solver_ms;        /* per obligation */
+	uint32_t total_ms;         /* whole verification */
+	bool speculation_confined; /* guarantee 7 */
+	bool allow_vectors;        /* SSE/AVX in probes */
+	bool allow_rdtsc;
+	uint32_t pattern_count;    /* 0: any tracepoint; else each probe's pattern must match one of these globs */
+	char patterns[32][FAY_IMAGE_MAX_STRING];
+};
+
+void fay_policy_default(struct fay_policy *policy);
+/* Reads a policy file (docs/policy.md). Returns 0, or -1 with a message "FILE:LINE: ..." in message. */
+int fay_policy_read(const char *path, struct fay_policy *policy, char *message, size_t message_size);
+
+enum fay_helper { FAY_HELPER_FLUSH = 0, FAY_HELPER_EMIT = 1, FAY_HELPER_TRY_READ = 2, FAY_HELPER_COUNT };
+/* "fay_flush" ...; NULL past the end. */
+const char *fay_helper_name(unsigned helper);
+
+/* General registers in encoding order; masks below use bit 1 << number. */
+enum fay_gpr {
+	FAY_RAX, FAY_RCX, FAY_RDX, FAY_RBX, FAY_RSP, FAY_RBP, FAY_RSI, FAY_RDI,
+	FAY_R8, FAY_R9, FAY_R10, FAY_R11, FAY_R12, FAY_R13, FAY_R14, FAY_R15,
+};
+
+/* What is proved of one probe. */
+struct fay_probe_facts {
+	const char *pattern;       /* owned by the verdict */
+	uint32_t kind;             /* enum fay_probe_kind */
+	uint64_t parameter;
+	uint32_t code_offset;      /* bytes from the start of the layout (see fay_layout) */
+	uint32_t event_fields;     /* mask of enum fay_event_field that may be read */
+	uint32_t clobbered_gprs;   /* mask: may differ at return from what it was at entry (helpers' clobbers included) */
+	uint32_t arguments_used;   /* mask of FAY_RDI, FAY_RSI, FAY_RDX bits: which argument registers the probe reads */
+	uint32_t helpers;          /* mask of enum fay_helper called */
+	bool clobbers_vectors;
+	uint64_t worst_instructions; /* helper calls count one each; their own work is bounded and documented */
+	uint64_t worst_stack;      /* bytes below the return address slot's top, helpers excluded */
+};
+
+/*
+ * The bytes that run: what the loader installs, and nothing else. `bytes` is the image's span from its lowest to its highest used
+ * virtual address, gaps zeroed, helper slots zero. sha256 is over exactly `bytes`; image_sha256 over the file.
+ */
+struct fay_layout {
+	uint8_t *bytes;       /* owned by the verdict */
+	size_t size;
+	uint32_t code_offset; /* .text in bytes */
+	uint32_t code_size;
+	uint32_t slot_count;
+	struct {
+		uint32_t offset; /* of the 8-byte slot */
+		uint32_t helper; /* enum fay_helper */
+	} slots[FAY_IMAGE_MAX_HELPERS];
+	uint8_t sha256[32];
+};
+
+/* A state object with its strings resolved; columns[first_column ...] as in the image. */
+struct fay_schema_column {
+	const char *name;
+	uint16_t type, merge;
+	uint32_t offset, size;
+	int64_t param[2];
+};
+struct fay_schema_state {
+	const char *name;
+	uint16_t kind, scope;
+	uint32_t offset, size, rows, row_size, first_column;
+	uint16_t keys, values;
+};
+struct fay_schema {
+	uint32_t local_size, global_size;
+	uint32_t state_count, column_count;
+	struct fay_schema_state *states;
+	struct fay_schema_column *columns;
+};
+
+#define FAY_MAX_PATH_STEPS 64
+
+/* Why an image was refused. Text members are NUL-terminated and owned by the verdict. */
+struct fay_rejection {
+	enum fay_rule rule;
+	enum fay_outcome outcome;
+	const char *function;      /* symbol or "probe N", may be NULL for a malformed image */
+	uint64_t function_offset;  /* bytes from that function's start */
+	uint64_t text_offset;      /* bytes from the start of .text */
+	const char *what;          /* one line: what is wrong here, concretely */
+	const char *missing;       /* UNPROVED: the fact that is missing and what is known instead; else NULL */
+	const char *disassembly;   /* lines around the place, the culprit marked with "=>"; may be NULL */
+	const char *counterexample;/* one `name = value` a line: inputs that break the rule; NULL if none */
+	bool replayed;             /* the counterexample was executed and did break the rule */
+	const char *source_file;   /* from .fay.lines; NULL if none */
+	uint32_t source_line;
+	size_t path_length;        /* text offsets of the basic blocks that lead there */
+	uint64_t path[FAY_MAX_PATH_STEPS];
+};
+
+struct fay_verdict {
+	enum fay_outcome outcome;
+	uint8_t image_sha256[32];
+	struct fay_rejection rejection;   /* if not accepted */
+	/* The rest only if accepted. */
+	struct fay_layout layout;
+	struct fay_schema schema;
+	uint32_t probe_count;
+	struct fay_probe_facts *probes;
+	/* Statistics, also for refused images as far as it went. */
+	uint64_t instructions;            /* decoded and reachable */
+	uint64_t blocks;
+	uint64_t loops;
+	uint64_t obligations;             /* proof obligations raised */
+	uint64_t obligations_by_solver;   /* of these, proved by Z3 */
+	uint64_t nanoseconds;             /* of monotonic time */
+	void *arena;                      /* private: owns all of the above */
+};
+
+/*
+ * Verifies `size` bytes at `bytes`. policy may be NULL (default). Never fails: the outcome says all, out of memory included (EXHAUSTED).
+ * The verdict is the caller's, to be released with fay_verdict_deinit().
+ */
+void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy, struct fay_verdict *verdict);
+/* As fay_verify(); writes every obligation as SMT-LIB 2 into directory smt2_dir (created). Returns 0, or -1 with errno if it cannot write. */
+int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *policy, const char *smt2_dir, struct fay_verdict *verdict);
+void fay_verdict_deinit(struct fay_verdict *verdict);
+
+/* "MEM-BOUNDS" and the like; "?" out of range. */
+const char *fay_rule_id(enum fay_rule rule);
+const char *fay_rule_title(enum fay_rule rule);
+const char *fay_outcome_name(enum fay_outcome outcome);
+
+/* Report as people read it, or one JSON object on one line (docs/verify-json.md). `name` is the image's name for messages. */
+void fay_verdict_print(FILE *out, const char *name, const struct fay_verdict *verdict);
+void fay_verdict_print_json(FILE *out, const char *name, const struct fay_verdict *verdict);
+
+/* The `fay verify` command and the fay-verify program. argv[0] is the command's name for messages. Returns the exit code. */
+int fay_verify_main(int argc, char **argv);
+
+#endif
