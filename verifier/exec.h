@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The concrete interpreter of normalised instructions: replays counterexamples, and is compared with the CPU by tests/verifier.
+ * Undefined flags come out as the CPU-independent marker in flags_undefined.
+ */
+#ifndef FAY_VERIFIER_EXEC_H
+#define FAY_VERIFIER_EXEC_H
+
+#include "image.h"
+#include "insn.h"
+
+/* One contiguous piece of memory in the interpreter's address space. */
+struct fay_exec_region {
+	uint64_t base;
+	uint64_t size;
+	uint8_t *bytes;
+	bool writable;
+	const char *name;
+};
+
+struct fay_machine {
+	uint64_t gpr[16];
+	uint64_t rip;
+	uint8_t flags;           /* FLAG_* */
+	uint8_t flags_undefined; /* FLAG_* whose value is not defined */
+	struct fay_exec_region regions[8];
+	unsigned region_count;
+	uint64_t fault_address;
+	unsigned fault_size;
+};
+
+enum fay_exec_status {
+	EXEC_OK,
+	EXEC_FAULT_READ, EXEC_FAULT_WRITE, /* outside every region (or not writable); fault_address, fault_size set */
+	EXEC_DIVIDE,                       /* #DE */
+	EXEC_UNDEFINED_FLAGS,              /* a condition read an undefined flag */
+	EXEC_CALL_SLOT,                    /* about to call the helper slot insn->target; rip not advanced: the caller emulates it */
+};
+
+/* Executes one instruction; advances rip. CALL pushes, RET pops through the regions. */
+enum fay_exec_status fay_exec_step(struct fay_machine *machine, const struct fay_insn *insn);
+
+#endif
