@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the subcommands share: option values, the view of results, and the writers.
+ */
+#ifndef FAY_CLI_H
+#define FAY_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "fay/aggregator.h"
+#include "fay/error.h"
+#include "fay/loader.h"
+#include "fay/query.h"
+#include "fay/verify.h"
+
+#define FAY_CLI_MAX_TARGETS 256u
+
+int fay_trace_main(int argc, char **argv);
+int fay_explain_main(int argc, char **argv);
+int fay_list_main(int argc, char **argv);
+int fay_doctor_main(int argc, char **argv);
+
+/* "10s", "500ms", "2m", "1h", "250us" to nanoseconds; a bare number means seconds. false: not a duration. */
+bool fay_cli_duration(const char *text, uint64_t *nanoseconds);
+/* Prints "fay: MESSAGE" to standard error and returns the exit code. */
+int fay_cli_fail(const struct fay_error *error);
+uint64_t fay_cli_monotonic(void); /* ns */
+uint64_t fay_cli_realtime(void);  /* ns since the epoch */
+
+/* Appends the process ids whose thread name is `comm` (the caller's own left out). Returns how many there are. */
+size_t fay_cli_find_comm(const char *comm, pid_t *pids, size_t max);
+
+/*
+ * Starts a command and stops it at its executable's first instruction: the dynamic loader has mapped and relocated everything,
+ * main has not run. The process is left in a group stop for the session to attach to; kill(pid, SIGCONT) lets it go.
+ */
+int fay_cli_spawn(char **command, pid_t *pid, struct fay_error *error);
+
+/* --- results ------------------------------------------------------------------------------------------------------- */
+
+enum fay_format { FAY_FORMAT_TABLE, FAY_FORMAT_JSON, FAY_FORMAT_CSV };
+
+struct fay_view_column {
+	const char *name;
+	const struct fay_schema_column *column;
+};
+
+/* One state of the image as the user sees it. */
+struct fay_view {
+	uint32_t state;
+	const char *title; /* NULL: do not print one */
+	bool streams;
+	struct fay_view_column *columns;
+	uint32_t column_count;
+};
+
+typedef const char *fay_name_function(void *context, uint64_t hash);
+
+struct fay_writer {
+	FILE *out;
+	enum fay_format format;
+	bool live;            /* a terminal: redraw in place */
+	unsigned lines_drawn; /* of the last live picture */
+	bool header_written;  /* of a stream or of CSV */
+	fay_name_function *function_name;
+	void *name_context;
+};
+
+void fay_write_schema(struct fay_writer *writer, const char *query, const struct fay_view *views, size_t count);
+/* One picture of the result of one view; `final` marks the last. */
+void fay_write_result(struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result, bool final);
+void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
+/* Forgets the last live picture: what follows is drawn over it. */
+void fay_write_restart(struct fay_writer *writer);
+
+void fay_json_string(FILE *out, const char *bytes, size_t size);
+
+#endif

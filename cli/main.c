@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `fay`: one command, one subcommand a job. Results go to standard output, everything else to standard error; exit codes are
+ * those of fay/error.h: 0 done or accepted, 1 rejected or the query cannot run, 2 usage, 3 a limit was hit, 4 internal.
+ */
+#include <string.h>
+
+#include "cli.h"
+
+#include "fay/compiler.h"
+
+static int help_main(int argc, char **argv);
+
+static const struct command {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *usage;
+} commands[] = {
+	{ "trace", fay_trace_main, "trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv] 'QUERY' [-- COMMAND...]" },
+	{ "verify", fay_verify_main, "verify [--json] [--policy FILE] [--smt2 DIR] IMAGE" },
+	{ "cc", fay_cc_main, "cc probe.c -o IMAGE" },
+	{ "list", fay_list_main, "list [-p PID | --kernel | FILE] 'module!glob'" },
+	{ "explain", fay_explain_main, "explain [--json] 'QUERY'" },
+	{ "doctor", fay_doctor_main, "doctor [--json]" },
+	{ "help", help_main, "help" },
+};
+
+static void print_usage(FILE *out)
+{
+	fprintf(out, "usage:\n");
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		fprintf(out, "    fay %s\n", commands[i].usage);
+	fprintf(out, "\n"
+		     "for example, the sizes of a server's reads, live:\n"
+		     "    fay trace --comm redis-server --for 10s \\\n"
+		     "        'from io in cluster.Function(\"libc!read\") group io by io.Arg(2)/1024 into g\n"
+		     "         select new { kilobytes = g.Key, reads = g.Count() }'\n");
+}
+
+static int help_main(int argc, char **argv)
+{
+	print_usage(stdout);
+	return FAY_OK;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_usage(stderr);
+		return FAY_E_USAGE;
+	}
+	const char *name = argv[1];
+	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+		name = "help";
+	if (!strcmp(name, "--version")) {
+		printf("fay %s\n", FAY_VERSION);
+		return FAY_OK;
+	}
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(name, commands[i].name))
+			continue;
+		char title[64];
+		snprintf(title, sizeof(title), "fay %s", name);
+		argv[1] = title;
+		return commands[i].main(argc - 1, argv + 1);
+	}
+	fprintf(stderr, "fay: unknown command '%s'\n", argv[1]);
+	print_usage(stderr);
+	return FAY_E_USAGE;
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Results on standard output: a table (redrawn in place on a terminal), JSON lines, or CSV.
+ *
+ * JSON lines (docs/cli-json.md): {"type":"schema"...}, then {"type":"row"...} for each row of each picture, with "final" true in the last
+ * picture, then {"type":"end"...} from trace.c.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+#define MAX_BAR 40
+#define CELL_SIZE 128
+
+static const char *const merge_names[] = { "key",     "count",	   "sum",	 "min", "max",
+					   "average", "histogram", "histogram" };
+static const char *const type_names[] = { "?",	      "int64", "uint64", "string",
+					  "function", "time",  "bool" };
+
+void fay_json_string(FILE *out, const char *bytes, size_t size)
+{
+	fputc('"', out);
+	for (size_t i = 0; i < size && bytes[i]; i++) {
+		unsigned char c = (unsigned char)bytes[i];
+		if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f) /* not known to be UTF-8: bytes as Latin-1 */
+			fprintf(out, "\\u%04x", c);
+		else
+			fputc(c, out);
+	}
+	fputc('"', out);
+}
+
+static const char *function_name(const struct fay_writer *writer, uint64_t hash, char unknown[32])
+{
+	const char *name = writer->function_name ?
+				   writer->function_name(writer->name_context, hash) :
+				   NULL;
+	if (name)
+		return name;
+	snprintf(unknown, 32, "function#%016" PRIx64, hash);
+	return unknown;
+}
+
+static void format_time(uint64_t ns, char *text, size_t size)
+{
+	time_t seconds = (time_t)(ns / 1000000000u);
+	struct tm tm;
+	char date[64];
+	localtime_r(&seconds, &tm);
+	strftime(date, sizeof(date), "%F %T", &tm);
+	snprintf(text, size, "%s.%09u", date, (unsigned)(ns % 1000000000u));
+}
+
+/* --- histograms --------------------------------------------------------------------------------- */
+
+/* The inclusive lower and upper bound of a bucket, as text. */
+static void bucket_label(const struct fay_schema_column *column, size_t bucket, size_t count,
+			 char label[64])
+{
+	if (column->merge == FAY_MERGE_HIST_LOG2) {
+		if (bucket == 0)
+			snprintf(label, 64, "<= 0");
+		else if (bucket == 1)
+			snprintf(label, 64, "1");
+		else
+			snprintf(label, 64, "%" PRIu64 "..%" PRIu64, (uint64_t)1 << (bucket - 1),
+				 ((uint64_t)1 << (bucket - 1)) - 1 + ((uint64_t)1 << (bucket - 1)));
+		return;
+	}
+	int64_t low = column->param[0], width = column->param[1];
+	if (bucket == 0)
+		snprintf(label, 64, "< %" PRId64, low);
+	else if (bucket == count - 1)
+		snprintf(label, 64, ">= %" PRId64, low + width * (int64_t)(count - 2));
+	else
+		snprintf(label, 64, "%" PRId64 "..%" PRId64, low + width * (int64_t)(bucket - 1),
+			 low + width * (int64_t)bucket - 1);
+}
+
+static void bar(char text[MAX_BAR + 1], uint64_t value, uint64_t largest)
+{
+	unsigned length = largest ? (unsigned)((double)value * MAX_BAR / (double)largest + 0.5) : 0;
+	if (value && !length)
+		length = 1;
+	memset(text, '#', length);
+	text[length] = 0;
+}
+
+static unsigned print_histogram(FILE *out, const struct fay_view_column *view,
+				const uint64_t *buckets, size_t count)
+{
+	size_t first = 0, last = count;
+	uint64_t largest = 0;
+	while (first < count && !buckets[first])
+		first++;
+	while (last > first && !buckets[last - 1])
+		last--;
+	for (size_t i = first; i < last; i++)
+		largest = buckets[i] > largest ? buckets[i] : largest;
+	unsigned lines = 0;
+	for (size_t i = first; i < last; i++, lines++) {
+		char label[64], text[MAX_BAR + 1];
+		bucket_label(view->column, i, count, label);
+		bar(text, buckets[i], largest);
+		fprintf(out, "  %-24s %12" PRIu64 " |%-*s|\n", label, buckets[i], MAX_BAR, text);
+	}
+	if (!lines) {
+		fprintf(out, "  (no value yet)\n");
+		lines = 1;
+	}
+	return lines;
+}
+
+/* --- single values -------------------------------------------------------------------------------- */
+
+/* Text of a value for tables and CSV. */
+static void format_value(const struct fay_writer *writer, const struct fay_schema_column *column,
+			 const uint8_t *row, char *text, size_t size)
+{
+	struct fay_value value;
+	char unknown[32];
+	if (!fay_value_decode(column, row, &value)) {
+		snprintf(text, size, "-");
+		return;
+	}
+	switch (value.kind) {
+	case FAY_VALUE_I64:
+		snprintf(text, size, "%" PRId64, value.i64);
+		break;
+	case FAY_VALUE_U64:
+		if (column->type == FAY_TYPE_FUNCTION)
+			snprintf(text, size, "%s", function_name(writer, value.u64, unknown));
+		else if (column->type == FAY_TYPE_TIME)
+			format_time(value.u64, text, size);
+		else if (column->type == FAY_TYPE_BOOL && column->merge == FAY_MERGE_KEY)
+			snprintf(text, size, "%s", value.u64 ? "true" : "false");
+		else
+			snprintf(text, size, "%" PRIu64, value.u64);
+		break;
+	case FAY_VALUE_DOUBLE:
+		snprintf(text, size, "%.6g", value.d);
+		break;
+	case FAY_VALUE_STRING:
+		snprintf(text, size, "%.*s", (int)strnlen(value.string.bytes, value.string.size),
+			 value.string.bytes);
+		break;
+	case FAY_VALUE_HISTOGRAM: {
+		uint64_t total = 0;
+		for (size_t i = 0; i < value.histogram.count; i++)
+			total += value.histogram.buckets[i];
+		snprintf(text, size, "(%" PRIu64 " values)", total);
+		break;
+	}
+	}
+}
+
+static void json_value(const struct fay_writer *writer, const struct fay_schema_column *column,
+		       const uint8_t *row)
+{
+	struct fay_value value;
+	char unknown[32];
+	FILE *out = writer->out;
+	if (!fay_value_decode(column, row, &value)) {
+		fprintf(out, "null");
+		return;
+	}
+	switch (value.kind) {
+	case FAY_VALUE_I64:
+		fprintf(out, "%" PRId64, value.i64);
+		break;
+	case FAY_VALUE_U64:
+		if (column->type == FAY_TYPE_FUNCTION) {
+			const char *name = function_name(writer, value.u64, unknown);
+			fay_json_string(out, name, strlen(name));
+		} else if (column->type == FAY_TYPE_BOOL && column->merge == FAY_MERGE_KEY) {
+			fprintf(out, "%s", value.u64 ? "true" : "false");
+		} else {
+			fprintf(out, "%" PRIu64, value.u64);
+		}
+		break;
+	case FAY_VALUE_DOUBLE:
+		fprintf(out, "%.17g", value.d);
+		break;
+	case FAY_VALUE_STRING:
+		fay_json_string(out, value.string.bytes, value.string.size);
+		break;
+	case FAY_VALUE_HISTOGRAM:
+		fputc('[', out);
+		for (size_t i = 0, shown = 0; i < value.histogram.count; i++) {
+			char label[64];
+			if (!value.histogram.buckets[i])
+				continue;
+			bucket_label(column, i, value.histogram.count, label);
+			fprintf(out, "%s{\"range\":\"%s\",\"count\":%" PRIu64 "}", shown++ ? "," : "",
+				label, value.histogram.buckets[i]);
+		}
+		fputc(']', out);
+		break;
+	}
+}
+
+/* --- whole results ---------------------------------------------------------------------------------- */
+
+void fay_write_schema(struct fay_writer *writer, const char *query, const struct fay_view *views,
+		      size_t count)
+{
+	if (writer->format != FAY_FORMAT_JSON)
+		return;
+	FILE *out = writer->out;
+	fprintf(out, "{\"type\":\"schema\",\"query\":");
+	if (query)
+		fay_json_string(out, query, strlen(query));
+	else
+		fprintf(out, "null");
+	fprintf(out, ",\"results\":[");
+	for (size_t i = 0; i < count; i++) {
+		fprintf(out, "%s{\"name\":", i ? "," : "");
+		if (views[i].title)
+			fay_json_string(out, views[i].title, strlen(views[i].title));
+		else
+			fprintf(out, "null");
+		fprintf(out, ",\"columns\":[");
+		for (uint32_t c = 0; c < views[i].column_count; c++) {
+			const struct fay_view_column *column = &views[i].columns[c];
+			fprintf(out, "%s{\"name\":", c ? "," : "");
+			fay_json_string(out, column->name, strlen(column->name));
+			fprintf(out, ",\"type\":\"%s\",\"merge\":\"%s\"}",
+				type_names[column->column->type], merge_names[column->column->merge]);
+		}
+		fprintf(out, "]}");
+	}
+	fprintf(out, "]}\n");
+}
+
+static void write_json_row(struct fay_writer *writer, const struct fay_view *view,
+			   const uint8_t *row, bool final)
+{
+	FILE *out = writer->out;
+	fprintf(out, "{\"type\":\"row\",\"result\":");
+	if (view->title)
+		fay_json_string(out, view->title, strlen(view->title));
+	else
+		fprintf(out, "null");
+	fprintf(out, ",\"final\":%s,\"values\":{", final ? "true" : "false");
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		if (c)
+			fputc(',', out);
+		fay_json_string(out, view->columns[c].name, strlen(view->columns[c].name));
+		fputc(':', out);
+		json_value(writer, view->columns[c].column, row);
+	}
+	fprintf(out, "}}\n");
+}
+
+static void write_csv_cell(FILE *out, const char *text)
+{
+	if (!strpbrk(text, ",\"\n\r")) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++)
+		fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
+	fputc('"', out);
+}
+
+static void write_csv_header(struct fay_writer *writer, const struct fay_view *view)
+{
+	if (view->title)
+		write_csv_cell(writer->out, "result");
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		if (c || view->title)
+			fputc(',', writer->out);
+		write_csv_cell(writer->out, view->columns[c].name);
+	}
+	fputc('\n', writer->out);
+}
+
+static void write_csv_row(struct fay_writer *writer, const struct fay_view *view,
+			  const uint8_t *row)
+{
+	if (view->title)
+		write_csv_cell(writer->out, view->title);
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		char text[CELL_SIZE];
+		struct fay_value value;
+		const struct fay_schema_column *column = view->columns[c].column;
+		if (c || view->title)
+			fputc(',', writer->out);
+		if (fay_value_decode(column, row, &value) && value.kind == FAY_VALUE_HISTOGRAM) {
+			/* label:count pairs, separated by blanks, in one cell */
+			for (size_t i = 0, shown = 0; i < value.histogram.count; i++) {
+				if (!value.histogram.buckets[i])
+					continue;
+				bucket_label(column, i, value.histogram.count, text);
+				fprintf(writer->out, "%s%s:%" PRIu64, shown++ ? " " : "", text,
+					value.histogram.buckets[i]);
+			}
+			continue;
+		}
+		format_value(writer, column, row, text, sizeof(text));
+		write_csv_cell(writer->out, text);
+	}
+	fputc('\n', writer->out);
+}
+
+static bool is_histogram(const struct fay_view_column *column)
+{
+	return column->column->merge == FAY_MERGE_HIST_LOG2 ||
+	       column->column->merge == FAY_MERGE_HIST_LINEAR;
+}
+
+static bool is_numeric(const struct fay_view_column *column)
+{
+	return column->column->type != FAY_TYPE_STRING && column->column->type != FAY_TYPE_FUNCTION &&
+	       column->column->type != FAY_TYPE_TIME;
+}
+
+/* The count column that bars are drawn for, or -1: the first COUNT of a grouped result. */
+static int bar_column(const struct fay_view *view)
+{
+	bool grouped = false;
+	int count = -1;
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		grouped |= view->columns[c].column->merge == FAY_MERGE_KEY;
+		if (view->columns[c].column->merge == FAY_MERGE_COUNT && count < 0)
+			count = (int)c;
+	}
+	return grouped ? count : -1;
+}
+
+static uint64_t column_count_value(const struct fay_view *view, int column, const uint8_t *row)
+{
+	struct fay_value value;
+	if (!fay_value_decode(view->columns[column].column, row, &value))
+		return 0;
+	return value.kind == FAY_VALUE_I64 ? (uint64_t)value.i64 : value.u64;
+}
+
+static void column_widths(const struct fay_writer *writer, const struct fay_view *view,
+			  const struct fay_result *result, size_t rows, int *widths)
+{
+	for (uint32_t c = 0; c < view->column_count; c++)
+		widths[c] = (int)strlen(view->columns[c].name);
+	for (size_t r = 0; r < rows; r++) {
+		for (uint32_t c = 0; c < view->column_count; c++) {
+			char text[CELL_SIZE];
+			format_value(writer, view->columns[c].column,
+				     result->rows + r * result->row_size, text, sizeof(text));
+			if ((int)strlen(text) > widths[c])
+				widths[c] = (int)strlen(text);
+		}
+	}
+}
+
+static void print_cell(FILE *out, const struct fay_view_column *column, int width, const char *text)
+{
+	fprintf(out, is_numeric(column) ? "%*s  " : "%-*s  ", width, text);
+}
+
+static unsigned print_table(struct fay_writer *writer, const struct fay_view *view,
+			    const struct fay_result *result, size_t rows)
+{
+	FILE *out = writer->out;
+	int *widths = calloc(view->column_count + 1, sizeof(*widths));
+	if (!widths)
+		return 0;
+	int bars = bar_column(view);
+	uint64_t largest = 0;
+	unsigned lines = 1;
+	column_widths(writer, view, result, rows, widths);
+	for (size_t r = 0; bars >= 0 && r < result->row_count; r++) {
+		uint64_t count =
+			column_count_value(view, bars, result->rows + r * result->row_size);
+		largest = count > largest ? count : largest;
+	}
+	for (uint32_t c = 0; c < view->column_count; c++)
+		print_cell(out, &view->columns[c], widths[c], view->columns[c].name);
+	fputc('\n', out);
+	for (size_t r = 0; r < rows; r++, lines++) {
+		const uint8_t *row = result->rows + r * result->row_size;
+		for (uint32_t c = 0; c < view->column_count; c++) {
+			char text[CELL_SIZE];
+			format_value(writer, view->columns[c].column, row, text, sizeof(text));
+			print_cell(out, &view->columns[c], widths[c], text);
+		}
+		if (bars >= 0) {
+			char text[MAX_BAR + 1];
+			bar(text, column_count_value(view, bars, row), largest);
+			fprintf(out, "|%-*s|", MAX_BAR, text);
+		}
+		fputc('\n', out);
+		for (uint32_t c = 0; c < view->column_count; c++) {
+			struct fay_value value;
+			if (!is_histogram(&view->columns[c]) ||
+			    !fay_value_decode(view->columns[c].column, row, &value))
+				continue;
+			lines += print_histogram(out, &view->columns[c], value.histogram.buckets,
+						 value.histogram.count);
+		}
+	}
+	if (rows < result->row_count) {
+		fprintf(out, "... and %zu more\n", result->row_count - rows);
+		lines++;
+	}
+	free(widths);
+	return lines;
+}
+
+void fay_write_restart(struct fay_writer *writer)
+{
+	if (writer->live && writer->lines_drawn)
+		fprintf(writer->out, "\033[%uA\033[J", writer->lines_drawn);
+	writer->lines_drawn = 0;
+}
+
+void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
+		      const struct fay_result *result, bool final)
+{
+	size_t rows = result->row_count;
+	switch (writer->format) {
+	case FAY_FORMAT_JSON:
+		for (size_t r = 0; r < rows; r++)
+			write_json_row(writer, view, result->rows + r * result->row_size, final);
+		return;
+	case FAY_FORMAT_CSV:
+		if (!final)
+			return;
+		write_csv_header(writer, view);
+		for (size_t r = 0; r < rows; r++)
+			write_csv_row(writer, view, result->rows + r * result->row_size);
+		return;
+	case FAY_FORMAT_TABLE:
+		break;
+	}
+	if (view->title) {
+		fprintf(writer->out, "%s:\n", view->title);
+		writer->lines_drawn++;
+	}
+	if (writer->live && !final) {
+		/* A picture taller than the window could not be drawn over. */
+		struct winsize window;
+		size_t room = 20;
+		if (!ioctl(fileno(writer->out), TIOCGWINSZ, &window) && window.ws_row > 8)
+			room = window.ws_row - 6u;
+		rows = rows < room ? rows : room;
+	}
+	if (!result->row_count) {
+		fprintf(writer->out, "(no event matched yet)\n");
+		writer->lines_drawn++;
+		return;
+	}
+	writer->lines_drawn += print_table(writer, view, result, rows);
+}
+
+void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row)
+{
+	if (writer->format == FAY_FORMAT_JSON) {
+		write_json_row(writer, view, row, true);
+		return;
+	}
+	if (writer->format == FAY_FORMAT_CSV) {
+		if (!writer->header_written)
+			write_csv_header(writer, view);
+		writer->header_written = true;
+		write_csv_row(writer, view, row);
+		return;
+	}
+	if (!writer->header_written) {
+		for (uint32_t c = 0; c < view->column_count; c++)
+			print_cell(writer->out, &view->columns[c], 16, view->columns[c].name);
+		fputc('\n', writer->out);
+		writer->header_written = true;
+	}
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		char text[CELL_SIZE];
+		format_value(writer, view->columns[c].column, row, text, sizeof(text));
+		print_cell(writer->out, &view->columns[c], 16, text);
+	}
+	fputc('\n', writer->out);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `fay trace ... -- COMMAND`: start a program so that not one call of it is missed.
+ *
+ * The child is traced over its exec; a breakpoint at the executable's entry point (AT_ENTRY of its auxiliary vector) lets the dynamic
+ * loader do its work first, since only then are the libraries there whose functions are to be patched. The byte is put back and
+ * the process left in an ordinary group stop, which the loader's session then attaches to like to any other process.
+ * Limit: constructors of shared libraries run inside the dynamic loader, before the entry point.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static uint64_t read_entry(pid_t pid)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return 0;
+	Elf64_auxv_t entry;
+	uint64_t address = 0;
+	while (fread(&entry, sizeof(entry), 1, file) == 1 && entry.a_type != AT_NULL) {
+		if (entry.a_type == AT_ENTRY)
+			address = entry.a_un.a_val;
+	}
+	fclose(file);
+	return address;
+}
+
+/* Runs the stopped tracee to `address`. Signals on the way are delivered. */
+static int run_to(pid_t pid, uint64_t address, struct fay_error *error)
+{
+	errno = 0;
+	long word = ptrace(PTRACE_PEEKTEXT, pid, address, 0);
+	if (word == -1 && errno)
+		return fay_error_set(error, FAY_E_INTERNAL, "cannot read the entry point: %s", strerror(errno));
+	if (ptrace(PTRACE_POKETEXT, pid, address, (word & ~0xffL) | 0xcc))
+		return fay_error_set(error, FAY_E_INTERNAL, "cannot set a breakpoint: %s", strerror(errno));
+	long signal = 0;
+	for (;;) {
+		int status;
+		if (ptrace(PTRACE_CONT, pid, 0, signal) || waitpid(pid, &status, 0) < 0)
+			return fay_error_set(error, FAY_E_INTERNAL, "the command vanished: %s", strerror(errno));
+		if (!WIFSTOPPED(status))
+			return fay_error_set(error, FAY_E_REFUSED, "the command ended before its first instruction");
+		struct user_regs_struct regs;
+		ptrace(PTRACE_GETREGS, pid, 0, &regs);
+		signal = WSTOPSIG(status);
+		if (signal != SIGTRAP || regs.rip != address + 1)
+			continue;
+		regs.rip = address;
+		if (ptrace(PTRACE_POKETEXT, pid, address, word) || ptrace(PTRACE_SETREGS, pid, 0, &regs))
+			return fay_error_set(error, FAY_E_INTERNAL, "cannot restore the entry point: %s", strerror(errno));
+		return FAY_OK;
+	}
+}
+
+static void child_main(char **command, int failure)
+{
+	signal(SIGPIPE, SIG_DFL);
+	ptrace(PTRACE_TRACEME, 0, 0, 0);
+	execvp(command[0], command);
+	int code = errno;
+	if (write(failure, &code, sizeof(code)) != sizeof(code))
+		_exit(126);
+	_exit(127);
+}
+
+int fay_cli_spawn(char **command, pid_t *pid, struct fay_error *error)
+{
+	int pipes[2];
+	if (pipe2(pipes, O_CLOEXEC))
+		return fay_error_set(error, FAY_E_INTERNAL, "pipe: %s", strerror(errno));
+	fflush(NULL);
+	pid_t child = fork();
+	if (child < 0) {
+		close(pipes[0]);
+		close(pipes[1]);
+		return fay_error_set(error, FAY_E_INTERNAL, "fork: %s", strerror(errno));
+	}
+	if (child == 0)
+		child_main(command, pipes[1]);
+	close(pipes[1]);
+	int status, code = 0;
+	waitpid(child, &status, 0);
+	if (!WIFSTOPPED(status)) {
+		if (read(pipes[0], &code, sizeof(code)) != sizeof(code))
+			code = ENOEXEC;
+		close(pipes[0]);
+		return fay_error_set(error, FAY_E_USAGE, "cannot run '%s': %s", command[0], strerror(code));
+	}
+	close(pipes[0]);
+	int result = run_to(child, read_entry(child), error);
+	if (!result && ptrace(PTRACE_DETACH, child, 0, SIGSTOP))
+		result = fay_error_set(error, FAY_E_INTERNAL, "cannot release the command: %s", strerror(errno));
+	if (result) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		return result;
+	}
+	/* The stop that the detach ordered takes effect when the process is next scheduled. */
+	waitpid(child, &status, WUNTRACED);
+	*pid = child;
+	return FAY_OK;
+}
