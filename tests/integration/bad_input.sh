@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# What is printed, and with which exit code, on each wrong turn; nothing is left patched.
+. "$(dirname "$0")/lib.sh"
+mkfifo "$work/in"
+"$TARGET" 2 100000 <"$work/in" >"$work/target.out" &
+target=$!
+started+=("$target")
+exec 9>"$work/in"
+wait_for "$work/target.out" ready
+before=$(text_hash "$target" threads_target)
+count='cluster.Function("threads_target!work").Count()'
+
+exits "unknown function" 2 "$FAY" trace -p "$target" 'cluster.Function("threads_target!wrok").Count()'
+contains "did you mean" "$work/err" "work"
+contains "did you mean" "$work/err" "did you mean"
+exits "unknown module" 2 "$FAY" trace -p "$target" 'cluster.Function("threads_tarket!work").Count()'
+contains "nearest module" "$work/err" "threads_target"
+
+exits "misspelt field" 2 "$FAY" trace -p "$target" 'from io in cluster.Function("threads_target!work")
+    where io.tme < 5
+    group io by io.tid into g select new { g.Key, n = g.Count() }'
+contains "position" "$work/err" "query:2:14"
+contains "suggestion" "$work/err" "time"
+contains "caret" "$work/err" "^~~"
+exits "misspelt operator" 2 "$FAY" explain 'cluster.Function("a!b").Cuont()'
+contains "operator suggestion" "$work/err" "Count"
+exits "empty query" 2 "$FAY" explain ''
+exits "not a query" 2 "$FAY" explain 'select * from t'
+
+exits "no such process" 1 "$FAY" trace -p 4194000 "$count"
+contains "names the process" "$work/err" "4194000"
+exits "pid is not a number" 2 "$FAY" trace -p abc "$count"
+exits "no process of that name" 1 "$FAY" trace --comm no-such-name "$count"
+exits "no process given" 2 "$FAY" trace "$count"
+exits "no such command" 2 "$FAY" trace "$count" -- /no/such/command
+exits "bad duration" 2 "$FAY" trace -p "$target" --for soon "$count"
+exits "unknown subcommand" 2 "$FAY" frobnicate
+
+# No permission: another user's process.
+chmod 755 "$work"
+if setpriv --reuid=nobody --regid=nogroup --clear-groups true 2>/dev/null; then
+	cp "$FAY" "$work/fay"
+	exits "no permission" 1 setpriv --reuid=nobody --regid=nogroup --clear-groups "$work/fay" trace -p "$target" "$count"
+	contains "which capability" "$work/err" "CAP_SYS_PTRACE"
+fi
+
+# Functions that cannot be patched are named with the reason; the others are traced.
+exits "only a function too short" 1 "$FAY" trace -p "$target" --for 100ms 'cluster.Function("threads_target!tiny").Count()'
+contains "named" "$work/err" "tiny"
+exits "too short among others" 0 "$FAY" trace -p "$target" --for 100ms 'cluster.Function("threads_target!*").Count()'
+contains "named with reason" "$work/err" "tiny: "
+
+# Images that are none.
+echo "this is not an image" >"$work/text"
+exits "text as image" 1 "$FAY" verify "$work/text"
+: >"$work/empty"
+exits "empty image" 1 "$FAY" verify "$work/empty"
+exits "an ordinary program as image" 1 "$FAY" verify /bin/true
+exits "missing image" 2 "$FAY" verify "$work/none"
+exits "text as probe" 1 "$FAY" trace -p "$target" --probe "$work/text"
+
+# A full disk for the output.
+got=0
+"$FAY" trace -p "$target" --for 200ms --json "$count" >/dev/full 2>"$work/err" || got=$?
+equal "full disk: exit code" 4 "$got"
+contains "full disk: said so" "$work/err" "No space left on device"
+
+equal "text after all failures" "$before" "$(text_hash "$target" threads_target)"
+
+# Two at once on the same function, ended in the order of their start: both count right.
+"$FAY" trace --json -p "$target" "$count" >"$work/first.json" 2>"$work/first.err" &
+first=$!
+wait_for "$work/first.err" "fay: tracing"
+"$FAY" trace --json -p "$target" "$count" >"$work/second.json" 2>"$work/second.err" &
+second=$!
+started+=("$first" "$second")
+wait_for "$work/second.err" "fay: tracing"
+echo >&9
+wait_for "$work/target.out" done
+kill -INT "$first"
+wait "$first"
+kill -INT "$second"
+wait "$second"
+for which in first second; do
+	equal "$which of two sessions" 200000 "$(jq -s 'map(select(.type == "row" and .final))[0].values.Count' "$work/$which.json")"
+done
+equal "text after both" "$before" "$(text_hash "$target" threads_target)"
+
+# The target exits while traced; the result is printed and it is said.
+trace -p "$target" "$count"
+echo >&9
+exec 9>&-
+wait "$target"
+wait "$tracer" || fail "fay trace of an exited program"
+contains "exit is said" "$work/trace.err" "the traced program ended"
+
+# ... and is killed while traced: no count is lost.
+mkfifo "$work/in2"
+"$TARGET" 2 100000 <"$work/in2" >"$work/target2.out" &
+target=$!
+started+=("$target")
+exec 9>"$work/in2"
+wait_for "$work/target2.out" ready
+trace -p "$target" "$count"
+echo >&9
+wait_for "$work/target2.out" done
+kill -9 "$target"
+wait "$tracer" || fail "fay trace of a killed program"
+contains "kill is said" "$work/trace.err" "the traced program ended"
+equal "counts of a killed program" 200000 "$(final_sum Count)"

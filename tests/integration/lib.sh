@@ -1,0 +1,65 @@
+# Shared by the integration tests. Source it; it cleans up what it started.
+set -euo pipefail
+FAY=${FAY:?path of the fay command}
+work=$(mktemp -d)
+started=()
+cleanup() {
+	local code=$?
+	for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null || true; done
+	wait 2>/dev/null || true
+	rm -rf "$work"
+	exit $code
+}
+trap cleanup EXIT
+
+fail() { echo "FAIL: $*" >&2; exit 1; }
+skip() { echo "SKIPPED: $*"; exit 77; }
+# equal WHAT EXPECTED GOT
+equal() { [ "$2" = "$3" ] || fail "$1: expected $2, got $3"; echo "ok: $1 = $3"; }
+# contains WHAT FILE TEXT
+contains() { grep -qF -- "$3" "$2" || { cat "$2" >&2; fail "$1: no '$3' in the output"; }; echo "ok: $1"; }
+# exits WHAT CODE COMMAND...: runs it, output into $work/out and $work/err
+exits() {
+	local what=$1 want=$2 got=0
+	shift 2
+	"$@" >"$work/out" 2>"$work/err" || got=$?
+	[ "$got" = "$want" ] || { cat "$work/out" "$work/err" >&2; fail "$what: exit code $got, expected $want"; }
+	echo "ok: $what exits with $got"
+}
+# wait_for FILE TEXT: up to 20 s
+wait_for() {
+	for _ in $(seq 400); do grep -qF -- "$2" "$1" 2>/dev/null && return 0; sleep 0.05; done
+	cat "$1" >&2 || true
+	fail "no '$2' in $1 after 20 s"
+}
+# trace ARGS...: fay trace --json in the background, returns when it is attached; pid in $tracer
+trace() {
+	"$FAY" trace --json "$@" >"$work/trace.json" 2>"$work/trace.err" &
+	tracer=$!
+	started+=("$tracer")
+	wait_for "$work/trace.err" "fay: tracing"
+}
+end_trace() {
+	local code=0
+	kill -INT "$tracer"
+	wait "$tracer" || code=$?
+	[ "$code" = 0 ] || { cat "$work/trace.err" >&2; fail "fay trace exited with $code"; }
+	equal "events lost" 0 "$(jq -s 'map(select(.type == "end"))[0].events_lost' "$work/trace.json")"
+}
+# The final rows' sum of one column
+final_sum() { jq -s --arg c "$1" '[.[] | select(.type == "row" and .final) | .values[$c]] | add // 0' "$work/trace.json"; }
+text_hash() { # of the first executable mapping of a module in a process
+	local range
+	range=$(awk -v m="$2" '$2 ~ /x/ && $6 ~ m {print $1; exit}' "/proc/$1/maps")
+	[ -n "$range" ] || fail "process $1 has no executable mapping of $2"
+	local start=$((16#${range%-*})) end=$((16#${range#*-}))
+	dd if="/proc/$1/mem" bs=4096 skip=$((start / 4096)) count=$(((end - start) / 4096)) status=none iflag=fullblock | sha256sum | cut -d' ' -f1
+}
+start_redis() {
+	port=$((20000 + RANDOM % 20000))
+	redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no --dir "$work" >"$work/redis.log" 2>&1 &
+	redis=$!
+	started+=("$redis")
+	for _ in $(seq 100); do redis-cli -p "$port" ping >/dev/null 2>&1 && return 0; sleep 0.05; done
+	fail "redis-server did not start"
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Debian's PostgreSQL: one backend counts its own statements.
+. "$(dirname "$0")/lib.sh"
+bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
+[ -x "$bin/postgres" ] || skip "postgresql is not installed"
+port=$((20000 + RANDOM % 20000))
+chmod 755 "$work"
+mkdir "$work/pg"
+chown postgres "$work/pg"
+as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
+as_postgres "$bin/initdb" -D "$work/pg/data" -A trust -N >"$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; fail initdb; }
+as_postgres "$bin/postgres" -D "$work/pg/data" -p "$port" -k "$work/pg" -c listen_addresses= >"$work/pg.log" 2>&1 &
+started+=("$!")
+server=$!
+for _ in $(seq 200); do as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$port" && break; sleep 0.05; done
+mkfifo "$work/sql"
+as_postgres psql -X -q -A -t -h "$work/pg" -p "$port" postgres <"$work/sql" >"$work/psql.out" &
+started+=("$!")
+exec 9>"$work/sql"
+echo "select 'backend ' || pg_backend_pid();" >&9
+wait_for "$work/psql.out" backend
+backend=$(sed -n 's/^backend //p' "$work/psql.out")
+before=$(text_hash "$backend" postgres)
+trace -p "$backend" 'cluster.Function("postgres!PortalRun").Count()'
+for i in $(seq 2000); do echo "select $i;"; done >&9
+echo "\\echo finished" >&9
+wait_for "$work/psql.out" finished
+end_trace
+equal "postgres!PortalRun for 2000 statements" 2000 "$(final_sum Count)"
+equal "text of postgres after detach" "$before" "$(text_hash "$backend" postgres)"
+echo "select 'still ' || 'serving';" >&9
+wait_for "$work/psql.out" "still serving"
+exec 9>&-
+kill -INT "$server"

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# 8 threads, 50 million calls: the total and each thread's share are exact; so are totals when the table overflows all the time.
+. "$(dirname "$0")/lib.sh"
+start() { # THREADS CALLS
+	rm -f "$work/in"
+	mkfifo "$work/in"
+	"$TARGET" "$1" "$2" <"$work/in" >"$work/target.out" &
+	target=$!
+	started+=("$target")
+	exec 9>"$work/in"
+	wait_for "$work/target.out" ready
+}
+go() { echo >&9; for _ in $(seq 6000); do grep -q done "$work/target.out" && return 0; sleep 0.05; done; fail "target hangs"; }
+stop() { echo >&9; exec 9>&-; wait "$target"; }
+
+start 8 6250000
+trace -p "$target" 'cluster.Function("threads_target!work").Count()'
+go
+end_trace
+equal "8 threads, 50 M calls" 50000000 "$(final_sum Count)"
+stop
+
+start 8 1000000
+trace -p "$target" 'from w in cluster.Function("threads_target!work") group w by w.tid into g
+	select new { tid = g.Key, n = g.Count(), top = g.Max(w => w.Arg(1)), low = g.Min(w => w.Arg(1)) }'
+go
+end_trace
+jq -r 'select(.type == "row" and .final) | .values | "thread \(.tid) \(.n) \(.top) \(.low)"' "$work/trace.json" | sort >"$work/got"
+sed -n 's/^thread \([0-9]*\) .*/thread \1 1000000 999999 0/p' "$work/target.out" | sort >"$work/want"
+diff "$work/want" "$work/got" || fail "counts by thread"
+echo "ok: counts, maxima and minima of 8 threads"
+stop
+
+# 100,000 keys in each of 4 threads, far more than the table's rows: emit and clear.
+start 4 100000
+trace -p "$target" 'cluster.Function("threads_target!work").GroupBy(w => w.Arg(1)).Select(g => new { key = g.Key, n = g.Count(), s = g.Sum(w => w.Arg(0)) })'
+go
+end_trace
+equal "keys under table overflow" 100000 "$(jq -s '[.[] | select(.type == "row" and .final)] | length' "$work/trace.json")"
+equal "each key counted in every thread" '[4]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values.n] | unique' "$work/trace.json")"
+equal "sum over threads of each key" '[6]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values.s] | unique' "$work/trace.json")"
+stop
+
+# Threads that come and go, and streamed rows.
+start 2 5000
+trace -p "$target" 'from w in cluster.Function("threads_target!work") where w.Arg(1) % 2 == 0 select new { w.tid, number = w.Arg(1) }'
+go
+end_trace
+equal "streamed rows" 5000 "$(jq -s '[.[] | select(.type == "row")] | length' "$work/trace.json")"
+equal "sum of the streamed numbers" $((2 * 2500 * 4998 / 2)) "$(jq -s '[.[] | select(.type == "row") | .values.number] | add' "$work/trace.json")"
+stop
