@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The traced program of the micro-benchmarks: an exported function in a tight loop on one pinned core, told by lines on standard input
+ * what to run, so that one process serves traced and untraced rounds alike.
+ *
+ *     run FUNCTION CALLS     answers "FUNCTION NANOSECONDS-PER-CALL CYCLES-PER-CALL" (TSC cycles)
+ *
+ * FUNCTION is `work` (the traced one, never patched by the program itself), `bound_inlined` (the same body behind a jump to a
+ * stub that counts in place and jumps back: the least that any patch can cost) or `bound_called` (the stub saves the nine caller-saved registers and
+ * calls a C function that counts).
+ */
+#include <inttypes.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <x86intrin.h>
+
+typedef int work_function(int fd, const void *buffer, unsigned long size);
+int work(int fd, const void *buffer, unsigned long size);
+int bound_inlined(int fd, const void *buffer, unsigned long size);
+int bound_called(int fd, const void *buffer, unsigned long size);
+void bound_probe(void);
+uint64_t bound_count[8] __attribute__((aligned(64)));
+
+void bound_probe(void)
+{
+	bound_count[0]++;
+}
+
+/* One body three times, so that only what stands before it differs. */
+#define BODY                                                                                       \
+	"mov %rsp, %rbp\n\tlea (%rdi,%rdx), %eax\n\ttest %rsi, %rsi\n\tje 1f\n\tadd $1, %eax\n1:\tpop %rbp\n\tret\n"
+__asm__(".text\n.p2align 4\n.globl work\n.type work, @function\nwork:\n\tpush %rbp\n\t" BODY
+	".size work, . - work\n"
+	".p2align 4\n.globl bound_inlined\nbound_inlined:\n\tjmp inlined_stub\ninlined_back:\n\tlea (%rdi,%rdx), %eax\n"
+	"\ttest %rsi, %rsi\n\tje 1f\n\tadd $1, %eax\n1:\tpop %rbp\n\tret\n"
+	".p2align 4\n.globl bound_called\nbound_called:\n\tjmp called_stub\ncalled_back:\n\tlea (%rdi,%rdx), %eax\n"
+	"\ttest %rsi, %rsi\n\tje 1f\n\tadd $1, %eax\n1:\tpop %rbp\n\tret\n"
+	".p2align 12\n"
+	"inlined_stub:\n\tincq bound_count(%rip)\n\tpush %rbp\n\tmov %rsp, %rbp\n\tjmp inlined_back\n"
+	".p2align 6\n"
+	"called_stub:\n\tpush %rax\n\tpush %rcx\n\tpush %rdx\n\tpush %rsi\n\tpush %rdi\n\tpush %r8\n\tpush %r9\n"
+	"\tpush %r10\n\tpush %r11\n\tcall bound_probe\n\tpop %r11\n\tpop %r10\n\tpop %r9\n\tpop %r8\n\tpop %rdi\n"
+	"\tpop %rsi\n\tpop %rdx\n\tpop %rcx\n\tpop %rax\n\tpush %rbp\n\tmov %rsp, %rbp\n\tjmp called_back\n");
+
+static double seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void run(const char *name, uint64_t calls)
+{
+	work_function *volatile chosen = !strcmp(name, "bound_inlined") ? bound_inlined :
+					 !strcmp(name, "bound_called")  ? bound_called :
+									  work;
+	work_function *function = chosen;
+	uint64_t random = 88172645463325252u;
+	static char buffer[16];
+	double start = seconds();
+	uint64_t cycles = __rdtsc();
+	for (uint64_t i = 0; i < calls; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		function(3, buffer, random & 0xffff);
+	}
+	cycles = __rdtsc() - cycles;
+	double elapsed = seconds() - start;
+	printf("%s %.4f %.4f\n", name, elapsed * 1e9 / (double)calls,
+	       (double)cycles / (double)calls);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	cpu_set_t cpus;
+	CPU_ZERO(&cpus);
+	CPU_SET(argc > 1 ? atoi(argv[1]) : 1, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	char name[64];
+	uint64_t calls;
+	while (scanf("run %63s %" SCNu64 "\n", name, &calls) == 2)
+		run(name, calls);
+	return 0;
+}
