@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The functions of one ELF object, from .symtab and .dynsym, through libelf.
+ *
+ * libelf reads the file in pieces (ELF_C_READ) and not through one mapping of the whole file: a file that shrinks while
+ * we look at it gives an error then, not SIGBUS, and of a 100 MB binary only the symbol and string tables are read. Nothing that the file says is
+ * believed: counts, indices and offsets are checked against what was really read.
+ *
+ * Limits: 64-bit little-endian x86-64 objects with section headers. Names of stripped local functions are not
+ * known (separate debug files are not looked up).
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "target.h"
+
+static int read_segments(struct fay_object *object, Elf *elf, const char *name, struct fay_error *error)
+{
+	size_t count;
+	const Elf64_Phdr *headers = elf64_getphdr(elf);
+	if (!headers || elf_getphdrnum(elf, &count))
+		return fay_error_set(error, FAY_E_REFUSED, "%s: no readable program headers", name);
+	if (count > FAY_OBJECT_MAX_SEGMENTS)
+		return fay_error_set(error, FAY_E_LIMIT, "%s: %zu program headers, the limit is %u", name, count,
+				     FAY_OBJECT_MAX_SEGMENTS);
+	object->segments = calloc(count ? count : 1, sizeof(*object->segments));
+	if (!object->segments)
+		return fay_error_set(error, FAY_E_LIMIT, "%s: out of memory", name);
+	for (size_t i = 0; i < count; i++) {
+		const Elf64_Phdr *header = &headers[i];
+		if (header->p_type != PT_LOAD)
+			continue;
+		object->segments[object->segment_count++] = (struct fay_segment){
+			.vaddr = header->p_vaddr,
+			.offset = header->p_offset,
+			.file_size = header->p_filesz,
+			.memory_size = header->p_memsz,
+			.executable = header->p_flags & PF_X,
+		};
+	}
+	return FAY_OK;
+}
+
+/* False for symbols that are of no interest at all: files, sections, thread-local data. */
+static bool classify(const Elf64_Sym *symbol, uint32_t *kind)
+{
+	unsigned type = ELF64_ST_TYPE(symbol->st_info);
+	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_OBJECT && type != STT_NOTYPE)
+		return false;
+	if (symbol->st_shndx == SHN_UNDEF) {
+		*kind = FAY_SYMBOL_UNDEFINED;
+		return true;
+	}
+	if (type == STT_NOTYPE || (symbol->st_shndx >= SHN_LORESERVE && symbol->st_shndx != SHN_XINDEX))
+		return false;
+	*kind = type == STT_FUNC ? FAY_SYMBOL_FUNCTION : type == STT_OBJECT ? FAY_SYMBOL_OBJECT : FAY_SYMBOL_IFUNC;
+	return true;
+}
+
+/* Ends of sections by index, so that a symbol without a size can be bounded. */
+struct section_ends {
+	uint64_t *ends;
+	size_t count;
+};
+
+static int read_section_ends(Elf *elf, struct section_ends *sections, const char *name, struct fay_error *error)
+{
+	if (elf_getshdrnum(elf, &sections->count) || sections->count > 1u << 20)
+		return fay_error_set(error, FAY_E_REFUSED, "%s: section headers are not readable", name);
+	sections->ends = calloc(sections->count ? sections->count : 1, sizeof(uint64_t));
+	if (!sections->ends)
+		return fay_error_set(error, FAY_E_LIMIT, "%s: out of memory", name);
+	for (size_t i = 1; i < sections->count; i++) {
+		Elf_Scn *section = elf_getscn(elf, i);
+		const Elf64_Shdr *header = section ? elf64_getshdr(section) : NULL;
+		if (header && header->sh_flags & SHF_ALLOC)
+			sections->ends[i] = header->sh_addr + header->sh_size;
+	}
+	return FAY_OK;
+}
+
+static int read_table(struct fay_object *object, Elf *elf, Elf_Scn *section, const Elf64_Shdr *header,
+		      const struct section_ends *sections, const char *name, struct fay_error *error)
+{
+	Elf_Scn *string_section = elf_getscn(elf, header->sh_link);
+	const Elf64_Shdr *string_header = string_section ? elf64_getshdr(string_section) : NULL;
+	Elf_Data *data = elf_getdata(section, NULL);
+	Elf_Data *strings = string_header && string_header->sh_type == SHT_STRTAB ? elf_getdata(string_section, NULL) : NULL;
+	if (!data || !data->d_buf || !strings || !strings->d_buf || data->d_type != ELF_T_SYM)
+		return fay_error_set(error, FAY_E_REFUSED, "%s: a symbol table is malformed or truncated", name);
+	size_t count = data->d_size / sizeof(Elf64_Sym);
+	if (count > FAY_OBJECT_MAX_SYMBOLS - object->symbol_count)
+		return fay_error_set(error, FAY_E_LIMIT, "%s: more than %u symbols", name, FAY_OBJECT_MAX_SYMBOLS);
+	struct fay_symbol *grown = realloc(object->symbols, (object->symbol_count + count + 1) * sizeof(*grown));
+	if (!grown)
+		return fay_error_set(error, FAY_E_LIMIT, "%s: out of memory for %zu symbols", name, count);
+	object->symbols = grown;
+	const Elf64_Sym *symbols = data->d_buf;
+	const char *text = strings->d_buf;
+	for (size_t i = 1; i < count; i++) {
+		const Elf64_Sym *symbol = &symbols[i];
+		uint32_t kind;
+		if (!symbol->st_name || symbol->st_name >= strings->d_size || !classify(symbol, &kind))
+			continue;
+		/* The last string may lack its NUL in a malformed file; it is skipped. */
+		size_t room = strings->d_size - symbol->st_name;
+		size_t length = strnlen(text + symbol->st_name, room);
+		if (length == room || !length)
+			continue;
+		const char *version = memchr(text + symbol->st_name, '@', length);
+		struct fay_symbol *to = &object->symbols[object->symbol_count];
+		*to = (struct fay_symbol){
+			.name = text + symbol->st_name,
+			.length = (uint32_t)(version ? (size_t)(version - text) - symbol->st_name : length),
+			.kind = kind,
+			.address = symbol->st_value,
+			.size = symbol->st_size,
+			.limit = symbol->st_shndx < sections->count ? sections->ends[symbol->st_shndx] : 0,
+		};
+		if (to->length)
+			object->symbol_count++;
+	}
+	return FAY_OK;
+}
+
+static int read_symbols(struct fay_object *object, Elf *elf, const char *name, struct fay_error *error)
+{
+	struct section_ends sections = { 0 };
+	Elf_Scn *section = NULL;
+	int code = read_section_ends(elf, &sections, name, error);
+	while (!code && (section = elf_nextscn(elf, section))) {
+		const Elf64_Shdr *header = elf64_getshdr(section);
+		if (header && (header->sh_type == SHT_SYMTAB || header->sh_type == SHT_DYNSYM))
+			code = read_table(object, elf, section, header, &sections, name, error);
+	}
+	free(sections.ends);
+	return code;
+}
+
+static int check_header(Elf *elf, const char *name, uint16_t *type, struct fay_error *error)
+{
+	const char *ident = elf_getident(elf, NULL);
+	if (elf_kind(elf) != ELF_K_ELF || !ident)
+		return fay_error_set(error, FAY_E_REFUSED, "%s: not an ELF file", name);
+	if (ident[EI_CLASS] != ELFCLASS64)
+		return fay_error_set(error, FAY_E_REFUSED, "%s: a 32-bit object; only x86-64 is supported", name);
+	const Elf64_Ehdr *header = elf64_getehdr(elf);
+	if (!header)
+		return fay_error_set(error, FAY_E_REFUSED, "%s: the ELF header is truncated", name);
+	if (header->e_machine != EM_X86_64 || ident[EI_DATA] != ELFDATA2LSB)
+		return fay_error_set(error, FAY_E_REFUSED, "%s: not for x86-64 (machine %u)", name, header->e_machine);
+	if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
+		return fay_error_set(error, FAY_E_REFUSED, "%s: not an executable or shared object (a relocatable file or core?)",
+				     name);
+	*type = header->e_type;
+	return FAY_OK;
+}
+
+int fay_object_open(int fd, const char *name, struct fay_object **result, struct fay_error *error)
+{
+	struct fay_object *object = calloc(1, sizeof(*object));
+	int code = FAY_OK;
+	if (!object) {
+		close(fd);
+		return fay_error_set(error, FAY_E_LIMIT, "%s: out of memory", name);
+	}
+	object->fd = fd;
+	elf_version(EV_CURRENT);
+	Elf *elf = object->elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (!elf)
+		code = fay_error_set(error, FAY_E_REFUSED, "%s: not an ELF file (%s)", name, elf_errmsg(-1));
+	if (!code)
+		code = check_header(elf, name, &object->type, error);
+	if (!code)
+		code = read_segments(object, elf, name, error);
+	if (!code)
+		code = read_symbols(object, elf, name, error);
+	if (code) {
+		fay_object_close(object);
+		return code;
+	}
+	*result = object;
+	return FAY_OK;
+}
+
+void fay_object_close(struct fay_object *object)
+{
+	if (!object)
+		return;
+	if (object->elf)
+		elf_end(object->elf);
+	close(object->fd);
+	free(object->segments);
+	free(object->symbols);
+	free(object->starts);
+	free(object);
+}
+
+static int compare_addresses(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+	return a < b ? -1 : a > b;
+}
+
+static bool make_starts(struct fay_object *object)
+{
+	object->starts = malloc((object->symbol_count + 1) * sizeof(uint64_t));
+	if (!object->starts)
+		return false;
+	for (size_t i = 0; i < object->symbol_count; i++) {
+		uint32_t kind = object->symbols[i].kind;
+		if (kind == FAY_SYMBOL_FUNCTION || kind == FAY_SYMBOL_IFUNC)
+			object->starts[object->start_count++] = object->symbols[i].address;
+	}
+	qsort(object->starts, object->start_count, sizeof(uint64_t), compare_addresses);
+	return true;
+}
+
+uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *symbol)
+{
+	if (symbol->size)
+		return symbol->size;
+	if (!object->starts && !make_starts(object))
+		return 0;
+	size_t low = 0, high = object->start_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (object->starts[middle] <= symbol->address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	uint64_t end = symbol->limit > symbol->address ? symbol->limit : 0;
+	if (low < object->start_count && (!end || object->starts[low] < end))
+		end = object->starts[low];
+	return end ? end - symbol->address : 0;
+}

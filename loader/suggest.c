@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * "Did you mean": what to say when a pattern matches nothing. The nearest names win, by edit distance without regard to case; a
+ * name that merely begins as the wanted one does counts as near, and so does the same name in another module. When the name is
+ * known but cannot be traced (an indirect function, a variable, an import), that is said instead.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target.h"
+
+void fay_suggest_init(struct fay_suggest *suggest, const char *wanted)
+{
+	memset(suggest, 0, sizeof(*suggest));
+	snprintf(suggest->wanted, sizeof(suggest->wanted), "%s", wanted);
+}
+
+/* Levenshtein distance, case-insensitive, cut off above `limit`. Both at most 255 bytes. */
+static unsigned edit_distance(const char *left, size_t left_size, const char *right, size_t right_size, unsigned limit)
+{
+	unsigned row[257];
+	for (size_t j = 0; j <= right_size; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 1; i <= left_size; i++) {
+		unsigned diagonal = row[0], best = row[0] = (unsigned)i;
+		int c = tolower((unsigned char)left[i - 1]);
+		for (size_t j = 1; j <= right_size; j++) {
+			unsigned replace = diagonal + (c != tolower((unsigned char)right[j - 1]));
+			diagonal = row[j];
+			unsigned change = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+			row[j] = replace < change ? replace : change;
+			if (row[j] < best)
+				best = row[j];
+		}
+		if (best > limit)
+			return limit + 1;
+	}
+	return row[right_size];
+}
+
+void fay_suggest_offer(struct fay_suggest *suggest, const char *name, size_t length, const char *shown, unsigned penalty)
+{
+	size_t wanted = strlen(suggest->wanted);
+	unsigned limit = 1 + (unsigned)wanted / 3, distance;
+	if (!length || length > 255 || !wanted)
+		return;
+	/* A longer name that begins the same way is worth a mention after the near ones. */
+	if (wanted >= 3 && length > wanted && !strncasecmp(name, suggest->wanted, wanted))
+		distance = 2 + (unsigned)(length - wanted > 40 ? 40 : length - wanted) / 4;
+	else if ((length > wanted ? length - wanted : wanted - length) > limit)
+		return;
+	else
+		distance = edit_distance(suggest->wanted, wanted, name, length, limit);
+	if (distance > limit)
+		return;
+	distance += penalty;
+	char text[320];
+	snprintf(text, sizeof(text), "%.*s", (int)(shown ? strlen(shown) : length), shown ? shown : name);
+	for (size_t i = 0; i < suggest->count; i++)
+		if (!strcmp(suggest->best[i].text, text))
+			return;
+	size_t at = suggest->count;
+	while (at > 0 && suggest->best[at - 1].distance > distance)
+		at--;
+	if (at == FAY_SUGGEST_MAX)
+		return;
+	if (suggest->count < FAY_SUGGEST_MAX)
+		suggest->count++;
+	memmove(&suggest->best[at + 1], &suggest->best[at], (suggest->count - at - 1) * sizeof(suggest->best[0]));
+	suggest->best[at].distance = distance;
+	memcpy(suggest->best[at].text, text, sizeof(text));
+}
+
+void fay_suggest_print(const struct fay_suggest *suggest, char *text, size_t size)
+{
+	size_t used = 0;
+	text[0] = 0;
+	for (size_t i = 0; i < suggest->count && used < size; i++) {
+		const char *before = i == 0 ? "; did you mean " : i + 1 == suggest->count ? " or " : ", ";
+		used += (size_t)snprintf(text + used, size - used, "%s`%s`", before, suggest->best[i].text);
+	}
+	if (suggest->count && used < size)
+		snprintf(text + used, size - used, "?");
+}
+
+static void print_modules(const struct fay_target *target, char *text, size_t size)
+{
+	size_t used = 0;
+	text[0] = 0;
+	for (size_t i = 0; i < target->module_count; i++) {
+		const char *name = target->modules[i].name;
+		if (used + strlen(name) + 20 > size) {
+			snprintf(text + used, size - used, ", ... (%zu)", target->module_count);
+			return;
+		}
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", name);
+	}
+}
+
+static int no_module(struct fay_target *target, const char *module, struct fay_error *error)
+{
+	struct fay_suggest suggest;
+	char hint[1024], list[900];
+	fay_suggest_init(&suggest, module);
+	for (size_t i = 0; i < target->module_count; i++)
+		for (size_t j = 0; j < target->modules[i].name_count; j++)
+			fay_suggest_offer(&suggest, target->modules[i].names[j], strlen(target->modules[i].names[j]),
+					  target->modules[i].name, 0);
+	fay_suggest_print(&suggest, hint, sizeof(hint));
+	print_modules(target, list, sizeof(list));
+	return fay_error_set(error, FAY_E_USAGE, "no module `%.255s` in %s%s\nmodules: %s", module, target->title, hint, list);
+}
+
+/* What else is known under the name that was asked for. */
+struct other_kinds {
+	const char *ifunc, *object, *import; /* modules in which it is one */
+};
+
+static void look_through(struct fay_target *target, struct fay_module *module, bool asked, const char *function,
+			 struct fay_suggest *suggest, struct other_kinds *kinds)
+{
+	struct fay_object *object = fay_module_object(target, module);
+	size_t wanted = strlen(function);
+	for (size_t i = 0; object && i < object->symbol_count; i++) {
+		const struct fay_symbol *symbol = &object->symbols[i];
+		bool same = symbol->length == wanted && !memcmp(symbol->name, function, wanted);
+		if (symbol->kind == FAY_SYMBOL_FUNCTION) {
+			char shown[320];
+			if (!asked && !same)
+				continue;
+			snprintf(shown, sizeof(shown), "%s!%.*s", module->name, (int)symbol->length, symbol->name);
+			fay_suggest_offer(suggest, symbol->name, symbol->length, asked ? NULL : shown, 0);
+		} else if (same && asked) {
+			const char **slot = symbol->kind == FAY_SYMBOL_IFUNC	? &kinds->ifunc :
+					    symbol->kind == FAY_SYMBOL_OBJECT	? &kinds->object :
+										  &kinds->import;
+			*slot = module->name;
+		}
+	}
+}
+
+static void print_reason(const struct other_kinds *kinds, const char *function, char *text, size_t size)
+{
+	text[0] = 0;
+	if (kinds->ifunc)
+		snprintf(text, size,
+			 "; `%s` in %s is an indirect function (IFUNC): which of several bodies runs is chosen when the "
+			 "program starts, so the name has no one address; trace the body, e.g. `%s!*%s*`",
+			 function, kinds->ifunc, kinds->ifunc, function);
+	else if (kinds->object)
+		snprintf(text, size, "; `%s` in %s is a variable, not a function", function, kinds->object);
+	else if (kinds->import)
+		snprintf(text, size, "; %s only imports `%s`", kinds->import, function);
+}
+
+int fay_target_no_match(struct fay_target *target, const char *module, const char *function, struct fay_error *error)
+{
+	struct fay_suggest suggest;
+	struct other_kinds kinds = { 0 };
+	char hint[1024], reason[700], unreadable[400] = "";
+	size_t matched = 0;
+	const char *in = NULL;
+	fay_suggest_init(&suggest, function);
+	for (size_t i = 0; i < target->module_count; i++) {
+		struct fay_module *candidate = &target->modules[i];
+		bool asked = fay_module_matches(candidate, module);
+		look_through(target, candidate, asked, function, &suggest, &kinds);
+		if (!asked)
+			continue;
+		matched++;
+		in = candidate->name;
+		if (candidate->unreadable)
+			snprintf(unreadable, sizeof(unreadable), "\nnot searched: %s", candidate->unreadable);
+	}
+	if (!matched)
+		return no_module(target, module, error);
+	fay_suggest_print(&suggest, hint, sizeof(hint));
+	print_reason(&kinds, function, reason, sizeof(reason));
+	if (matched > 1)
+		in = module;
+	return fay_error_set(error, FAY_E_USAGE, "no function `%.255s` in %s of %s%s%s%s", function, in, target->title, reason, hint,
+			     unreadable);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process or file as a set of modules, private to loader/. Modules are known by name at once and opened (their symbols read) only when a
+ * pattern names them, so that attaching to a process with a hundred libraries costs what the one asked for costs.
+ */
+#ifndef FAY_LOADER_TARGET_H
+#define FAY_LOADER_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "fay/error.h"
+#include "fay/loader.h"
+
+#define FAY_TARGET_MAX_MODULES 65536u
+#define FAY_FIND_MAX (1u << 20)        /* matches of one pattern */
+#define FAY_MODULE_MAX_NAMES 8u
+#define FAY_OBJECT_MAX_SYMBOLS (16u << 20)
+#define FAY_OBJECT_MAX_SEGMENTS 512u
+
+/* One PT_LOAD of an object. */
+struct fay_segment {
+	uint64_t vaddr, offset, file_size, memory_size;
+	bool executable;
+};
+
+enum fay_symbol_kind { FAY_SYMBOL_FUNCTION, FAY_SYMBOL_IFUNC, FAY_SYMBOL_OBJECT, FAY_SYMBOL_UNDEFINED };
+
+struct fay_symbol {
+	const char *name;  /* in the object's string table; a version after '@' is not part of it */
+	uint32_t length;   /* of the name without its version */
+	uint32_t kind;     /* enum fay_symbol_kind */
+	uint64_t address;  /* virtual address in the object */
+	uint64_t size;     /* bytes, as the symbol says; 0 unknown */
+	uint64_t limit;    /* end of the section that holds it: an upper bound for the size */
+};
+
+/* An ELF object opened for its symbols. */
+struct fay_object {
+	int fd;
+	void *elf; /* Elf *: keeps the string tables */
+	uint16_t type;
+	struct fay_segment *segments;
+	size_t segment_count;
+	struct fay_symbol *symbols; /* of .symtab and .dynsym, in file order, not unique */
+	size_t symbol_count;
+	uint64_t *starts; /* sorted starts of all functions; made when first needed */
+	size_t start_count;
+};
+
+/* Takes over fd (closed in every case on failure). `name` is for messages. */
+int fay_object_open(int fd, const char *name, struct fay_object **object, struct fay_error *error);
+void fay_object_close(struct fay_object *object);
+/* The size of a function: the symbol's own, else up to the next function or its section's end. */
+uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *symbol);
+
+/* An executable mapping of a module; in a file, an executable segment. */
+struct fay_range {
+	uint64_t start, end; /* addresses in the process */
+	uint64_t offset;     /* of start in the file */
+	uint64_t bias;       /* address in the process - virtual address in the object; known once opened */
+	bool placed;         /* bias is known */
+};
+
+struct fay_module {
+	char *name;                       /* canonical short name */
+	char *names[FAY_MODULE_MAX_NAMES]; /* all names it answers to, the canonical first */
+	size_t name_count;
+	char *path;      /* as the target sees it, without " (deleted)" */
+	bool deleted;
+	bool main;       /* the process's executable */
+	uint64_t device, inode;
+	struct fay_range *ranges;
+	size_t range_count;
+	struct fay_object *object; /* NULL until opened */
+	char *unreadable;          /* why it could not be opened; tried once */
+};
+
+struct fay_target {
+	pid_t pid; /* 0: a file */
+	char *title; /* for messages: "process 12 (redis-server)" or the file's path */
+	struct fay_module *modules;
+	size_t module_count;
+	/* Names handed out, by hash: open addressing, power of two. */
+	struct fay_interned {
+		uint64_t hash;
+		char *name;
+	} *interned;
+	size_t interned_count, interned_size;
+};
+
+/* --- modules.c: /proc/PID/maps and module names ---------------------------------------------------------------------- */
+int fay_target_read_maps(struct fay_target *target, struct fay_error *error);
+/* Opens a module's object and places its ranges. NULL (and module->unreadable) if it cannot be read. */
+struct fay_object *fay_module_object(const struct fay_target *target, struct fay_module *module);
+bool fay_module_matches(const struct fay_module *module, const char *pattern);
+bool fay_module_add_name(struct fay_module *module, const char *name, size_t length);
+/* Derives all names from a file's base name: "libc.so.6" gives "libc", "libc.so.6", "libc.so". */
+bool fay_module_add_names_of(struct fay_module *module, const char *path);
+void fay_module_deinit(struct fay_module *module);
+
+/* --- target.c ------------------------------------------------------------------------------------------------------- */
+/* A NUL-terminated copy of the name that lives as long as the target; the same name gives the same pointer. */
+const char *fay_target_intern(struct fay_target *target, const char *name, size_t length);
+
+/* --- pattern.c ------------------------------------------------------------------------------------------------------ */
+struct fay_glob {
+	const char *text;
+	size_t prefix; /* literal bytes at the start */
+	bool exact;    /* no special character */
+	bool all;      /* "*" */
+};
+void fay_glob_init(struct fay_glob *glob, const char *text);
+/* name need not be NUL-terminated at `length`; at most 4095 bytes are looked at. */
+bool fay_glob_match(const struct fay_glob *glob, const char *name, size_t length);
+
+/* --- suggest.c ------------------------------------------------------------------------------------------------------ */
+/* Collects the nearest of the names offered. */
+#define FAY_SUGGEST_MAX 3u
+struct fay_suggest {
+	char wanted[256];
+	size_t count;
+	struct fay_suggestion {
+		char text[320];
+		unsigned distance;
+	} best[FAY_SUGGEST_MAX];
+};
+void fay_suggest_init(struct fay_suggest *suggest, const char *wanted);
+/* `shown` is what to print for it; NULL: the name itself. penalty is added to the distance. */
+void fay_suggest_offer(struct fay_suggest *suggest, const char *name, size_t length, const char *shown, unsigned penalty);
+/* "; did you mean `a`, `b` or `c`?" or "". */
+void fay_suggest_print(const struct fay_suggest *suggest, char *text, size_t size);
+/* Writes the message of a pattern that matched nothing. */
+int fay_target_no_match(struct fay_target *target, const char *module, const char *function, struct fay_error *error);
+
+#endif
