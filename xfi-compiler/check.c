@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What no probe can have, found early, so that the author reads a source line and what to write instead, and not a
+ * verifier's rule about machine code. Twice: the module as it comes in (whole-program facts: recursion, globals, foreign
+ * functions) and after inlining (what is left in the probes themselves). The list is about what cannot be compiled;
+ * whether the result is safe is the verifier's business alone.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit.h"
+
+bool fay_is_helper(const char *name)
+{
+	return !strcmp(name, "fay_flush") || !strcmp(name, "fay_emit") || !strcmp(name, "fay_try_read");
+}
+
+const char *fay_callee(LLVMValueRef call)
+{
+	LLVMValueRef callee = LLVMGetCalledValue(call);
+	size_t length;
+
+	return LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &length) : NULL;
+}
+
+const char *fay_where(LLVMValueRef instruction, char *text, size_t size)
+{
+	unsigned length = 0;
+	unsigned line = LLVMIsAInstruction(instruction) ? LLVMGetDebugLocLine(instruction) : 0;
+	const char *file = line ? LLVMGetDebugLocFilename(instruction, &length) : NULL;
+	size_t name_length;
+
+	if (file && line) {
+		snprintf(text, size, "%.*s:%u: ", (int)length, file, line);
+	} else if (LLVMIsAInstruction(instruction)) {
+		LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(instruction));
+
+		snprintf(text, size, "in %s: ", LLVMGetValueName2(function, &name_length));
+	} else {
+		text[0] = 0;
+	}
+	return text;
+}
+
+int fay_refuse_at(struct fay_unit *unit, LLVMValueRef instruction, const char *format, ...)
+{
+	char where[600], what[1200];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	return fay_error_set(unit->error, FAY_E_REFUSED, "%s%s", fay_where(instruction, where, sizeof(where)),
+			     what);
+}
+
+/* Intrinsics that become plain instructions, or nothing. Prefixes of the name after "llvm.". */
+static const char *const intrinsics[] = {
+	"lifetime.", "dbg.",	 "umin.",  "umax.",  "smin.",	  "smax.",     "abs.",	    "ctlz.",
+	"cttz.",     "ctpop.",	 "bswap.", "fshl.",  "fshr.",	  "memcpy.",   "memmove.",  "memset.",
+	"uadd.",     "usub.",	 "sadd.",  "ssub.",  "umul.",	  "smul.",     "expect.",   "assume",
+	"bitreverse.", "experimental.noalias.scope.decl", "ucmp.", "scmp.",
+};
+
+static bool intrinsic_known(const char *name)
+{
+	for (size_t i = 0; i < sizeof(intrinsics) / sizeof(*intrinsics); i++)
+		if (!strncmp(name + 5, intrinsics[i], strlen(intrinsics[i])))
+			return true;
+	return false;
+}
+
+static int check_call(struct fay_unit *unit, LLVMValueRef call)
+{
+	LLVMValueRef callee = LLVMGetCalledValue(call);
+	const char *name = fay_callee(call);
+
+	if (LLVMIsAInlineAsm(callee))
+		return fay_refuse_at(unit, call, "inline assembly is not possible in a probe; write it in C, or build the "
+				     "whole image in assembly (docs/probe-image.md)");
+	if (!name)
+		return fay_refuse_at(unit, call, "call through a pointer; use `if` or `switch` and call the functions by name");
+	if (!LLVMIsDeclaration(callee) || fay_is_helper(name))
+		return 0;
+	if (!strncmp(name, "llvm.", 5)) {
+		if (intrinsic_known(name))
+			return 0;
+		if (!strncmp(name, "llvm.trap", 9) || !strncmp(name, "llvm.debugtrap", 14))
+			return fay_refuse_at(unit, call, "a probe cannot trap; use `return` to leave it");
+		return fay_refuse_at(unit, call, "%s is not available in a probe", name);
+	}
+	return fay_refuse_at(unit, call, "call of %s, which this file does not define; a probe can call its own functions "
+			     "and the helpers fay_flush, fay_emit and fay_try_read", name);
+}
+
+/* Depth-first over direct calls; colour 1 on the path, 2 done. Iterative depth is bounded by the number of functions. */
+struct colour {
+	LLVMValueRef function;
+	int colour;
+};
+
+static struct colour *colour_of(struct colour *colours, size_t count, LLVMValueRef function)
+{
+	for (size_t i = 0; i < count; i++)
+		if (colours[i].function == function)
+			return &colours[i];
+	return NULL;
+}
+
+static int check_recursion(struct fay_unit *unit, struct colour *colours, size_t count, struct colour *at)
+{
+	at->colour = 1;
+	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(at->function); b; b = LLVMGetNextBasicBlock(b)) {
+		for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+			struct colour *next;
+			int result;
+
+			if (!LLVMIsACallInst(i))
+				continue;
+			next = colour_of(colours, count, LLVMGetCalledValue(i));
+			if (!next || next->colour == 2)
+				continue;
+			if (next->colour == 1)
+				return fay_refuse_at(unit, i, "recursion through %s; write a loop with a constant bound",
+						     fay_callee(i));
+			result = check_recursion(unit, colours, count, next);
+			if (result)
+				return result;
+		}
+	}
+	at->colour = 2;
+	return 0;
+}
+
+static int check_functions(struct fay_unit *unit)
+{
+	size_t count = 0, length;
+	struct colour *colours;
+	int result = 0;
+
+	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+		if (LLVMIsDeclaration(f))
+			continue;
+		count++;
+		if (LLVMIsFunctionVarArg(LLVMGlobalGetValueType(f)))
+			return fay_error_set(unit->error, FAY_E_REFUSED, "%s has variable arguments, which a probe cannot have",
+					     LLVMGetValueName2(f, &length));
+		for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b && !result; b = LLVMGetNextBasicBlock(b))
+			for (LLVMValueRef i = LLVMGetFirstInstruction(b); i && !result; i = LLVMGetNextInstruction(i)) {
+				if (LLVMIsACallInst(i))
+					result = check_call(unit, i);
+				else if (LLVMGetInstructionOpcode(i) == LLVMIndirectBr)
+					result = fay_refuse_at(unit, i, "computed goto; use `switch`");
+			}
+		if (result)
+			return result;
+	}
+	colours = calloc(count + 1, sizeof(*colours));
+	if (!colours)
+		return fay_error_set(unit->error, FAY_E_LIMIT, "out of memory");
+	count = 0;
+	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+		if (!LLVMIsDeclaration(f))
+			colours[count++].function = f;
+	for (size_t i = 0; i < count && !result; i++)
+		if (!colours[i].colour)
+			result = check_recursion(unit, colours, count, &colours[i]);
+	free(colours);
+	return result;
+}
+
+static bool is_object(const struct fay_unit *unit, LLVMValueRef global)
+{
+	for (unsigned i = 0; i < unit->object_count; i++)
+		if (unit->objects[i].global == global)
+			return true;
+	return false;
+}
+
+static int check_globals(struct fay_unit *unit)
+{
+	size_t length;
+
+	for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
+		const char *name = LLVMGetValueName2(g, &length);
+
+		if (is_object(unit, g) || !LLVMGetFirstUse(g) || !strncmp(name, "llvm.", 5))
+			continue;
+		if (LLVMIsThreadLocal(g))
+			return fay_error_set(unit->error, FAY_E_REFUSED, "%s is thread-local; state declared with FAY_COUNT, FAY_CELL "
+					     "and the like is one copy per thread already", name);
+		if (LLVMIsDeclaration(g))
+			return fay_error_set(unit->error, FAY_E_REFUSED, "%s is not defined in this file; a probe sees only its "
+					     "event, its state and its own constants", name);
+		if (!LLVMIsGlobalConstant(g))
+			return fay_error_set(unit->error, FAY_E_REFUSED, "%s is a writable global variable; declare it as state "
+					     "(FAY_CELL, FAY_COUNT, FAY_TABLE ...) or make it const", name);
+	}
+	if (LLVMGetModuleInlineAsm(unit->module, &length) && length)
+		return fay_error_set(unit->error, FAY_E_REFUSED, "assembly outside functions is not possible in a probe");
+	for (uint32_t i = 0; i < unit->spec->probe_count; i++) {
+		const char *symbol = unit->spec->probes[i].symbol;
+		LLVMValueRef f = LLVMGetNamedFunction(unit->module, symbol);
+
+		if (!f || LLVMIsDeclaration(f))
+			return fay_error_set(unit->error, FAY_E_INTERNAL, "probe function %s is not in the module", symbol);
+		if (LLVMCountParams(f) != 3 ||
+		    LLVMGetTypeKind(LLVMGetReturnType(LLVMGlobalGetValueType(f))) != LLVMVoidTypeKind)
+			return fay_error_set(unit->error, FAY_E_REFUSED, "probe function %s is not void (event, local, global)",
+					     symbol);
+		for (LLVMUseRef u = LLVMGetFirstUse(f); u; u = LLVMGetNextUse(u))
+			if (LLVMIsACallInst(LLVMGetUser(u)))
+				return fay_refuse_at(unit, LLVMGetUser(u), "call of the probe %s; move the shared code to a function "
+						     "of its own", symbol);
+	}
+	return 0;
+}
+
+int fay_check_module(struct fay_unit *unit)
+{
+	int result = check_globals(unit);
+
+	return result ? result : check_functions(unit);
+}
+
+static int check_type(struct fay_unit *unit, LLVMValueRef instruction, LLVMTypeRef type)
+{
+	switch (LLVMGetTypeKind(type)) {
+	case LLVMHalfTypeKind:
+	case LLVMBFloatTypeKind:
+	case LLVMFloatTypeKind:
+	case LLVMDoubleTypeKind:
+	case LLVMX86_FP80TypeKind:
+	case LLVMFP128TypeKind:
+	case LLVMPPC_FP128TypeKind:
+		return fay_refuse_at(unit, instruction, "floating point is not available in a probe; use scaled integers");
+	case LLVMVectorTypeKind:
+	case LLVMScalableVectorTypeKind:
+		return fay_refuse_at(unit, instruction, "vectors are not available in a probe; use a loop over integers");
+	case LLVMIntegerTypeKind:
+		if (LLVMGetIntTypeWidth(type) > 128)
+			return fay_refuse_at(unit, instruction, "an integer of more than 128 bits");
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int check_atomic(struct fay_unit *unit, LLVMValueRef i)
+{
+	LLVMAtomicRMWBinOp op = LLVMGetAtomicRMWBinOp(i);
+	bool used = LLVMGetFirstUse(i) != NULL;
+
+	if (op == LLVMAtomicRMWBinOpAdd || op == LLVMAtomicRMWBinOpSub)
+		return 0;
+	if (!used && (op == LLVMAtomicRMWBinOpAnd || op == LLVMAtomicRMWBinOpOr || op == LLVMAtomicRMWBinOpXor))
+		return 0;
+	return fay_refuse_at(unit, i, "this atomic operation has no single instruction; use atomic add, or a bounded loop of "
+			     "__atomic_compare_exchange_n");
+}
+
+static int check_instruction(struct fay_unit *unit, LLVMValueRef i)
+{
+	LLVMTypeRef type = LLVMTypeOf(i);
+	int result = check_type(unit, i, type);
+
+	for (int o = 0; o < LLVMGetNumOperands(i) && !result; o++)
+		if (LLVMIsAConstant(LLVMGetOperand(i, o)) || LLVMIsAInstruction(LLVMGetOperand(i, o)))
+			result = check_type(unit, i, LLVMTypeOf(LLVMGetOperand(i, o)));
+	if (result)
+		return result;
+	switch (LLVMGetInstructionOpcode(i)) {
+	case LLVMUDiv: case LLVMURem: case LLVMSDiv: case LLVMSRem:
+		if (LLVMGetIntTypeWidth(type) > 64)
+			return fay_refuse_at(unit, i, "division of integers of more than 64 bits");
+		return 0;
+	case LLVMAlloca:
+		if (!LLVMIsAConstantInt(LLVMGetOperand(i, 0)) ||
+		    LLVMGetInstructionParent(i) != LLVMGetEntryBasicBlock(LLVMGetBasicBlockParent(LLVMGetInstructionParent(i))))
+			return fay_refuse_at(unit, i, "variable-length array or alloca(); give the array a constant size");
+		if (LLVMGetAlignment(i) > 16)
+			LLVMSetAlignment(i, 16);
+		return 0;
+	case LLVMCall:
+		return check_call(unit, i);
+	case LLVMAtomicRMW:
+		return check_atomic(unit, i);
+	case LLVMFence:
+		if (LLVMGetOrdering(i) == LLVMAtomicOrderingSequentiallyConsistent)
+			return fay_refuse_at(unit, i, "a full memory barrier; acquire and release fences are available");
+		return 0;
+	case LLVMStore:
+		if (LLVMGetOrdering(i) == LLVMAtomicOrderingSequentiallyConsistent)
+			return fay_refuse_at(unit, i, "a sequentially consistent store; use __ATOMIC_RELEASE");
+		return 0;
+	case LLVMInvoke: case LLVMResume: case LLVMLandingPad: case LLVMCallBr: case LLVMVAArg: case LLVMIndirectBr:
+	case LLVMCatchPad: case LLVMCleanupPad:
+		return fay_refuse_at(unit, i, "exceptions, variable arguments and computed jumps are not available in a probe");
+	default:
+		return 0;
+	}
+}
+
+int fay_check_simplified(struct fay_unit *unit)
+{
+	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+		for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+			for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+				int result = check_instruction(unit, i);
+
+				if (result)
+					return result;
+			}
+	return 0;
+}

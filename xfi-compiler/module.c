@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The order of things: a module becomes an image.
+ *
+ *   check       what no probe can have
+ *   inline      everything into the probes: a guard then sees where a pointer comes from
+ *   simplify    registers instead of memory, dead code out, branches threaded
+ *   guard       each access inside its region; each loop ends
+ *   lower       state objects to LOCAL and GLOBAL
+ *   optimise    -O2's scalar passes
+ *   generate    machine code, general registers only
+ *   link, write the image
+ *
+ * The passes are chosen by hand, not "default<O2>": vectors are out, and the passes that rewrite a loop's counter into
+ * a form that is harder to prove (strength reduction, exit test replacement) buy nothing in code of this size.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+
+#include "unit.h"
+
+#define SIMPLIFY                                                                                                        \
+	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine,jump-threading,"               \
+	"correlated-propagation,simplifycfg,instcombine,sroa,loop-simplify,lcssa,loop(loop-rotate),"                    \
+	"loop-unroll<O2;no-runtime;no-partial;no-peeling;full-unroll-max=32>,sroa,early-cse<memssa>,simplifycfg,"       \
+	"instcombine,gvn,jump-threading,simplifycfg,instcombine,dse,adce)"
+#define OPTIMISE                                                                                                        \
+	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine,loop-simplify,lcssa,"          \
+	"loop-mssa(licm),gvn,sccp,instcombine,dse,adce,reassociate,early-cse,simplifycfg,instcombine,adce),"            \
+	"globaldce,constmerge"
+
+void fay_buffer_deinit(struct fay_buffer *buffer)
+{
+	free(buffer->data);
+	fay_buffer_init(buffer);
+}
+
+static LLVMAttributeRef enum_attribute(struct fay_unit *unit, const char *name)
+{
+	return LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0);
+}
+
+static void set_flag(LLVMValueRef function, struct fay_unit *unit, const char *name)
+{
+	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, enum_attribute(unit, name));
+}
+
+static void set_text(LLVMValueRef function, struct fay_unit *unit, const char *name, const char *value)
+{
+	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				LLVMCreateStringAttribute(unit->context, name, strlen(name), value, strlen(value)));
+}
+
+static void clear_flag(LLVMValueRef function, const char *name)
+{
+	LLVMRemoveEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				       LLVMGetEnumAttributeKindForName(name, strlen(name)));
+}
+
+static void clear_text(LLVMValueRef function, const char *name)
+{
+	LLVMRemoveStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, name, strlen(name));
+}
+
+static bool is_probe(const struct fay_unit *unit, LLVMValueRef function)
+{
+	size_t length;
+	const char *name = LLVMGetValueName2(function, &length);
+
+	for (uint32_t i = 0; i < unit->spec->probe_count; i++)
+		if (!strcmp(unit->spec->probes[i].symbol, name))
+			return true;
+	return false;
+}
+
+/* Attributes by which the code generator keeps to what can be verified; what the front end said is dropped. */
+static void set_attributes(struct fay_unit *unit, LLVMValueRef function)
+{
+	static const char *const drop_flags[] = {"noinline", "optnone", "sspstrong", "ssp", "sspreq", "uwtable", "alwaysinline",
+						 "minsize", "optsize", "nocf_check"};
+	static const char *const drop_texts[] = {"target-features", "target-cpu", "tune-cpu", "stack-protector-buffer-size",
+						 "frame-pointer", "probe-stack", "stackrealign", "patchable-function"};
+	bool probe = is_probe(unit, function);
+
+	for (size_t i = 0; i < sizeof(drop_flags) / sizeof(*drop_flags); i++)
+		clear_flag(function, drop_flags[i]);
+	for (size_t i = 0; i < sizeof(drop_texts) / sizeof(*drop_texts); i++)
+		clear_text(function, drop_texts[i]);
+	set_flag(function, unit, "nounwind");
+	set_flag(function, unit, "noredzone");
+	set_text(function, unit, "no-builtins", "");
+	set_text(function, unit, "no-jump-tables", "true");
+	set_text(function, unit, "disable-tail-calls", "true");
+	set_text(function, unit, "frame-pointer", "none");
+	LLVMSetSection(function, NULL);
+	LLVMSetLinkage(function, probe ? LLVMExternalLinkage : LLVMInternalLinkage);
+	if (!probe)
+		set_flag(function, unit, "alwaysinline");
+}
+
+/* Helpers are declared anew, so that nothing the front end assumed (same module, weak, lazily bound) stays. */
+static void redeclare_helper(struct fay_unit *unit, LLVMValueRef old)
+{
+	size_t length;
+	char name[64];
+	LLVMValueRef function;
+
+	snprintf(name, sizeof(name), "%s", LLVMGetValueName2(old, &length));
+	LLVMSetValueName2(old, "", 0);
+	function = LLVMAddFunction(unit->module, name, LLVMGlobalGetValueType(old));
+	set_flag(function, unit, "nonlazybind");
+	set_flag(function, unit, "nounwind");
+	LLVMReplaceAllUsesWith(old, function);
+	LLVMDeleteFunction(old);
+	for (LLVMUseRef u = LLVMGetFirstUse(function); u; u = LLVMGetNextUse(u))
+		if (LLVMIsACallInst(LLVMGetUser(u)))
+			LLVMSetTailCallKind(LLVMGetUser(u), LLVMTailCallKindNoTail);
+}
+
+static void prepare(struct fay_unit *unit)
+{
+	LLVMValueRef next;
+
+	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = next) {
+		size_t length;
+
+		next = LLVMGetNextFunction(f);
+		if (!LLVMIsDeclaration(f))
+			set_attributes(unit, f);
+		else if (fay_is_helper(LLVMGetValueName2(f, &length)))
+			redeclare_helper(unit, f);
+	}
+	for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
+		if (LLVMIsDeclaration(g) || !LLVMIsGlobalConstant(g))
+			continue;
+		LLVMSetLinkage(g, LLVMInternalLinkage);
+		LLVMSetSection(g, NULL);
+	}
+}
+
+static int run_passes(struct fay_unit *unit, const char *passes)
+{
+	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+	LLVMErrorRef error;
+	int result = 0;
+
+	LLVMPassBuilderOptionsSetLoopVectorization(options, 0);
+	LLVMPassBuilderOptionsSetSLPVectorization(options, 0);
+	error = LLVMRunPasses(unit->module, passes, unit->machine, options);
+	if (error) {
+		char *message = LLVMGetErrorMessage(error);
+
+		result = fay_error_set(unit->error, FAY_E_INTERNAL, "optimiser: %s", message);
+		LLVMDisposeErrorMessage(message);
+	}
+	LLVMDisposePassBuilderOptions(options);
+	return result;
+}
+
+static int check_ir(struct fay_unit *unit, const char *after)
+{
+	char *message = NULL;
+	int result = 0;
+
+	if (LLVMVerifyModule(unit->module, LLVMReturnStatusAction, &message))
+		result = fay_error_set(unit->error, FAY_E_INTERNAL, "not well-formed IR %s: %.1500s", after, message);
+	LLVMDisposeMessage(message);
+	return result;
+}
+
+/* `unreachable` (after an endless loop, or where the optimiser saw undefined behaviour) must not fall off the code. */
+static void close_unreachable(struct fay_unit *unit)
+{
+	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
+
+	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k; k = LLVMGetNextBasicBlock(k)) {
+			LLVMValueRef t = LLVMGetBasicBlockTerminator(k);
+
+			if (!t || LLVMGetInstructionOpcode(t) != LLVMUnreachable || !is_probe(unit, f))
+				continue;
+			LLVMPositionBuilderBefore(b, t);
+			LLVMBuildRetVoid(b);
+			LLVMInstructionEraseFromParent(t);
+		}
+	LLVMDisposeBuilder(b);
+}
+
+static int transform(struct fay_unit *unit, bool debug_lines)
+{
+	int result = check_ir(unit, "as given");
+
+	if (!result)
+		result = fay_check_module(unit);
+	if (result)
+		return result;
+	prepare(unit);
+	result = run_passes(unit, SIMPLIFY);
+	if (!result)
+		result = fay_expand_memory(unit);
+	if (!result)
+		result = run_passes(unit, "always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine,simplifycfg)");
+	if (!result)
+		result = fay_expand_memory(unit);
+	if (!result)
+		result = run_passes(unit, "always-inline,globaldce");
+	close_unreachable(unit);
+	if (!result)
+		result = fay_check_simplified(unit);
+	if (!result)
+		result = fay_guard(unit);
+	if (!result)
+		result = fay_fuel(unit);
+	if (!result)
+		result = fay_lower_objects(unit);
+	if (!result)
+		result = check_ir(unit, "after the guards");
+	if (!debug_lines)
+		LLVMStripModuleDebugInfo(unit->module);
+	if (!result)
+		result = run_passes(unit, OPTIMISE);
+	if (!result)
+		result = fay_expand_memory(unit);
+	close_unreachable(unit);
+	return result;
+}
+
+static int generate(struct fay_unit *unit, const struct fay_compile_options *options, struct fay_buffer *image)
+{
+	LLVMMemoryBufferRef object = NULL;
+	struct fay_linked linked = {0};
+	int result = fay_unit_object(unit, &object);
+
+	if (result)
+		return result;
+	result = fay_link(LLVMGetBufferStart(object), LLVMGetBufferSize(object), options && options->debug_lines, &linked,
+			  unit->error);
+	if (!result)
+		result = fay_write_image(unit->spec, &linked, image, unit->error);
+	fay_linked_deinit(&linked);
+	LLVMDisposeMemoryBuffer(object);
+	return result;
+}
+
+int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec, const struct fay_object *objects,
+		     unsigned object_count, const struct fay_compile_options *options, unsigned report,
+		     struct fay_buffer *image, struct fay_buffer *assembly, struct fay_error *error)
+{
+	struct fay_unit unit = {
+		.module = module, .context = LLVMGetModuleContext(module), .spec = spec, .objects = objects,
+		.object_count = object_count, .error = error, .report = report,
+	};
+	int result = fay_machine_create(&unit.machine, error);
+
+	if (result)
+		goto out;
+	unit.layout = LLVMCreateTargetDataLayout(unit.machine);
+	LLVMSetModuleDataLayout(module, unit.layout);
+	LLVMSetTarget(module, "x86_64-unknown-linux-gnu");
+	result = transform(&unit, options && options->debug_lines);
+	if (!result && assembly)
+		result = fay_unit_assembly(&unit, assembly);
+	if (!result)
+		result = generate(&unit, options, image);
+	if (!result && report)
+		fprintf(stderr, "%u guards, %u loops with fuel, %zu bytes\n", unit.guards, unit.fuels, image->size);
+out:
+	if (unit.layout)
+		LLVMDisposeTargetData(unit.layout);
+	if (unit.machine)
+		LLVMDisposeTargetMachine(unit.machine);
+	LLVMDisposeModule(module);
+	return result;
+}
+
+int fay_compile_module(LLVMModuleRef module, const struct fay_image_spec *spec, const struct fay_compile_options *options,
+		       struct fay_buffer *image, struct fay_error *error)
+{
+	return fay_unit_compile(module, spec, NULL, 0, options, 0, image, NULL, error);
+}

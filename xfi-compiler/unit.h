@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the passes of the XFI compiler share. A unit is one module on its way to an image:
+ *
+ *   check.c    refuse what no probe can have, with the source line and what to write instead
+ *   module.c   the order of things: inline all, simplify, guard, optimise, generate, link
+ *   objects.c  state objects of probe.h (globals in the source) become LOCAL + offset
+ *   memory.c   memcpy and the like become loads, stores and loops: a probe has no libc
+ *   range.c    unsigned ranges of IR integers: which index needs no guard
+ *   guard.c    the XFI guards: every access inside its region for every input
+ *   fuel.c     every loop ends
+ *   codegen.c  machine code with general registers only
+ *   link.c     relocatable object to text, read-only data, helper slots
+ *   writer.c   the ELF image, byte for byte the same for the same input
+ *
+ * Nothing here is trusted: a mistake shows as a refusal by the verifier.
+ */
+#ifndef FAY_COMPILER_UNIT_H
+#define FAY_COMPILER_UNIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+
+#include "fay/compiler.h"
+
+/* A global of the module that stands for state: extent known, so guards keep an index inside its own object. */
+struct fay_object {
+	LLVMValueRef global;
+	enum fay_state_scope scope;
+	uint64_t offset; /* bytes from the region's start */
+	uint64_t size;
+};
+
+struct fay_unit {
+	LLVMModuleRef module;
+	LLVMContextRef context;
+	LLVMTargetMachineRef machine;
+	LLVMTargetDataRef layout;
+	const struct fay_image_spec *spec;
+	const struct fay_object *objects;
+	unsigned object_count;
+	struct fay_error *error;
+	unsigned guards; /* put in */
+	unsigned fuels;  /* loops given fuel */
+	unsigned report; /* print what was guarded to standard error */
+};
+
+/* fay_compile_module() with state objects; report fills in the figures. Consumes the module. */
+int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec,
+		     const struct fay_object *objects, unsigned object_count,
+		     const struct fay_compile_options *options, unsigned report,
+		     struct fay_buffer *image, struct fay_buffer *assembly, struct fay_error *error);
+
+/* "FILE:LINE: " of an instruction, or "in NAME: " where there is no line, into text. */
+const char *fay_where(LLVMValueRef instruction, char *text, size_t size);
+/* Refuses at an instruction. */
+int fay_refuse_at(struct fay_unit *unit, LLVMValueRef instruction, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+bool fay_is_helper(const char *name);
+/* Name of the called function, NULL if indirect. */
+const char *fay_callee(LLVMValueRef call);
+
+int fay_check_module(struct fay_unit *unit);    /* as it comes in */
+int fay_check_simplified(struct fay_unit *unit); /* after inlining: what is left in the probes */
+int fay_expand_memory(struct fay_unit *unit);
+int fay_guard(struct fay_unit *unit);
+int fay_fuel(struct fay_unit *unit);
+int fay_lower_objects(struct fay_unit *unit);
+int fay_unit_object(struct fay_unit *unit, LLVMMemoryBufferRef *object);
+int fay_unit_assembly(struct fay_unit *unit, struct fay_buffer *text);
+int fay_machine_create(LLVMTargetMachineRef *machine, struct fay_error *error);
+
+/* The range [lo, hi] of an integer value (unsigned, of its own width, at most 64) as it is at `at`, an instruction. */
+struct fay_range {
+	uint64_t lo, hi;
+};
+struct fay_range fay_range_of(LLVMValueRef value, LLVMValueRef at);
+/* Whether the loop whose header is `header` (entered back from `latch`) has an obvious constant bound. */
+bool fay_loop_bounded(LLVMBasicBlockRef header, LLVMBasicBlockRef latch);
+
+/* A linked probe: what the writer puts into an image. All pointers malloc'ed, released by fay_linked_deinit(). */
+struct fay_linked {
+	uint8_t *text;
+	size_t text_size;
+	uint8_t *rodata;
+	size_t rodata_size, rodata_align;
+	struct fay_fixup { /* 32-bit field in text: target - place, once addresses are known */
+		size_t place;
+		enum { FIXUP_TEXT, FIXUP_RODATA, FIXUP_SLOT } kind;
+		int64_t target; /* offset in text or rodata (may be outside by the addend), or number of the slot */
+		int64_t addend; /* SLOT only */
+	} *fixups;
+	size_t fixup_count;
+	char *slots[FAY_IMAGE_MAX_HELPERS];
+	unsigned slot_count;
+	struct fay_linked_symbol {
+		char *name;
+		uint64_t offset, size; /* in text */
+	} *symbols;
+	size_t symbol_count;
+	struct fay_linked_line {
+		uint32_t offset, line, column;
+		char *file;
+	} *lines;
+	size_t line_count;
+};
+int fay_link(const void *object, size_t size, bool lines, struct fay_linked *linked, struct fay_error *error);
+int fay_link_lines(const void *object, size_t size, struct fay_linked *linked, struct fay_error *error);
+void fay_linked_deinit(struct fay_linked *linked);
+int fay_write_image(const struct fay_image_spec *spec, const struct fay_linked *linked,
+		    struct fay_buffer *image, struct fay_error *error);
+
+/* Declarations of probe.h in a module, as a spec with objects; everything is owned by the struct. */
+struct fay_declarations {
+	struct fay_image_spec spec;
+	struct fay_spec_probe *probes;
+	struct fay_spec_state *states;
+	struct fay_spec_column *columns;
+	struct fay_object *objects;
+	unsigned object_count;
+	char **strings;
+	size_t string_count;
+};
+int fay_declarations_read(LLVMModuleRef module, struct fay_declarations *declarations, struct fay_error *error);
+void fay_declarations_deinit(struct fay_declarations *declarations);
+
+int fay_source_compile(const char *path, const struct fay_compile_options *options, unsigned report,
+		       const char *const *clang_arguments, unsigned clang_argument_count,
+		       struct fay_buffer *image, struct fay_buffer *assembly, struct fay_error *error);
+
+#endif
