@@ -46,7 +46,7 @@ static int read_segments(struct fay_object *object, Elf *elf, const char *name, 
 }
 
 /* False for symbols that are of no interest at all: files, sections, thread-local data. */
-static bool classify(const Elf64_Sym *symbol, uint32_t *kind)
+static bool classify(const Elf64_Sym *symbol, uint16_t *kind)
 {
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_OBJECT && type != STT_NOTYPE)
@@ -83,6 +83,24 @@ static int read_section_ends(Elf *elf, struct section_ends *sections, const char
 	return FAY_OK;
 }
 
+/* Version indices of .dynsym's entries; bit 15 marks a version that new programs no longer bind to. */
+static const uint16_t *read_versions(Elf *elf, Elf_Scn *symbols, size_t *count)
+{
+	Elf_Scn *section = NULL;
+	*count = 0;
+	while ((section = elf_nextscn(elf, section))) {
+		const Elf64_Shdr *header = elf64_getshdr(section);
+		if (!header || header->sh_type != SHT_GNU_versym || header->sh_link != elf_ndxscn(symbols))
+			continue;
+		Elf_Data *data = elf_getdata(section, NULL);
+		if (!data || !data->d_buf)
+			return NULL;
+		*count = data->d_size / sizeof(uint16_t);
+		return data->d_buf;
+	}
+	return NULL;
+}
+
 static int read_table(struct fay_object *object, Elf *elf, Elf_Scn *section, const Elf64_Shdr *header,
 		      const struct section_ends *sections, const char *name, struct fay_error *error)
 {
@@ -101,9 +119,11 @@ static int read_table(struct fay_object *object, Elf *elf, Elf_Scn *section, con
 	object->symbols = grown;
 	const Elf64_Sym *symbols = data->d_buf;
 	const char *text = strings->d_buf;
+	size_t version_count;
+	const uint16_t *versions = read_versions(elf, section, &version_count);
 	for (size_t i = 1; i < count; i++) {
 		const Elf64_Sym *symbol = &symbols[i];
-		uint32_t kind;
+		uint16_t kind;
 		if (!symbol->st_name || symbol->st_name >= strings->d_size || !classify(symbol, &kind))
 			continue;
 		/* The last string may lack its NUL in a malformed file; it is skipped. */
@@ -117,6 +137,7 @@ static int read_table(struct fay_object *object, Elf *elf, Elf_Scn *section, con
 			.name = text + symbol->st_name,
 			.length = (uint32_t)(version ? (size_t)(version - text) - symbol->st_name : length),
 			.kind = kind,
+			.compat = version ? version[1] != '@' : i < version_count && versions[i] & 0x8000,
 			.address = symbol->st_value,
 			.size = symbol->st_size,
 			.limit = symbol->st_shndx < sections->count ? sections->ends[symbol->st_shndx] : 0,
@@ -198,6 +219,17 @@ void fay_object_close(struct fay_object *object)
 	free(object->symbols);
 	free(object->starts);
 	free(object);
+}
+
+bool fay_object_superseded(const struct fay_object *object, const struct fay_symbol *symbol)
+{
+	for (size_t i = 0; symbol->compat && i < object->symbol_count; i++) {
+		const struct fay_symbol *other = &object->symbols[i];
+		if (!other->compat && other->kind != FAY_SYMBOL_UNDEFINED && other->length == symbol->length &&
+		    !memcmp(other->name, symbol->name, symbol->length))
+			return true;
+	}
+	return false;
 }
 
 static int compare_addresses(const void *left, const void *right)

@@ -17,27 +17,33 @@ void fay_suggest_init(struct fay_suggest *suggest, const char *wanted)
 	snprintf(suggest->wanted, sizeof(suggest->wanted), "%s", wanted);
 }
 
-/* Levenshtein distance, case-insensitive, cut off above `limit`. Both at most 255 bytes. */
+/* Edit distance (insert, delete, replace, swap neighbours), case-insensitive, cut off above `limit`. Both at most 255 bytes. */
 static unsigned edit_distance(const char *left, size_t left_size, const char *right, size_t right_size, unsigned limit)
 {
-	unsigned row[257];
+	unsigned rows[3][257]; /* this row and the two above it, by i modulo 3 */
 	for (size_t j = 0; j <= right_size; j++)
-		row[j] = (unsigned)j;
+		rows[0][j] = (unsigned)j;
 	for (size_t i = 1; i <= left_size; i++) {
-		unsigned diagonal = row[0], best = row[0] = (unsigned)i;
+		unsigned *row = rows[i % 3], *up = rows[(i - 1) % 3], *two_up = rows[(i + 1) % 3];
+		unsigned best = row[0] = (unsigned)i;
 		int c = tolower((unsigned char)left[i - 1]);
 		for (size_t j = 1; j <= right_size; j++) {
-			unsigned replace = diagonal + (c != tolower((unsigned char)right[j - 1]));
-			diagonal = row[j];
-			unsigned change = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-			row[j] = replace < change ? replace : change;
-			if (row[j] < best)
-				best = row[j];
+			int d = tolower((unsigned char)right[j - 1]);
+			unsigned distance = up[j - 1] + (c != d);
+			unsigned change = (up[j] < row[j - 1] ? up[j] : row[j - 1]) + 1;
+			if (change < distance)
+				distance = change;
+			if (i > 1 && j > 1 && c == tolower((unsigned char)right[j - 2]) &&
+			    d == tolower((unsigned char)left[i - 2]) && two_up[j - 2] + 1 < distance)
+				distance = two_up[j - 2] + 1;
+			row[j] = distance;
+			if (distance < best)
+				best = distance;
 		}
 		if (best > limit)
 			return limit + 1;
 	}
-	return row[right_size];
+	return rows[left_size % 3][right_size];
 }
 
 void fay_suggest_offer(struct fay_suggest *suggest, const char *name, size_t length, const char *shown, unsigned penalty)
@@ -71,6 +77,9 @@ void fay_suggest_offer(struct fay_suggest *suggest, const char *name, size_t len
 	memmove(&suggest->best[at + 1], &suggest->best[at], (suggest->count - at - 1) * sizeof(suggest->best[0]));
 	suggest->best[at].distance = distance;
 	memcpy(suggest->best[at].text, text, sizeof(text));
+	/* What is much further off than the best only distracts. */
+	while (suggest->best[suggest->count - 1].distance > 2 * suggest->best[0].distance + 1)
+		suggest->count--;
 }
 
 void fay_suggest_print(const struct fay_suggest *suggest, char *text, size_t size)
@@ -128,7 +137,8 @@ static void look_through(struct fay_target *target, struct fay_module *module, b
 		bool same = symbol->length == wanted && !memcmp(symbol->name, function, wanted);
 		if (symbol->kind == FAY_SYMBOL_FUNCTION) {
 			char shown[320];
-			if (!asked && !same)
+			/* The very name, yet no match: an old version of an indirect function. */
+			if (asked == same)
 				continue;
 			snprintf(shown, sizeof(shown), "%s!%.*s", module->name, (int)symbol->length, symbol->name);
 			fay_suggest_offer(suggest, symbol->name, symbol->length, asked ? NULL : shown, 0);
@@ -176,6 +186,8 @@ int fay_target_no_match(struct fay_target *target, const char *module, const cha
 	}
 	if (!matched)
 		return no_module(target, module, error);
+	if (kinds.ifunc)
+		suggest.count = 0;
 	fay_suggest_print(&suggest, hint, sizeof(hint));
 	print_reason(&kinds, function, reason, sizeof(reason));
 	if (matched > 1)

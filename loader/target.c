@@ -257,7 +257,8 @@ int fay_target_find(struct fay_target *target, const char *pattern, struct fay_f
 			code = fay_error_set(error, FAY_E_LIMIT, "out of memory for names");
 		for (size_t j = 0; !code && j < module->object->symbol_count; j++) {
 			const struct fay_symbol *symbol = &module->object->symbols[j];
-			if (symbol->kind == FAY_SYMBOL_FUNCTION && fay_glob_match(&glob, symbol->name, symbol->length))
+			if (symbol->kind == FAY_SYMBOL_FUNCTION && fay_glob_match(&glob, symbol->name, symbol->length) &&
+			    !fay_object_superseded(module->object, symbol))
 				code = add_symbol(target, module, symbol, &matches, error);
 		}
 	}

@@ -31,7 +31,8 @@ enum fay_symbol_kind { FAY_SYMBOL_FUNCTION, FAY_SYMBOL_IFUNC, FAY_SYMBOL_OBJECT,
 struct fay_symbol {
 	const char *name;  /* in the object's string table; a version after '@' is not part of it */
 	uint32_t length;   /* of the name without its version */
-	uint32_t kind;     /* enum fay_symbol_kind */
+	uint16_t kind;     /* enum fay_symbol_kind */
+	bool compat;       /* an old version (memcpy@GLIBC_2.2.5), kept for programs linked long ago */
 	uint64_t address;  /* virtual address in the object */
 	uint64_t size;     /* bytes, as the symbol says; 0 unknown */
 	uint64_t limit;    /* end of the section that holds it: an upper bound for the size */
@@ -53,6 +54,8 @@ struct fay_object {
 /* Takes over fd (closed in every case on failure). `name` is for messages. */
 int fay_object_open(int fd, const char *name, struct fay_object **object, struct fay_error *error);
 void fay_object_close(struct fay_object *object);
+/* Does the object define the name of a compat symbol also in its present version? Then the plain name means that one. */
+bool fay_object_superseded(const struct fay_object *object, const struct fay_symbol *symbol);
 /* The size of a function: the symbol's own, else up to the next function or its section's end. */
 uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *symbol);
 
