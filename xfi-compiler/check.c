@@ -10,9 +10,14 @@
 
 #include "unit.h"
 
+const char *const fay_helpers[FAY_HELPERS] = {"fay_flush", "fay_emit", "fay_try_read"};
+
 bool fay_is_helper(const char *name)
 {
-	return !strcmp(name, "fay_flush") || !strcmp(name, "fay_emit") || !strcmp(name, "fay_try_read");
+	for (unsigned i = 0; i < FAY_HELPERS; i++)
+		if (!strcmp(name, fay_helpers[i]))
+			return true;
+	return false;
 }
 
 const char *fay_callee(LLVMValueRef call)
@@ -82,6 +87,8 @@ static int check_call(struct fay_unit *unit, LLVMValueRef call)
 		return fay_refuse_at(unit, call, "call through a pointer; use `if` or `switch` and call the functions by name");
 	if (!LLVMIsDeclaration(callee) || fay_is_helper(name))
 		return 0;
+	if (unit->object_count && (!strcmp(name, "fay_object_flush") || !strcmp(name, "fay_object_emit")))
+		return 0; /* objects.c */
 	if (!strncmp(name, "llvm.", 5)) {
 		if (intrinsic_known(name))
 			return 0;

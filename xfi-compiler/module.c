@@ -25,13 +25,13 @@
 #include "unit.h"
 
 #define SIMPLIFY                                                                                                        \
-	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine,jump-threading,"               \
-	"correlated-propagation,simplifycfg,instcombine,sroa,loop-simplify,lcssa,loop(loop-rotate),"                    \
+	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,jump-threading,"               \
+	"correlated-propagation,simplifycfg,instcombine<no-verify-fixpoint>,sroa,loop-simplify,lcssa,loop(loop-rotate),"                    \
 	"loop-unroll<O2;no-runtime;no-partial;no-peeling;full-unroll-max=32>,sroa,early-cse<memssa>,simplifycfg,"       \
-	"instcombine,gvn,jump-threading,simplifycfg,instcombine,dse,adce)"
+	"instcombine<no-verify-fixpoint>,gvn,jump-threading,simplifycfg,instcombine<no-verify-fixpoint>,dse,adce)"
 #define OPTIMISE                                                                                                        \
-	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine,loop-simplify,lcssa,"          \
-	"loop-mssa(licm),gvn,sccp,instcombine,dse,adce,reassociate,early-cse,simplifycfg,instcombine,adce),"            \
+	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,loop-simplify,lcssa,"          \
+	"loop-mssa(licm),gvn,sccp,instcombine<no-verify-fixpoint>,dse,adce,reassociate,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,adce),"            \
 	"globaldce,constmerge"
 
 void fay_buffer_deinit(struct fay_buffer *buffer)
@@ -122,19 +122,21 @@ static void redeclare_helper(struct fay_unit *unit, LLVMValueRef old)
 			LLVMSetTailCallKind(LLVMGetUser(u), LLVMTailCallKindNoTail);
 }
 
-static void prepare(struct fay_unit *unit)
+static void redeclare_helpers(struct fay_unit *unit)
 {
-	LLVMValueRef next;
+	for (unsigned i = 0; i < FAY_HELPERS; i++) {
+		LLVMValueRef f = LLVMGetNamedFunction(unit->module, fay_helpers[i]);
 
-	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = next) {
-		size_t length;
-
-		next = LLVMGetNextFunction(f);
-		if (!LLVMIsDeclaration(f))
-			set_attributes(unit, f);
-		else if (fay_is_helper(LLVMGetValueName2(f, &length)))
+		if (f && LLVMIsDeclaration(f))
 			redeclare_helper(unit, f);
 	}
+}
+
+static void prepare(struct fay_unit *unit)
+{
+	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+		if (!LLVMIsDeclaration(f))
+			set_attributes(unit, f);
 	for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
 		if (LLVMIsDeclaration(g) || !LLVMIsGlobalConstant(g))
 			continue;
@@ -204,12 +206,17 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 	if (!result)
 		result = fay_expand_memory(unit);
 	if (!result)
-		result = run_passes(unit, "always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine,simplifycfg)");
+		result = run_passes(unit, "always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)");
 	if (!result)
 		result = fay_expand_memory(unit);
 	if (!result)
 		result = run_passes(unit, "always-inline,globaldce");
+	if (!result)
+		result = fay_lower_calls(unit);
+	if (result)
+		return result;
 	close_unreachable(unit);
+	redeclare_helpers(unit);
 	if (!result)
 		result = fay_check_simplified(unit);
 	if (!result)

@@ -5,8 +5,64 @@
  * object in a probe becomes an offset from the probe's LOCAL or GLOBAL argument.
  */
 #include <stdlib.h>
+#include <string.h>
+
+#include <llvm-c/DebugInfo.h>
 
 #include "unit.h"
+
+static LLVMValueRef helper(struct fay_unit *unit, const char *name, LLVMTypeRef *type)
+{
+	LLVMTypeRef pointer = LLVMPointerTypeInContext(unit->context, 0), i64 = LLVMInt64TypeInContext(unit->context);
+	LLVMTypeRef parameters[3] = {pointer, i64, pointer};
+	LLVMValueRef f = LLVMGetNamedFunction(unit->module, name);
+
+	*type = LLVMFunctionType(i64, parameters, !strcmp(name, "fay_emit") ? 3 : 2, 0);
+	return f ? f : LLVMAddFunction(unit->module, name, *type);
+}
+
+static int lower_call(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call, bool emit)
+{
+	LLVMValueRef object = LLVMGetOperand(call, 0), function, made, arguments[3];
+	LLVMTypeRef type;
+	unsigned state = 0;
+
+	while (state < unit->object_count && unit->objects[state].global != object)
+		state++;
+	if (state == unit->object_count)
+		return fay_refuse_at(unit, call, "which %s is meant must be known when compiling", emit ? "stream" : "table");
+	function = helper(unit, emit ? "fay_emit" : "fay_flush", &type);
+	arguments[0] = LLVMGetParam(LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)), 1);
+	arguments[1] = LLVMConstInt(LLVMInt64TypeInContext(unit->context), state, 0);
+	arguments[2] = LLVMGetOperand(call, 1);
+	LLVMPositionBuilderBefore(b, call);
+	made = LLVMBuildCall2(b, type, function, arguments, emit ? 3 : 2, "");
+	LLVMInstructionSetDebugLoc(made, LLVMInstructionGetDebugLoc(call));
+	LLVMReplaceAllUsesWith(call, made);
+	LLVMInstructionEraseFromParent(call);
+	return 0;
+}
+
+int fay_lower_calls(struct fay_unit *unit)
+{
+	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
+	int result = 0;
+
+	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f && !result; f = LLVMGetNextFunction(f))
+		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k && !result; k = LLVMGetNextBasicBlock(k))
+			for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i && !result; i = next) {
+				const char *name;
+
+				next = LLVMGetNextInstruction(i);
+				name = LLVMIsACallInst(i) ? fay_callee(i) : NULL;
+				if (name && !strcmp(name, "fay_object_flush"))
+					result = lower_call(unit, b, i, false);
+				else if (name && !strcmp(name, "fay_object_emit"))
+					result = lower_call(unit, b, i, true);
+			}
+	LLVMDisposeBuilder(b);
+	return result;
+}
 
 static bool mentions(LLVMValueRef v, LLVMValueRef global, int depth)
 {

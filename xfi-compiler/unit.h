@@ -27,7 +27,7 @@
 
 #include "fay/compiler.h"
 
-/* A global of the module that stands for state: extent known, so guards keep an index inside its own object. */
+/* A global that stands for state number i of the spec: extent known, so guards keep an index inside its own object. */
 struct fay_object {
 	LLVMValueRef global;
 	enum fay_state_scope scope;
@@ -60,6 +60,8 @@ const char *fay_where(LLVMValueRef instruction, char *text, size_t size);
 /* Refuses at an instruction. */
 int fay_refuse_at(struct fay_unit *unit, LLVMValueRef instruction, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+#define FAY_HELPERS 3
+extern const char *const fay_helpers[FAY_HELPERS];
 bool fay_is_helper(const char *name);
 /* Name of the called function, NULL if indirect. */
 const char *fay_callee(LLVMValueRef call);
@@ -69,6 +71,7 @@ int fay_check_simplified(struct fay_unit *unit); /* after inlining: what is left
 int fay_expand_memory(struct fay_unit *unit);
 int fay_guard(struct fay_unit *unit);
 int fay_fuel(struct fay_unit *unit);
+int fay_lower_calls(struct fay_unit *unit);   /* fay_object_flush(&table) to fay_flush(local, state) */
 int fay_lower_objects(struct fay_unit *unit);
 int fay_unit_object(struct fay_unit *unit, LLVMMemoryBufferRef *object);
 int fay_unit_assembly(struct fay_unit *unit, struct fay_buffer *text);

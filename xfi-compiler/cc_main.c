@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* The `fay cc` command. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+struct request {
+	const char *source, *output;
+	struct fay_compile_options options;
+	bool assembly;
+	unsigned report;
+	const char *extra[64];
+	unsigned extra_count;
+};
+
+static void print_usage(FILE *out)
+{
+	fputs("usage: fay cc PROBE.c -o IMAGE [-g] [-S] [--report] [-I DIR] [-D NAME[=VALUE]]\n"
+	      "\n"
+	      "Compiles a probe written in C (#include <fay/probe.h>) to a guarded native image.\n"
+	      "\n"
+	      "  -o IMAGE   where to write\n"
+	      "  -g         line information, so that a rejection by the verifier names source lines\n"
+	      "  -S         write the guarded code as assembly instead of an image\n"
+	      "  --report   say how many guards and fuel counters were put in\n",
+	      out);
+}
+
+/* Takes one argument; returns how many words it used, 0 for a mistake. */
+static int take(struct request *r, int left, char **at)
+{
+	const char *a = at[0];
+
+	if (!strcmp(a, "-o") && left > 1) {
+		r->output = at[1];
+		return 2;
+	}
+	if ((!strcmp(a, "-I") || !strcmp(a, "-D")) && left > 1 && r->extra_count + 2 <= 64) {
+		r->extra[r->extra_count++] = a;
+		r->extra[r->extra_count++] = at[1];
+		return 2;
+	}
+	if ((!strncmp(a, "-I", 2) || !strncmp(a, "-D", 2)) && a[2] && r->extra_count < 64)
+		r->extra[r->extra_count++] = a;
+	else if (!strcmp(a, "-g"))
+		r->options.debug_lines = 1;
+	else if (!strcmp(a, "-S"))
+		r->assembly = true;
+	else if (!strcmp(a, "--report"))
+		r->report = 1;
+	else if (a[0] != '-' && !r->source)
+		r->source = a;
+	else
+		return 0;
+	return 1;
+}
+
+/* The whole file or none: written beside the target and renamed. A target that is not a file (a pipe) is written to as it is. */
+static int write_output(const char *path, const struct fay_buffer *b, struct fay_error *error)
+{
+	char temporary[4096];
+	struct stat st;
+	bool plain = !stat(path, &st) && !S_ISREG(st.st_mode);
+	size_t done = 0;
+	int fd;
+
+	if (snprintf(temporary, sizeof(temporary), plain ? "%s" : "%s.XXXXXX", path) >= (int)sizeof(temporary))
+		return fay_error_set(error, FAY_E_USAGE, "%s: name too long", path);
+	fd = plain ? open(path, O_WRONLY | O_CLOEXEC) : mkstemp(temporary);
+	if (fd < 0)
+		return fay_error_set(error, FAY_E_INTERNAL, "%s: %s", path, strerror(errno));
+	while (done < b->size) {
+		ssize_t n = write(fd, (char *)b->data + done, b->size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		done += (size_t)n;
+	}
+	if (done == b->size && !plain)
+		fchmod(fd, 0644);
+	if (close(fd) || done < b->size || (!plain && rename(temporary, path))) {
+		int saved = errno;
+
+		if (!plain)
+			unlink(temporary);
+		return fay_error_set(error, FAY_E_INTERNAL, "%s: %s", path, strerror(saved));
+	}
+	return 0;
+}
+
+int fay_cc_main(int argc, char **argv)
+{
+	struct request r = {.options = {.size = sizeof(r.options)}};
+	struct fay_buffer image, assembly;
+	struct fay_error error = {0};
+	int result;
+
+	for (int i = 1, used; i < argc; i += used) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			print_usage(stdout);
+			return 0;
+		}
+		used = take(&r, argc - i, argv + i);
+		if (!used) {
+			fprintf(stderr, "fay cc: unexpected argument %s\n", argv[i]);
+			print_usage(stderr);
+			return FAY_E_USAGE;
+		}
+	}
+	if (!r.source || !r.output) {
+		fprintf(stderr, "fay cc: %s\n", r.source ? "-o IMAGE is missing" : "no source file");
+		print_usage(stderr);
+		return FAY_E_USAGE;
+	}
+	fay_buffer_init(&image);
+	fay_buffer_init(&assembly);
+	result = fay_source_compile(r.source, &r.options, r.report, r.extra, r.extra_count, &image, r.assembly ? &assembly : NULL,
+				    &error);
+	if (!result)
+		result = write_output(r.output, r.assembly ? &assembly : &image, &error);
+	if (result)
+		fprintf(stderr, "fay cc: %s\n", error.message);
+	fay_buffer_deinit(&image);
+	fay_buffer_deinit(&assembly);
+	return result;
+}
