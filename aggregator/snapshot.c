@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A snapshot: what was drained so far, merged with what lies in the slots' live cells and tables.
+ *
+ * Why no event is counted twice or lost. A table's rows reach us through the ring (fay_flush) or are read in place; flush number k of a
+ * slot makes the slot's sequence 2k-1, publishes its records (head, release), clears the table, makes the sequence 2k. We
+ *
+ *     (1) load the sequence s1, acquire; if odd, drain and start again
+ *     (2) drain the ring (head, acquire)
+ *     (3) copy the table, each word with acquire
+ *     (4) load the sequence s2; if s2 != s1, start again
+ *
+ * Say s1 = s2 = 2k. All of flushes 1..k happened before (1), so (2) finds all their records and (3) finds the table as flush k left it or
+ * later. No part of flush k+1 was seen: had (2) seen its head or (3) its clearing, the stores to the sequence before them
+ * would be visible at (4), and s2 would be at least 2k+1. So the drained rows are exactly flushes 1..k, the copy holds
+ * exactly events after flush k, and each recorded event is in one of them. When (4) fails, what was drained stays drained and the copy
+ * is thrown away. Other slots' rings are not drained meanwhile, so a slot that is done stays consistent.
+ *
+ * Events recorded during (3) may be in the copy or not, and of one event's columns some may be: a live picture is off by
+ * the events in flight. Once the producers have stopped (detached or dead) the snapshot is exact.
+ *
+ * A producer killed inside fay_flush leaves the sequence odd for ever. The runtime publishes a table all at once or not at all, so either
+ * every row still in the table was also drained since the sequence became odd (ring.c keeps those rows), and the table is
+ * skipped, or none was, and the table counts. (Mistaken only if the killed flush had not published and the one before it, drained
+ * in the same breath, held every one of the same rows with the same values.)
+ */
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "aggregator.h"
+
+struct snapshot {
+	struct fay_aggregator *aggregator;
+	uint32_t index; /* of the state */
+	const struct fay_schema_state *state;
+	struct fay_rows rows;
+	struct fay_budget budget;
+	uint64_t *copy; /* of one row or table */
+	size_t copy_size;
+	unsigned waits; /* left, over all slots */
+	struct fay_result *result;
+};
+
+/* A corrupt ring found on the way is for the next poll to report; the other slots' result is wanted all the same. */
+static void drain_slot(struct snapshot *snapshot, struct fay_source *source, uint32_t slot)
+{
+	struct fay_aggregator *aggregator = snapshot->aggregator;
+	fay_ring_drain(aggregator, source, slot, aggregator->pending.code ? NULL : &aggregator->pending);
+}
+
+static bool is_zero(const uint64_t *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (words[i])
+			return false;
+	return true;
+}
+
+/* One of the snapshot's waits: first just lets others run, later sleeps. False when none is left. */
+static bool wait_a_little(struct snapshot *snapshot)
+{
+	struct timespec nap = { .tv_nsec = 100000 };
+	if (!snapshot->waits)
+		return false;
+	if (--snapshot->waits >= FAY_SNAPSHOT_NAPS)
+		sched_yield();
+	else
+		nanosleep(&nap, NULL);
+	return true;
+}
+
+/* Steps (1) to (4) above. Returns true if the copy was taken under an odd sequence that will not move. */
+static bool copy_table(struct snapshot *snapshot, struct fay_source *source, uint32_t slot)
+{
+	const struct fay_slot_header *header = fay_source_slot(source, slot);
+	struct fay_slot_view *view = &source->slots[slot];
+	const uint8_t *table = (const uint8_t *)header + FAY_SLOT_HEADER + snapshot->state->offset;
+	for (;;) {
+		uint32_t before = __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE);
+		bool odd = before & 1, waited = true;
+		drain_slot(snapshot, source, slot);
+		if (odd && !(view->stuck && view->stuck_at == before)) {
+			waited = wait_a_little(snapshot);
+			if (waited)
+				continue;
+			view->stuck = true;
+			view->stuck_at = before;
+		}
+		fay_copy_words(snapshot->copy, table, snapshot->copy_size);
+		uint32_t after = __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE);
+		if (before == after)
+			return odd;
+		/* A table flushed faster than it can be read for the whole time: better its rows of a moment ago than none. */
+		if (!waited || !wait_a_little(snapshot))
+			return odd;
+	}
+}
+
+/*
+ * After a flush that never ended: did the table go out? Records hold rows in the table's order, so what is left of the table must be a
+ * subsequence of the rows kept: one pass over both.
+ */
+static bool all_rows_drained(const struct snapshot *snapshot, const struct fay_slot_view *view)
+{
+	const struct fay_schema_state *states = snapshot->aggregator->schema->states;
+	const uint8_t *rows = (const uint8_t *)snapshot->copy + sizeof(struct fay_table_header);
+	size_t at = 0;
+	for (uint32_t i = 0; i < snapshot->state->rows; i++, rows += snapshot->state->row_size) {
+		bool found = !*(const uint64_t *)rows;
+		while (!found && at < view->open_size) {
+			uint64_t state;
+			memcpy(&state, view->open_rows + at, sizeof(state));
+			found = state == snapshot->index &&
+				!memcmp(view->open_rows + at + sizeof(state), rows, states[state].row_size);
+			at += sizeof(state) + states[state].row_size;
+		}
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* Returns 1 if the slot holds anything live, 0 if not, -1 over the budget. */
+static int take_table(struct snapshot *snapshot, struct fay_source *source, uint32_t slot)
+{
+	const uint8_t *rows = (const uint8_t *)snapshot->copy + sizeof(struct fay_table_header);
+	int live = 0;
+	if (copy_table(snapshot, source, slot) && all_rows_drained(snapshot, &source->slots[slot]))
+		return 0;
+	for (uint32_t i = 0; i < snapshot->state->rows; i++, rows += snapshot->state->row_size) {
+		if (!*(const uint64_t *)rows)
+			continue;
+		live = 1;
+		if (!fay_rows_merge(&snapshot->rows, rows))
+			return -1;
+	}
+	return live;
+}
+
+static int take_cell(struct snapshot *snapshot, const uint8_t *cell)
+{
+	fay_copy_words(snapshot->copy, cell, snapshot->copy_size);
+	if (!fay_rows_merge(&snapshot->rows, (const uint8_t *)snapshot->copy))
+		return -1;
+	return !is_zero(snapshot->copy, snapshot->copy_size / 8);
+}
+
+static int take_slot(struct snapshot *snapshot, struct fay_source *source, uint32_t slot)
+{
+	const struct fay_slot_header *header = fay_source_slot(source, slot);
+	const struct fay_slot_view *view = &source->slots[slot];
+	int live = 0;
+	if (!fay_source_wants(source, header))
+		return 0;
+	snapshot->result->events_lost_reentrant += __atomic_load_n(&header->lost_reentrant, __ATOMIC_RELAXED);
+	snapshot->result->events_lost_full += __atomic_load_n(&header->lost_full, __ATOMIC_RELAXED);
+	if (view->corrupt)
+		return 0;
+	if (snapshot->state->kind == FAY_STATE_TABLE)
+		live = take_table(snapshot, source, slot);
+	else if (snapshot->state->kind == FAY_STATE_CELL && snapshot->state->scope == FAY_SCOPE_LOCAL)
+		live = take_cell(snapshot, (const uint8_t *)header + FAY_SLOT_HEADER + snapshot->state->offset);
+	if (live > 0 || (view->drained && snapshot->state->kind != FAY_STATE_CELL))
+		snapshot->result->threads++;
+	return live < 0 ? -1 : 0;
+}
+
+static int take_source(struct snapshot *snapshot, struct fay_source *source)
+{
+	uint32_t count = fay_source_slot_count(source);
+	snapshot->result->events_lost_no_slot += __atomic_load_n(&source->control->lost_no_slot, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < count; i++)
+		if (take_slot(snapshot, source, i) < 0)
+			return -1;
+	if (snapshot->state->kind == FAY_STATE_CELL && snapshot->state->scope == FAY_SCOPE_GLOBAL)
+		return take_cell(snapshot, source->base + source->global_offset + snapshot->state->offset) < 0 ? -1 : 0;
+	return 0;
+}
+
+/* A cell has its row, of zeroes, also before the first event. */
+static int take_all(struct snapshot *snapshot)
+{
+	struct fay_aggregator *aggregator = snapshot->aggregator;
+	memset(snapshot->copy, 0, snapshot->copy_size);
+	if (snapshot->state->kind == FAY_STATE_CELL &&
+	    !fay_rows_merge(&snapshot->rows, (const uint8_t *)snapshot->copy))
+		return -1;
+	for (size_t i = 0; i < aggregator->source_count; i++)
+		if (take_source(snapshot, &aggregator->sources[i]))
+			return -1;
+	/* Last: the slots' draining above added to it. */
+	return fay_rows_merge_all(&snapshot->rows, &aggregator->drained[snapshot->index]) ? 0 : -1;
+}
+
+int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, struct fay_result *result,
+			    struct fay_error *error)
+{
+	struct snapshot snapshot = { .aggregator = aggregator,
+				     .index = state,
+				     .waits = FAY_SNAPSHOT_YIELDS + FAY_SNAPSHOT_NAPS,
+				     .result = result };
+	memset(result, 0, sizeof(*result));
+	if (state >= aggregator->schema->state_count)
+		return fay_error_set(error, FAY_E_INTERNAL, "snapshot of state %u of %u", state, aggregator->schema->state_count);
+	snapshot.state = &aggregator->schema->states[state];
+	snapshot.budget.limit = aggregator->budget.limit;
+	fay_rows_init(&snapshot.rows, aggregator->schema, state, &snapshot.budget);
+	snapshot.copy_size = snapshot.state->row_size;
+	if (snapshot.state->kind == FAY_STATE_TABLE)
+		snapshot.copy_size = sizeof(struct fay_table_header) + (size_t)snapshot.state->rows * snapshot.state->row_size;
+	snapshot.copy = malloc(snapshot.copy_size);
+	if (!snapshot.copy || take_all(&snapshot)) {
+		free(snapshot.copy);
+		fay_rows_deinit(&snapshot.rows);
+		memset(result, 0, sizeof(*result));
+		return fay_error_set(error, FAY_E_LIMIT,
+				     "the result is over the aggregator's memory limit of %" PRIu64 " MiB; group by fewer keys",
+				     snapshot.budget.limit >> 20);
+	}
+	free(snapshot.copy);
+	fay_rows_sort(&snapshot.rows);
+	result->state = state;
+	result->row_size = snapshot.state->row_size;
+	result->row_count = snapshot.rows.count;
+	result->rows = snapshot.rows.rows;
+	snapshot.rows.rows = NULL;
+	fay_rows_deinit(&snapshot.rows);
+	return FAY_OK;
+}
+
+void fay_result_deinit(struct fay_result *result)
+{
+	free(result->rows);
+	result->rows = NULL;
+	result->row_count = 0;
+}
