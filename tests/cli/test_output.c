@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `fay trace` prints for known results, against golden files. Regenerate them with `FAY_REGENERATE=1 ctest -R cli_output`, then
+ * review the diff.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../cli/cli.h"
+
+#define ROW_SIZE (8 + 16 + 8 + 8 + 16 + 65 * 8)
+
+static struct fay_schema_column columns[] = {
+	{ "comm", FAY_TYPE_STRING, FAY_MERGE_KEY, 8, 16, { 0, 0 } },
+	{ "calls", FAY_TYPE_U64, FAY_MERGE_COUNT, 24, 8, { 0, 0 } },
+	{ "least", FAY_TYPE_I64, FAY_MERGE_MIN, 32, 8, { 0, 0 } },
+	{ "mean", FAY_TYPE_I64, FAY_MERGE_AVERAGE, 40, 16, { 0, 0 } },
+	{ "sizes", FAY_TYPE_I64, FAY_MERGE_HIST_LOG2, 56, 65 * 8, { 0, 0 } },
+};
+
+static struct fay_view_column view_columns[5];
+
+static void put(uint8_t *row, size_t offset, uint64_t value)
+{
+	memcpy(row + offset, &value, sizeof(value));
+}
+
+static void make_row(uint8_t *row, const char *comm, uint64_t calls, int64_t least, int64_t sum)
+{
+	put(row, 0, 1);
+	strncpy((char *)row + 8, comm, 16);
+	put(row, 24, calls);
+	put(row, 32, ~((uint64_t)least ^ (uint64_t)1 << 63));
+	put(row, 40, (uint64_t)sum);
+	put(row, 48, calls);
+	put(row, 56, 1);	  /* one value <= 0 */
+	put(row, 56 + 8 * 11, calls); /* 1024..2047 */
+}
+
+static void print_all(FILE *out, enum fay_format format)
+{
+	static uint8_t rows[2 * ROW_SIZE];
+	memset(rows, 0, sizeof(rows));
+	make_row(rows, "redis-server", 120, -5, 360);
+	make_row(rows + ROW_SIZE, "a \"quoted\", one", 7, 3, 22);
+	for (size_t i = 0; i < 5; i++)
+		view_columns[i] = (struct fay_view_column){ columns[i].name, &columns[i] };
+	struct fay_view view = { .title = "reads", .columns = view_columns, .column_count = 5 };
+	struct fay_result result = { .row_size = ROW_SIZE, .row_count = 2, .rows = rows };
+	struct fay_writer writer = { .out = out, .format = format };
+	fay_write_schema(&writer, "a \"query\"\n", &view, 1);
+	fay_write_result(&writer, &view, &result, false);
+	fay_write_result(&writer, &view, &result, true);
+	result.row_count = 0;
+	fay_write_result(&writer, &view, &result, true);
+}
+
+static void compare(const char *name, enum fay_format format)
+{
+	char path[512], *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	assert_non_null(out);
+	print_all(out, format);
+	fclose(out);
+	snprintf(path, sizeof(path), "%s/%s", GOLDEN, name);
+	if (getenv("FAY_REGENERATE")) {
+		FILE *golden = fopen(path, "w");
+		assert_non_null(golden);
+		fwrite(text, 1, size, golden);
+		fclose(golden);
+	}
+	FILE *golden = fopen(path, "r");
+	assert_non_null(golden);
+	char *want = calloc(1, size + 65536);
+	size_t got = fread(want, 1, size + 65535, golden);
+	fclose(golden);
+	assert_int_equal(got, size);
+	assert_string_equal(want, text);
+	free(want);
+	free(text);
+}
+
+static void table_is_as_recorded(void **state)
+{
+	compare("table.txt", FAY_FORMAT_TABLE);
+}
+
+static void json_is_as_recorded(void **state)
+{
+	compare("rows.json", FAY_FORMAT_JSON);
+}
+
+static void csv_is_as_recorded(void **state)
+{
+	compare("rows.csv", FAY_FORMAT_CSV);
+}
+
+static void durations_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} good[] = { { "10s", 10000000000u }, { "500ms", 500000000 }, { "1.5m", 90000000000u },
+		     { "3", 3000000000u },    { "250us", 250000 },    { "0s", 0 } };
+	static const char *const bad[] = { "", "s", "-1s", "10 s", "10x", "1e300h", "nan", "inf" };
+	uint64_t ns;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_true(fay_cli_duration(good[i].text, &ns));
+		assert_int_equal(ns, good[i].ns);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(fay_cli_duration(bad[i], &ns));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(table_is_as_recorded),
+		cmocka_unit_test(json_is_as_recorded),
+		cmocka_unit_test(csv_is_as_recorded),
+		cmocka_unit_test(durations_are_read),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
