@@ -458,11 +458,38 @@ static int guard_try_read(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef 
 	return 0;
 }
 
+/*
+ * bsr and bsf leave their result undefined for 0, and a proof cannot see that it is not used then: set a bit that
+ * changes nothing for any other value, and choose the width for 0 where the source asks for it.
+ */
+static void guard_zero_count(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call, bool leading)
+{
+	LLVMValueRef x = LLVMGetOperand(call, 0), zero_undefined = LLVMGetOperand(call, 1), result;
+	LLVMTypeRef type = LLVMTypeOf(x);
+	unsigned width = LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
+	bool defined = LLVMConstIntGetZExtValue(zero_undefined) == 0;
+
+	if (!width || width > 64)
+		return;
+	LLVMPositionBuilderBefore(b, call);
+	LLVMSetOperand(call, 0, LLVMBuildOr(b, x, LLVMConstInt(type, leading ? 1 : UINT64_C(1) << (width - 1), 0), ""));
+	LLVMSetOperand(call, 1, LLVMConstInt(LLVMTypeOf(zero_undefined), 1, 0));
+	if (!defined)
+		return;
+	LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(call));
+	result = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntEQ, x, LLVMConstNull(type), ""), LLVMConstInt(type, width, 0),
+				 call, "");
+	LLVMReplaceAllUsesWith(call, result);
+	LLVMSetOperand(result, 2, call);
+}
+
 static int guard_call(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call)
 {
 	const char *name = fay_callee(call);
 	uint64_t state;
 
+	if (!strncmp(name, "llvm.ctlz", 9) || !strncmp(name, "llvm.cttz", 9))
+		guard_zero_count(unit, b, call, name[7] == 'l');
 	if (!strncmp(name, "llvm.", 5))
 		return 0;
 	if (!strcmp(name, "fay_try_read"))

@@ -24,14 +24,17 @@
 
 #include "unit.h"
 
+#define COMBINE "instcombine<no-verify-fixpoint>"
 #define SIMPLIFY                                                                                                        \
-	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,jump-threading,"               \
-	"correlated-propagation,simplifycfg,instcombine<no-verify-fixpoint>,sroa,loop-simplify,lcssa,loop(loop-rotate),"                    \
-	"loop-unroll<O2;no-runtime;no-partial;no-peeling;full-unroll-max=32>,sroa,early-cse<memssa>,simplifycfg,"       \
-	"instcombine<no-verify-fixpoint>,gvn,jump-threading,simplifycfg,instcombine<no-verify-fixpoint>,dse,adce)"
+	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",simplifycfg,"                  \
+	"loop-simplify,lcssa,loop(loop-rotate,loop-unroll-full),sroa,early-cse<memssa>,simplifycfg," COMBINE ","        \
+	"jump-threading,correlated-propagation,simplifycfg," COMBINE ",gvn,jump-threading,simplifycfg," COMBINE ","     \
+	"dse,adce)"
+/* After memory.c: its word loops are functions. */
+#define REFINE "always-inline,globaldce,function(sroa,early-cse<memssa>," COMBINE ",simplifycfg)"
 #define OPTIMISE                                                                                                        \
-	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,loop-simplify,lcssa,"          \
-	"loop-mssa(licm),gvn,sccp,instcombine<no-verify-fixpoint>,dse,adce,reassociate,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,adce),"            \
+	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",loop-simplify,lcssa,"          \
+	"loop-mssa(licm),gvn,sccp," COMBINE ",dse,adce,reassociate,early-cse,simplifycfg," COMBINE ",adce),"            \
 	"globaldce,constmerge"
 
 void fay_buffer_deinit(struct fay_buffer *buffer)
@@ -206,7 +209,7 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 	if (!result)
 		result = fay_expand_memory(unit);
 	if (!result)
-		result = run_passes(unit, "always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)");
+		result = run_passes(unit, REFINE);
 	if (!result)
 		result = fay_expand_memory(unit);
 	if (!result)

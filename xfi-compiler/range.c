@@ -70,7 +70,7 @@ static bool induction_of(LLVMValueRef phi, uint64_t *start, uint64_t *step, LLVM
 
 /*
  * The largest value of an induction variable inside its loop: the exit test is in the header or in the latch, which every
- * round passes. `after` tells whether the test is on phi + step.
+ * round passes.
  */
 static bool induction_last(LLVMValueRef phi, uint64_t *first, uint64_t *last)
 {
@@ -87,12 +87,11 @@ static bool induction_last(LLVMValueRef phi, uint64_t *first, uint64_t *last)
 	tests[1] = latch;
 	for (int t = 0; t < 2; t++) {
 		LLVMValueRef terminator;
-		bool stays_on_true, after;
+		bool stays_on_true;
 		uint64_t limit;
 
 		if (!exit_compare(tests[t], &left, &predicate, &bound) || (left != phi && left != next))
 			continue;
-		after = left == next;
 		terminator = LLVMGetBasicBlockTerminator(tests[t]);
 		if (tests[t] == latch)
 			stays_on_true = LLVMGetSuccessor(terminator, 0) == header;
@@ -132,12 +131,11 @@ static bool induction_last(LLVMValueRef phi, uint64_t *first, uint64_t *last)
 		}
 		if (limit > width / 2)
 			continue;
+		/* The values are start, start + step, ...: round down to one of them. A test of phi itself in the latch lets one more through. */
 		*first = start;
-		/* Test after the step: phi goes on with values up to limit. Test before: the body sees up to limit too. */
-		*last = limit > start ? limit : start;
-		if (left == phi && tests[t] == latch)
-			*last = (limit > start ? limit : start) + step;
-		(void)after;
+		*last = limit > start ? limit - (limit - start) % step : start;
+		if (left == phi && tests[t] == latch && limit >= start)
+			*last += step;
 		return true;
 	}
 	return false;
@@ -243,24 +241,76 @@ static struct fay_range range_call(LLVMValueRef value, LLVMValueRef at, int dept
 	return full(width);
 }
 
-static struct fay_range range_phi(LLVMValueRef phi, int depth)
+#define LEAVES_MAX 48
+
+/* The values that a web of phi and select can take, each with the place where it is chosen. */
+struct web {
+	unsigned count;
+	struct {
+		LLVMValueRef value, at;
+	} entry[LEAVES_MAX];
+};
+
+static bool is_web(LLVMValueRef v)
 {
-	struct fay_range result;
-	uint64_t first, last;
+	return LLVMIsAPHINode(v) || LLVMIsASelectInst(v);
+}
 
-	if (induction_last(phi, &first, &last))
-		return (struct fay_range){first, last};
-	if (depth > 4)
-		return full(width_of(phi));
-	result = (struct fay_range){UINT64_MAX, 0};
-	for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-		LLVMValueRef in = LLVMGetIncomingValue(phi, i);
+static bool web_add(struct web *w, LLVMValueRef value, LLVMValueRef at)
+{
+	for (unsigned i = 0; i < w->count; i++)
+		if (w->entry[i].value == value && (is_web(value) || w->entry[i].at == at))
+			return true;
+	if (w->count == LEAVES_MAX)
+		return false;
+	w->entry[w->count].value = value;
+	w->entry[w->count++].at = at;
+	return true;
+}
 
-		if (in != phi)
-			result = join(result, range_value(in, LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(phi, i)),
-							  depth + 2));
+/* Phi and select only choose, so the range of the web is the join over what enters it, cycles or not. */
+static struct fay_range range_web(LLVMValueRef root, LLVMValueRef at, int depth)
+{
+	struct fay_range result = {UINT64_MAX, 0};
+	struct web w = {1, {{root, at}}};
+
+	if (depth > 6)
+		return full(width_of(root));
+	for (unsigned i = 0; i < w.count; i++) {
+		LLVMValueRef v = w.entry[i].value;
+		bool fits = true;
+		uint64_t first, last;
+
+		if (LLVMIsAPHINode(v) && induction_last(v, &first, &last)) {
+			result = join(result, (struct fay_range){first, last});
+		} else if (LLVMIsAPHINode(v)) {
+			for (unsigned n = 0; n < LLVMCountIncoming(v) && fits; n++)
+				fits = web_add(&w, LLVMGetIncomingValue(v, n),
+					       LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(v, n)));
+		} else if (LLVMIsASelectInst(v)) {
+			fits = web_add(&w, LLVMGetOperand(v, 1), v) && web_add(&w, LLVMGetOperand(v, 2), v);
+		} else if (!LLVMIsUndef(v) && !LLVMIsPoison(v)) {
+			result = join(result, range_value(v, w.entry[i].at, depth + 2));
+		}
+		if (!fits)
+			return full(width_of(root));
 	}
-	return result;
+	return result.lo <= result.hi ? result : full(width_of(root));
+}
+
+/* select (v < c), v, c: the guards' own clamp */
+static struct fay_range range_select(LLVMValueRef select, LLVMValueRef at, int depth)
+{
+	LLVMValueRef condition = LLVMGetOperand(select, 0), bound = LLVMGetOperand(select, 2);
+	uint64_t number;
+
+	if (LLVMIsAICmpInst(condition) && constant_of(bound, &number) && LLVMGetOperand(condition, 1) == bound &&
+	    LLVMGetOperand(condition, 0) == LLVMGetOperand(select, 1) && LLVMGetICmpPredicate(condition) == LLVMIntULT) {
+		struct fay_range r = range_value(LLVMGetOperand(select, 1), at, depth + 1);
+
+		return (struct fay_range){r.lo < number ? r.lo : number, r.hi < number ? r.hi : number};
+	}
+	return range_web(select, at, depth);
 }
 
 static struct fay_range range_definition(LLVMValueRef value, LLVMValueRef at, int depth)
@@ -287,10 +337,9 @@ static struct fay_range range_definition(LLVMValueRef value, LLVMValueRef at, in
 	case LLVMFreeze:
 		return range_value(LLVMGetOperand(value, 0), at, depth + 1);
 	case LLVMSelect:
-		return join(range_value(LLVMGetOperand(value, 1), at, depth + 1),
-			    range_value(LLVMGetOperand(value, 2), at, depth + 1));
+		return range_select(value, at, depth);
 	case LLVMPHI:
-		return range_phi(value, depth);
+		return range_web(value, at, depth);
 	case LLVMCall:
 		return range_call(value, at, depth);
 	case LLVMAnd: case LLVMOr: case LLVMXor: case LLVMURem: case LLVMUDiv: case LLVMLShr: case LLVMShl: case LLVMMul:
