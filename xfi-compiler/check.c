@@ -92,6 +92,8 @@ static int check_call(struct fay_unit *unit, LLVMValueRef call)
 	if (!strncmp(name, "llvm.", 5)) {
 		if (intrinsic_known(name))
 			return 0;
+		if (!strncmp(name, "llvm.stack", 10))
+			return fay_refuse_at(unit, call, "variable-length array or alloca(); give the array a constant size");
 		if (!strncmp(name, "llvm.trap", 9) || !strncmp(name, "llvm.debugtrap", 14))
 			return fay_refuse_at(unit, call, "a probe cannot trap; use `return` to leave it");
 		return fay_refuse_at(unit, call, "%s is not available in a probe", name);

@@ -287,7 +287,7 @@ static inline uint64_t fay_hash(uint64_t hash, uint64_t word)
 			tag_ = fay_hash(tag_, word_[w_]);                                                               \
 		tag_ |= 1;                                                                                              \
 		at_ = tag_ >> 32;                                                                                       \
-		for (unsigned i_ = 0; i_ < FAY_TABLE_PROBES; i_++) {                                                    \
+		_Pragma("clang loop unroll(disable)") for (unsigned i_ = 0; i_ < FAY_TABLE_PROBES; i_++) {              \
 			uint64_t r_ = (at_ + i_) & ((row_count) - 1);                                                   \
 			const uint64_t *have_ = &name.row[r_].fay_tag + 1;                                              \
 			uint64_t differs_ = name.row[r_].fay_tag ^ tag_;                                                \
