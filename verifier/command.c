@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command `fay-verify`, and `fay verify`: reads a file, verifies, reports. The only input and output of the verifier's library.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fay/verify.h"
+
+enum { EXIT_ACCEPTED = 0, EXIT_REJECTED = 1, EXIT_USAGE = 2, EXIT_LIMIT = 3, EXIT_INTERNAL = 4 };
+
+struct options {
+	const char *program;
+	const char *image;
+	const char *policy;
+	const char *smt2;
+	bool json;
+};
+
+static int usage(const char *program)
+{
+	fprintf(stderr, "usage: %s [--json] [--policy FILE] [--smt2 DIR] IMAGE\n", program);
+	return EXIT_USAGE;
+}
+
+static int parse(int argc, char **argv, struct options *options)
+{
+	static const struct option table[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "policy", required_argument, NULL, 'p' },
+		{ "smt2", required_argument, NULL, 's' },
+		{ 0 },
+	};
+	int option;
+
+	options->program = argv[0];
+	optind = 1;
+	while ((option = getopt_long(argc, argv, "", table, NULL)) != -1) {
+		switch (option) {
+		case 'j':
+			options->json = true;
+			break;
+		case 'p':
+			options->policy = optarg;
+			break;
+		case 's':
+			options->smt2 = optarg;
+			break;
+		default:
+			return usage(argv[0]);
+		}
+	}
+	if (argc - optind != 1)
+		return usage(argv[0]);
+	options->image = argv[optind];
+	return 0;
+}
+
+/*
+ * Reads the whole file into memory of our own: what is verified cannot change afterwards. A file over the format's limit is read up to one byte more than
+ * the limit, so that the verifier itself refuses it by its rule.
+ */
+static int read_file(const struct options *options, uint8_t **bytes, size_t *size)
+{
+	struct stat stat;
+	FILE *file = fopen(options->image, "re");
+
+	if (!file || fstat(fileno(file), &stat)) {
+		fprintf(stderr, "%s: cannot open '%s': %s\n", options->program, options->image, strerror(errno));
+		if (file)
+			fclose(file);
+		return EXIT_USAGE;
+	}
+	if (!S_ISREG(stat.st_mode)) {
+		fprintf(stderr, "%s: '%s' is not a regular file\n", options->program, options->image);
+		fclose(file);
+		return EXIT_USAGE;
+	}
+	size_t room = stat.st_size > (off_t)FAY_IMAGE_MAX_FILE ? FAY_IMAGE_MAX_FILE + (size_t)1 : (size_t)stat.st_size;
+	*bytes = malloc(room + 1);
+	if (!*bytes) {
+		fprintf(stderr, "%s: out of memory\n", options->program);
+		fclose(file);
+		return EXIT_LIMIT;
+	}
+	*size = fread(*bytes, 1, room, file);
+	int failed = ferror(file);
+	fclose(file);
+	if (failed) {
+		fprintf(stderr, "%s: cannot read '%s'\n", options->program, options->image);
+		return EXIT_INTERNAL;
+	}
+	return 0;
+}
+
+static int exit_code(enum fay_outcome outcome)
+{
+	if (outcome == FAY_ACCEPTED)
+		return EXIT_ACCEPTED;
+	return outcome == FAY_EXHAUSTED ? EXIT_LIMIT : EXIT_REJECTED;
+}
+
+static int report(const struct options *options, const struct fay_verdict *verdict)
+{
+	if (options->json)
+		fay_verdict_print_json(stdout, options->image, verdict);
+	else
+		fay_verdict_print(stdout, options->image, verdict);
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "%s: cannot write the report: %s\n", options->program, strerror(errno));
+		return EXIT_INTERNAL;
+	}
+	return exit_code(verdict->outcome);
+}
+
+int fay_verify_main(int argc, char **argv)
+{
+	struct options options = { 0 };
+	struct fay_policy policy;
+	struct fay_verdict verdict;
+	char message[512];
+	uint8_t *bytes = NULL;
+	size_t size = 0;
+	int result = parse(argc, argv, &options);
+
+	if (result)
+		return result;
+	fay_policy_default(&policy);
+	if (options.policy && fay_policy_read(options.policy, &policy, message, sizeof(message))) {
+		fprintf(stderr, "%s: %s\n", options.program, message);
+		return EXIT_USAGE;
+	}
+	result = read_file(&options, &bytes, &size);
+	if (!result && options.smt2 && fay_verify_smt2(bytes, size, &policy, options.smt2, &verdict)) {
+		fprintf(stderr, "%s: cannot write to '%s': %s\n", options.program, options.smt2, strerror(errno));
+		result = EXIT_INTERNAL;
+	} else if (!result) {
+		if (!options.smt2)
+			fay_verify(bytes, size, &policy, &verdict);
+		result = report(&options, &verdict);
+		fay_verdict_deinit(&verdict);
+	}
+	free(bytes);
+	return result;
+}
