@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The checker: evaluates the syntax tree over symbolic values. A lambda is applied by evaluating its
+ * body with the parameter bound, a `let` by binding its value, a record by keeping its members; so
+ * comprehension and method form come out as the same pipeline, and only typed expressions remain.
+ */
+#ifndef FAY_QUERY_CHECK_H
+#define FAY_QUERY_CHECK_H
+
+#include "expr.h"
+
+enum fay_value_kind {
+	VALUE_SCALAR,
+	VALUE_EVENT,
+	VALUE_RECORD,
+	VALUE_GROUP,    /* the events of one key */
+	VALUE_SEQUENCE, /* events or rows of the whole query */
+	VALUE_CLUSTER,
+	VALUE_KERNEL,
+};
+
+struct fay_member {
+	const char *name;
+	struct fay_value_node *value;
+	struct fay_member *next;
+};
+
+struct fay_value_node {
+	enum fay_value_kind kind;
+	const struct fay_expr *expr;      /* SCALAR */
+	struct fay_member *members;       /* RECORD */
+	struct fay_value_node *key;       /* GROUP */
+	struct fay_value_node *element;   /* GROUP, SEQUENCE: what a lambda over it sees */
+	const struct fay_expr *condition; /* GROUP: of `.Where` inside it; NULL: all */
+	const char *name;                 /* SEQUENCE: the element's name where one can be inferred */
+	bool grouped;                     /* SEQUENCE: the rows are groups */
+};
+
+struct fay_filter {
+	const struct fay_expr *expr;
+	struct fay_filter *next;
+};
+
+struct fay_key {
+	const char *name;
+	const struct fay_expr *expr;
+	struct fay_key *next;
+};
+
+struct fay_checked {
+	struct fay_exprs exprs;
+	const char *pattern;     /* NULL until cluster.Function is seen */
+	const char *event_name;  /* the first name that the query gives an event */
+	struct fay_span source;  /* of cluster.Function(...) */
+	bool kernel;
+	struct fay_filter *filters, **filters_tail;
+	struct fay_key *keys;    /* of the grouping, in order */
+	struct fay_value_node *result;
+	const char *result_name; /* of a scalar result or a single column */
+};
+
+/* Fills *checked, whose `exprs.query` is set; false with the error recorded. */
+bool fay_query_check(struct fay_checked *checked, const struct fay_node *root);
+
+/* --- between check.c and check_sequence.c --- */
+
+struct fay_scope {
+	const char *name;
+	struct fay_value_node *value;
+	const struct fay_scope *outer;
+};
+
+struct fay_value_node *fay_check_node(struct fay_checked *checked, const struct fay_scope *scope,
+				      const struct fay_node *node);
+struct fay_value_node *fay_check_scalar(struct fay_checked *checked, const struct fay_expr *expr);
+/* A scalar of `type`, or an error that says what `what` needs. */
+const struct fay_expr *fay_check_typed(struct fay_checked *checked, const struct fay_scope *scope,
+				       const struct fay_node *node, enum fay_type type,
+				       const char *what);
+struct fay_value_node *fay_check_value(struct fay_checked *checked, enum fay_value_kind kind);
+/* object.name(arguments) on a GROUP or SEQUENCE. */
+struct fay_value_node *fay_check_method(struct fay_checked *checked, const struct fay_scope *scope,
+					const struct fay_node *call, struct fay_value_node *object);
+struct fay_value_node *fay_check_comprehension(struct fay_checked *checked,
+					       const struct fay_scope *scope,
+					       const struct fay_node *node);
+/* The name that C# would infer for a member, or NULL. */
+const char *fay_check_inferred_name(const struct fay_node *node);
+/* "an event", "an integer" ... for messages. */
+const char *fay_check_describe(struct fay_checked *checked, const struct fay_value_node *value);
+
+#endif

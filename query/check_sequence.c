@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checking of what runs over many events: the methods of sequences and groups, and comprehensions, which
+ * call the same functions.
+ *
+ * `Where` on the whole sequence appends filters to the query; on a group it narrows which events an
+ * aggregate sees. `Select` maps the element. `GroupBy` records the keys and makes the element a group.
+ */
+#include "check.h"
+
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+typedef struct fay_value_node value;
+
+/* Evaluates `name => body` with the element bound. `lambda` may have any kind: checked here. */
+static value *apply(struct fay_checked *checked, const struct fay_scope *scope,
+		    const struct fay_node *lambda, value *element, const char *method)
+{
+	if (lambda->kind != NODE_LAMBDA)
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, lambda->span,
+				      "`%s` takes a lambda, as in `%s(x => ...)`", method, method);
+	if (!checked->event_name && element->kind == VALUE_EVENT)
+		checked->event_name = lambda->name;
+	struct fay_scope inner = {lambda->name, element, scope};
+	return fay_check_node(checked, &inner, lambda->a);
+}
+
+static const struct fay_expr *need_bool(struct fay_checked *checked, const struct fay_node *node,
+					value *v, const char *what)
+{
+	if (v && v->kind == VALUE_SCALAR && v->expr->type == TYPE_BOOL)
+		return v->expr;
+	return v ? fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
+				  "%s needs a bool, but this is %s", what,
+				  fay_check_describe(checked, v))
+		 : NULL;
+}
+
+static bool append_filter(struct fay_checked *checked, const struct fay_expr *expr)
+{
+	struct fay_filter *filter = fay_query_alloc(checked->exprs.query, sizeof(*filter));
+	if (!filter)
+		return false;
+	filter->expr = expr;
+	*checked->filters_tail = filter;
+	checked->filters_tail = &filter->next;
+	return true;
+}
+
+/* Splits `a && b` so that each part can leave the probe early. Depth is bounded by the expression's. */
+static bool add_filter(struct fay_checked *checked, const struct fay_node *node,
+		       const struct fay_expr *expr)
+{
+	if (expr->has_aggregate)
+		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->span,
+				      "`where` on an aggregate is not supported yet") != NULL;
+	if (expr->op == EXPR_AND)
+		return add_filter(checked, node, expr->a) && add_filter(checked, node, expr->b);
+	return append_filter(checked, expr);
+}
+
+static value *with_element(struct fay_checked *checked, const value *object, value *element,
+			   const char *name)
+{
+	value *copy = element ? fay_check_value(checked, object->kind) : NULL;
+	if (!copy)
+		return NULL;
+	*copy = *object;
+	copy->element = element;
+	copy->name = name;
+	return copy;
+}
+
+/* Flattens a key value into key columns "a", "a.x". Returns its form seen from after the grouping. */
+static value *add_keys(struct fay_checked *checked, const struct fay_node *node, value *key,
+		       const char *name, struct fay_key ***tail)
+{
+	struct fay_query *query = checked->exprs.query;
+	if (key->kind == VALUE_RECORD) {
+		value *seen = fay_check_value(checked, VALUE_RECORD);
+		struct fay_member **members = seen ? &seen->members : NULL;
+		for (struct fay_member *m = key->members; m && seen; m = m->next) {
+			struct fay_member *copy = fay_query_alloc(query, sizeof(*copy));
+			if (!copy)
+				return NULL;
+			copy->name = m->name;
+			copy->value = add_keys(checked, node, m->value, m->name, tail);
+			if (!copy->value)
+				return NULL;
+			*members = copy;
+			members = &copy->next;
+		}
+		return seen;
+	}
+	if (key->kind != VALUE_SCALAR)
+		return fay_query_fail(query, FAY_E_USAGE, node->span, "a key cannot be %s",
+				      fay_check_describe(checked, key));
+	if (key->expr->type == TYPE_REAL || key->expr->type == TYPE_MODULE ||
+	    key->expr->has_aggregate)
+		return fay_query_fail(query, FAY_E_REFUSED, node->span,
+				      "a key of type %s is not supported yet",
+				      fay_type_name(key->expr->type));
+	struct fay_key *entry = fay_query_alloc(query, sizeof(*entry));
+	if (!entry)
+		return NULL;
+	entry->name = name;
+	entry->expr = key->expr;
+	**tail = entry;
+	*tail = &entry->next;
+	return fay_check_scalar(checked, fay_expr_key(&checked->exprs, key->expr));
+}
+
+static value *group_by(struct fay_checked *checked, const struct fay_node *node, value *sequence,
+		       value *key, value *element)
+{
+	if (!key || !element)
+		return NULL;
+	if (sequence->grouped)
+		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->span,
+				      "grouping groups again is not supported yet");
+	value *group = fay_check_value(checked, VALUE_GROUP);
+	struct fay_key **tail = &checked->keys;
+	if (!group)
+		return NULL;
+	const char *name = fay_check_inferred_name(node);
+	group->key = add_keys(checked, node, key, name ? name : "key", &tail);
+	group->element = element;
+	value *result = group->key ? with_element(checked, sequence, group, NULL) : NULL;
+	if (result)
+		result->grouped = true;
+	return result;
+}
+
+/* --- aggregates --- */
+
+static const struct {
+	const char *name;
+	enum fay_merge merge;
+} aggregates[] = {
+	{"Count", FAY_MERGE_COUNT},	{"Sum", FAY_MERGE_SUM},
+	{"Min", FAY_MERGE_MIN},		{"Max", FAY_MERGE_MAX},
+	{"Average", FAY_MERGE_AVERAGE}, {"Histogram", FAY_MERGE_HIST_LOG2},
+};
+
+/* What is summed, or NULL with the error recorded. `node`: for its position. */
+static const struct fay_expr *aggregate_operand(struct fay_checked *checked,
+						const struct fay_node *node, value *v,
+						const char *name, enum fay_merge merge)
+{
+	struct fay_query *query = checked->exprs.query;
+	if (v->kind == VALUE_EVENT)
+		return fay_query_fail(query, FAY_E_USAGE, node->span,
+				      "`%s` of what? As in `%s(x => x.Arg(2))`", name, name);
+	bool order = merge == FAY_MERGE_MIN || merge == FAY_MERGE_MAX;
+	if (v->kind != VALUE_SCALAR || !(v->expr->type == TYPE_INT ||
+					 (order && v->expr->type == TYPE_TIME)))
+		return fay_query_fail(query, FAY_E_USAGE, node->span,
+				      "`%s` needs an integer%s, but this is %s", name,
+				      order ? " or a time" : "", fay_check_describe(checked, v));
+	if (v->expr->has_aggregate)
+		return fay_query_fail(query, FAY_E_REFUSED, node->span,
+				      "an aggregate of aggregates is not supported yet");
+	return v->expr;
+}
+
+/* Adds the predicate of Count(pred): to the group's condition, or to the query's filters. */
+static bool narrow(struct fay_checked *checked, const struct fay_node *node, value *object,
+		   const struct fay_expr *predicate)
+{
+	if (object->kind == VALUE_SEQUENCE)
+		return add_filter(checked, node, predicate);
+	if (predicate->has_aggregate)
+		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->span,
+				      "a condition on an aggregate is not supported yet") != NULL;
+	object->condition = object->condition
+				    ? fay_expr_make(&checked->exprs, node->span, EXPR_AND, TYPE_BOOL,
+						    object->condition, predicate, NULL)
+				    : predicate;
+	return object->condition != NULL;
+}
+
+static value *aggregate(struct fay_checked *checked, const struct fay_scope *scope,
+			const struct fay_node *call, const value *on, size_t which)
+{
+	struct fay_query *query = checked->exprs.query;
+	enum fay_merge merge = aggregates[which].merge;
+	const char *name = aggregates[which].name;
+	value object = *on;
+	if (on->kind == VALUE_SEQUENCE && on->grouped)
+		return fay_query_fail(query, FAY_E_REFUSED, call->a->name_span,
+				      "`%s` over the groups is not supported yet; inside the select "
+				      "use it on the group, as in `g.%s(...)`",
+				      name, name);
+	if (call->item_count > 1)
+		return fay_query_fail(query, FAY_E_USAGE, call->span, "`%s` takes one lambda", name);
+	const struct fay_node *lambda = call->item_count ? call->items->value : NULL;
+	value *argument = object.element;
+	if (lambda)
+		argument = apply(checked, scope, lambda, object.element, name);
+	if (!argument)
+		return NULL;
+	struct fay_aggregate entry = {.merge = merge, .type = TYPE_INT, .text = name};
+	if (merge == FAY_MERGE_COUNT) {
+		const struct fay_expr *predicate =
+			lambda ? need_bool(checked, lambda->a, argument, "`Count`") : NULL;
+		if (lambda && (!predicate || !narrow(checked, lambda->a, &object, predicate)))
+			return NULL;
+	} else {
+		entry.operand = aggregate_operand(checked, lambda ? lambda->a : call, argument, name,
+						  merge);
+		if (!entry.operand)
+			return NULL;
+		entry.type = entry.operand->type;
+	}
+	entry.condition = object.condition;
+	if (entry.condition && fay_expr_is_constant(entry.condition) && entry.condition->value)
+		entry.condition = NULL;
+	enum fay_type type = merge == FAY_MERGE_AVERAGE	    ? TYPE_REAL
+			     : merge == FAY_MERGE_HIST_LOG2 ? TYPE_HISTOGRAM
+							    : entry.type;
+	checked->result_name = name;
+	return fay_check_scalar(checked, fay_expr_aggregate(&checked->exprs, entry, type));
+}
+
+/* --- methods --- */
+
+static value *where(struct fay_checked *checked, const struct fay_scope *scope,
+		    const struct fay_node *call, value *object)
+{
+	const struct fay_node *lambda = call->items->value;
+	value *v = apply(checked, scope, lambda, object->element, "Where");
+	const struct fay_expr *predicate = v ? need_bool(checked, lambda->a, v, "`Where`") : NULL;
+	value *copy = predicate ? with_element(checked, object, object->element, object->name) : NULL;
+	return copy && narrow(checked, lambda->a, copy, predicate) ? copy : NULL;
+}
+
+static value *select_method(struct fay_checked *checked, const struct fay_scope *scope,
+			    const struct fay_node *call, value *object)
+{
+	const struct fay_node *lambda = call->items->value;
+	value *v = apply(checked, scope, lambda, object->element, "Select");
+	if (!v)
+		return NULL;
+	return with_element(checked, object, v, fay_check_inferred_name(lambda->a));
+}
+
+static value *group_by_method(struct fay_checked *checked, const struct fay_scope *scope,
+			      const struct fay_node *call, value *object)
+{
+	const struct fay_node *lambda = call->items->value;
+	value *key = apply(checked, scope, lambda, object->element, "GroupBy");
+	value *element = object->element;
+	if (key && call->item_count == 2)
+		element = apply(checked, scope, call->items->next->value, object->element, "GroupBy");
+	return key ? group_by(checked, lambda->a, object, key, element) : NULL;
+}
+
+static value *unknown_method(struct fay_checked *checked, const struct fay_node *call,
+			     const value *object)
+{
+	static const char *const known[] = {"Count",	 "Sum",	   "Min",    "Max",   "Average",
+					    "Histogram", "Where", "Select", "GroupBy"};
+	static const char *const later[] = {
+		"OrderBy", "OrderByDescending", "Take",	     "Skip",  "Distinct", "First",
+		"Last",	   "Any",		"All",	     "Join",  "Top",	  "Quantile",
+		"ToList",  "SelectMany",	"Aggregate", "ThenBy"};
+	struct fay_query *query = checked->exprs.query;
+	const char *name = call->a->name;
+	bool group = object->kind == VALUE_GROUP;
+	for (size_t i = 0; i < COUNT_OF(later); i++)
+		if (strcmp(later[i], name) == 0)
+			return fay_query_fail(query, FAY_E_REFUSED, call->a->name_span,
+					      "`%s` is not supported yet", name);
+	if (group && strcmp(name, "Key") == 0)
+		return fay_query_fail(query, FAY_E_USAGE, call->span,
+				      "`Key` is a field, not a method");
+	return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
+			      "unknown function `%s` of a %s%s", name, group ? "group" : "sequence",
+			      fay_query_did_you_mean(query, name, known,
+						     COUNT_OF(known) - (group ? 1 : 0)));
+}
+
+value *fay_check_method(struct fay_checked *checked, const struct fay_scope *scope,
+			const struct fay_node *call, value *object)
+{
+	static const struct {
+		const char *name;
+		value *(*check)(struct fay_checked *, const struct fay_scope *,
+				const struct fay_node *, value *);
+		unsigned most; /* arguments */
+	} methods[] = {
+		{"Where", where, 1}, {"Select", select_method, 1}, {"GroupBy", group_by_method, 2}};
+	const char *name = call->a->name;
+	for (size_t i = 0; i < COUNT_OF(aggregates); i++)
+		if (strcmp(aggregates[i].name, name) == 0)
+			return aggregate(checked, scope, call, object, i);
+	for (size_t i = 0; i < COUNT_OF(methods); i++) {
+		if (strcmp(methods[i].name, name) != 0 ||
+		    (object->kind == VALUE_GROUP && methods[i].check == group_by_method))
+			continue;
+		if (call->item_count < 1 || call->item_count > methods[i].most)
+			return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->span,
+					      "`%s` takes one lambda", name);
+		return methods[i].check(checked, scope, call, object);
+	}
+	return unknown_method(checked, call, object);
+}
+
+/* --- comprehensions --- */
+
+static const struct fay_scope *bind(struct fay_checked *checked, const struct fay_scope *outer,
+				    const char *name, value *v)
+{
+	struct fay_scope *scope =
+		v ? fay_query_alloc(checked->exprs.query, sizeof(*scope)) : NULL;
+	if (scope)
+		*scope = (struct fay_scope){name, v, outer};
+	return scope;
+}
+
+static value *check_from(struct fay_checked *checked, const struct fay_scope *scope,
+			 const struct fay_clause *from)
+{
+	value *sequence = fay_check_node(checked, scope, from->a);
+	if (!sequence)
+		return NULL;
+	if (sequence->kind != VALUE_SEQUENCE)
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, from->a->span,
+				      "`from` needs a source such as "
+				      "cluster.Function(\"libc!read\"), but this is %s",
+				      fay_check_describe(checked, sequence));
+	if (!checked->event_name && sequence->element->kind == VALUE_EVENT)
+		checked->event_name = from->name;
+	return sequence;
+}
+
+static bool check_where(struct fay_checked *checked, const struct fay_scope *scope,
+			const struct fay_clause *clause)
+{
+	value *v = fay_check_node(checked, scope, clause->a);
+	const struct fay_expr *expr = need_bool(checked, clause->a, v, "`where`");
+	return expr && add_filter(checked, clause->a, expr);
+}
+
+static value *check_group(struct fay_checked *checked, const struct fay_scope *scope,
+			  const struct fay_clause *clause, value *sequence)
+{
+	value *element = fay_check_node(checked, scope, clause->a);
+	value *key = element ? fay_check_node(checked, scope, clause->b) : NULL;
+	return key ? group_by(checked, clause->b, sequence, key, element) : NULL;
+}
+
+value *fay_check_comprehension(struct fay_checked *checked, const struct fay_scope *outer,
+			       const struct fay_node *node)
+{
+	const struct fay_clause *clause = node->clauses;
+	value *sequence = check_from(checked, outer, clause);
+	const struct fay_scope *scope =
+		sequence ? bind(checked, outer, clause->name, sequence->element) : NULL;
+	while (scope && (clause = clause->next)) {
+		switch (clause->kind) {
+		case CLAUSE_LET:
+			scope = bind(checked, scope, clause->name,
+				     fay_check_node(checked, scope, clause->a));
+			break;
+		case CLAUSE_WHERE:
+			scope = check_where(checked, scope, clause) ? scope : NULL;
+			break;
+		case CLAUSE_GROUP:
+			sequence = check_group(checked, scope, clause, sequence);
+			break;
+		default: { /* CLAUSE_SELECT */
+			value *v = fay_check_node(checked, scope, clause->a);
+			sequence = with_element(checked, sequence, v,
+						fay_check_inferred_name(clause->a));
+			break;
+		}
+		}
+		if (!sequence)
+			return NULL;
+		if (clause->kind == CLAUSE_GROUP || clause->kind == CLAUSE_SELECT) {
+			if (!clause->name)
+				return sequence; /* the last one, says the parser */
+			scope = bind(checked, outer, clause->name, sequence->element);
+		}
+	}
+	return NULL;
+}
+
+bool fay_query_check(struct fay_checked *checked, const struct fay_node *root)
+{
+	checked->filters_tail = &checked->filters;
+	checked->result = fay_check_node(checked, NULL, root);
+	struct fay_query *query = checked->exprs.query;
+	value *result = checked->result;
+	if (!result)
+		return false;
+	if (result->kind == VALUE_SEQUENCE ||
+	    (result->kind == VALUE_SCALAR && result->expr->op == EXPR_AGGREGATE))
+		return true;
+	if (!checked->pattern)
+		fay_query_fail(query, FAY_E_USAGE, root->span,
+			       "a query begins with a source, as in "
+			       "cluster.Function(\"libc!read\").Count()");
+	else
+		fay_query_fail(query, FAY_E_USAGE, root->span,
+			       "a query must result in rows or an aggregate, but this is %s",
+			       fay_check_describe(checked, result));
+	return false;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The probe stage as LLVM IR: one function, void probe0(ptr event, ptr local, ptr global).
+ *
+ *   filters     each leaves the probe early
+ *   CELL        updates the values in place
+ *   TABLE       hash of the keys; FAY_TABLE_STEPS rows from the home row on are looked at: tag and keys equal: found; empty: inserted.
+ *               None of them, or the table is 7/8 full: fay_flush() hands all rows on and clears the table, and the key goes into
+ *               its home row
+ *   STREAM      builds the row on the stack and hands it to fay_emit()
+ *
+ * The row's address is base + 16 + (hash + step & rows - 1) * row_size: the mask bounds it whatever the
+ * branches do, which is what the verifier wants to see, speculation included. The code has no loops.
+ *
+ * A new row's keys are stored before its tag (with release), so that a reader who sees the tag sees them.
+ */
+#include "codegen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <llvm-c/Analysis.h>
+
+#define HASH_FACTOR 0x9e3779b97f4a7c15u
+
+static LLVMBasicBlockRef new_block(struct fay_codegen *g, const char *name)
+{
+	return LLVMAppendBasicBlockInContext(g->context, g->function, name);
+}
+
+static void continue_at(struct fay_codegen *g, LLVMBasicBlockRef block)
+{
+	LLVMPositionBuilderAtEnd(g->builder, block);
+}
+
+static void add_attribute(struct fay_codegen *g, LLVMValueRef function, unsigned index,
+			  const char *name)
+{
+	unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+	LLVMAddAttributeAtIndex(function, index, LLVMCreateEnumAttribute(g->context, kind, 0));
+}
+
+static void begin_function(struct fay_codegen *g)
+{
+	LLVMTypeRef parameters[] = {g->pointer, g->pointer, g->pointer};
+	LLVMTypeRef type =
+		LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, 3, 0);
+	g->function = LLVMAddFunction(g->module, FAY_PROBE_SYMBOL, type);
+	g->event = LLVMGetParam(g->function, 0);
+	g->local = LLVMGetParam(g->function, 1);
+	add_attribute(g, g->function, LLVMAttributeFunctionIndex, "nounwind");
+	add_attribute(g, g->function, 1, "noalias");
+	add_attribute(g, g->function, 1, "readonly");
+	continue_at(g, new_block(g, "entry"));
+	if (g->p->kind == FAY_STATE_STREAM) /* in the entry block: a fixed place in the frame */
+		g->row = LLVMBuildAlloca(g->builder, LLVMArrayType2(g->i64, g->p->row_size / 8),
+					 "row");
+	g->leave = new_block(g, "leave");
+}
+
+static LLVMValueRef call_helper(struct fay_codegen *g, const char *name, LLVMValueRef row)
+{
+	LLVMTypeRef parameters[] = {g->pointer, g->i64, g->pointer};
+	unsigned count = row ? 3 : 2;
+	LLVMTypeRef type = LLVMFunctionType(g->i64, parameters, count, 0);
+	LLVMValueRef helper = LLVMAddFunction(g->module, name, type);
+	add_attribute(g, helper, LLVMAttributeFunctionIndex, "nounwind");
+	LLVMValueRef arguments[] = {g->local, fay_codegen_i64(g, 0), row};
+	return LLVMBuildCall2(g->builder, type, helper, arguments, count, "");
+}
+
+static void generate_filters(struct fay_codegen *g)
+{
+	for (struct fay_filter *f = g->p->checked.filters; f; f = f->next) {
+		LLVMValueRef passes = fay_codegen_expr(g, f->expr).low;
+		LLVMBasicBlockRef next = new_block(g, "passed");
+		LLVMBuildCondBr(g->builder, passes, next, g->leave);
+		continue_at(g, next);
+	}
+}
+
+/* --- values --- */
+
+static LLVMValueRef to_i64(struct fay_codegen *g, LLVMValueRef value)
+{
+	return LLVMTypeOf(value) == g->i1 ? LLVMBuildZExt(g->builder, value, g->i64, "") : value;
+}
+
+static void add_to(struct fay_codegen *g, LLVMValueRef row, uint64_t offset, LLVMValueRef value)
+{
+	LLVMValueRef old = fay_codegen_load(g, row, offset);
+	fay_codegen_store(g, row, offset, LLVMBuildAdd(g->builder, old, value, ""));
+}
+
+/* x ^ bias, complemented for a minimum: both operators are then an unsigned maximum (fay/image.h). */
+static LLVMValueRef extreme(struct fay_codegen *g, const struct fay_aggregate *aggregate,
+			    LLVMValueRef x)
+{
+	uint64_t flip = aggregate->type == TYPE_TIME ? 0 : (uint64_t)1 << 63;
+	if (aggregate->merge == FAY_MERGE_MIN)
+		flip = ~flip;
+	return LLVMBuildXor(g->builder, x, fay_codegen_i64(g, flip), "");
+}
+
+/*
+ * 0 for x <= 0, else 1 + floor(log2 x), by bsr: ctlz(x | 1) ^ 63 is at most 63. Two steps in one
+ * expression that both a reader and an interval analysis bound without knowing x.
+ */
+static LLVMValueRef log2_bucket(struct fay_codegen *g, LLVMValueRef x)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef arguments[] = {LLVMBuildOr(b, x, fay_codegen_i64(g, 1), ""),
+				    LLVMConstInt(g->i1, 1, 0)};
+	LLVMValueRef zeros = fay_codegen_intrinsic(g, "llvm.ctlz", arguments, 2);
+	LLVMValueRef top = LLVMBuildXor(b, zeros, fay_codegen_i64(g, 63), "top");
+	LLVMValueRef bucket = LLVMBuildAdd(b, top, fay_codegen_i64(g, 1), "");
+	LLVMValueRef positive = LLVMBuildICmp(b, LLVMIntSGT, x, fay_codegen_i64(g, 0), "");
+	return LLVMBuildSelect(b, positive, bucket, fay_codegen_i64(g, 0), "bucket");
+}
+
+static void update_value(struct fay_codegen *g, LLVMValueRef row,
+			 const struct fay_layout_column *column)
+{
+	LLVMBuilderRef b = g->builder;
+	const struct fay_aggregate *aggregate = column->expr->aggregate;
+	LLVMValueRef one = fay_codegen_i64(g, 1), x = one;
+	/* An event that does not take part adds the identity, zero, whatever the operator. */
+	LLVMValueRef part = NULL;
+	if (aggregate->condition)
+		part = fay_codegen_expr(g, aggregate->condition).low;
+	if (aggregate->operand)
+		x = to_i64(g, fay_codegen_expr(g, aggregate->operand).low);
+	if (aggregate->merge == FAY_MERGE_MIN || aggregate->merge == FAY_MERGE_MAX)
+		x = extreme(g, aggregate, x);
+	LLVMValueRef weight = part ? LLVMBuildZExt(b, part, g->i64, "") : one;
+	if (part && aggregate->merge != FAY_MERGE_HIST_LOG2)
+		x = LLVMBuildSelect(b, part, x, fay_codegen_i64(g, 0), "");
+	switch (aggregate->merge) {
+	case FAY_MERGE_MIN:
+	case FAY_MERGE_MAX: {
+		LLVMValueRef old = fay_codegen_load(g, row, column->offset);
+		LLVMValueRef more = LLVMBuildICmp(b, LLVMIntUGT, x, old, "");
+		fay_codegen_store(g, row, column->offset, LLVMBuildSelect(b, more, x, old, ""));
+		break;
+	}
+	case FAY_MERGE_AVERAGE:
+		add_to(g, row, column->offset, x);
+		add_to(g, row, column->offset + 8, weight);
+		break;
+	case FAY_MERGE_HIST_LOG2: {
+		LLVMValueRef offset =
+			LLVMBuildShl(b, log2_bucket(g, x), fay_codegen_i64(g, 3), "");
+		LLVMValueRef bucket = fay_codegen_at(g, row, offset);
+		add_to(g, bucket, column->offset, weight);
+		break;
+	}
+	default: /* COUNT, SUM */
+		add_to(g, row, column->offset, x);
+		break;
+	}
+}
+
+static void update_values(struct fay_codegen *g, LLVMValueRef row)
+{
+	for (uint32_t i = 0; i < g->p->values; i++)
+		update_value(g, row, &g->p->columns[g->p->keys + i]);
+}
+
+/* --- keys --- */
+
+/* The key columns' words with their offsets in the row; a STRING has two. */
+struct key_words {
+	unsigned count;
+	struct {
+		LLVMValueRef value;
+		uint32_t offset;
+	} words[FAY_QUERY_MAX_COLUMNS * 2];
+};
+
+static void generate_keys(struct fay_codegen *g, struct key_words *keys)
+{
+	keys->count = 0;
+	for (uint32_t i = 0; i < g->p->keys; i++) {
+		const struct fay_layout_column *column = &g->p->columns[i];
+		struct fay_operand_value value = fay_codegen_expr(g, column->expr);
+		keys->words[keys->count].value = to_i64(g, value.low);
+		keys->words[keys->count++].offset = column->offset;
+		if (value.high) {
+			keys->words[keys->count].value = value.high;
+			keys->words[keys->count++].offset = column->offset + 8;
+		}
+	}
+}
+
+static void store_keys(struct fay_codegen *g, LLVMValueRef row, const struct key_words *keys)
+{
+	for (unsigned i = 0; i < keys->count; i++)
+		fay_codegen_store(g, row, keys->words[i].offset, keys->words[i].value);
+}
+
+static LLVMValueRef hash_keys(struct fay_codegen *g, const struct key_words *keys)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef hash = fay_codegen_i64(g, 0);
+	for (unsigned i = 0; i < keys->count; i++) {
+		hash = LLVMBuildXor(b, hash, keys->words[i].value, "");
+		hash = LLVMBuildMul(b, hash, fay_codegen_i64(g, HASH_FACTOR), "");
+		LLVMValueRef high = LLVMBuildLShr(b, hash, fay_codegen_i64(g, 32), "");
+		hash = LLVMBuildXor(b, hash, high, "hash");
+	}
+	return hash;
+}
+
+/* --- the table --- */
+
+struct table {
+	struct key_words keys;
+	LLVMValueRef hash, tag;
+	LLVMValueRef found; /* phi of the row to update */
+	LLVMBasicBlockRef update, flush;
+};
+
+static LLVMValueRef row_address(struct fay_codegen *g, const struct table *table, unsigned step)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef index = LLVMBuildAdd(b, table->hash, fay_codegen_i64(g, step), "");
+	index = LLVMBuildAnd(b, index, fay_codegen_i64(g, g->p->rows - 1), "");
+	LLVMValueRef offset = LLVMBuildMul(b, index, fay_codegen_i64(g, g->p->row_size), "");
+	offset = LLVMBuildAdd(b, offset, fay_codegen_i64(g, sizeof(struct fay_table_header)), "");
+	return fay_codegen_at(g, g->local, offset);
+}
+
+static void go_to_update(struct fay_codegen *g, struct table *table, LLVMValueRef row)
+{
+	LLVMBasicBlockRef from = LLVMGetInsertBlock(g->builder);
+	LLVMBuildBr(g->builder, table->update);
+	LLVMAddIncoming(table->found, &row, &from, 1);
+}
+
+/* Fills a zeroed row and publishes it. */
+static void insert_row(struct fay_codegen *g, struct table *table, LLVMValueRef row)
+{
+	store_keys(g, row, &table->keys);
+	LLVMValueRef store = LLVMBuildStore(g->builder, table->tag, row);
+	LLVMSetAlignment(store, 8);
+	LLVMSetOrdering(store, LLVMAtomicOrderingRelease);
+	go_to_update(g, table, row);
+}
+
+/* All key words equal: to update, else to `next`. */
+static void compare_keys(struct fay_codegen *g, struct table *table, LLVMValueRef row,
+			 LLVMBasicBlockRef next)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef difference = NULL;
+	for (unsigned i = 0; i < table->keys.count; i++) {
+		LLVMValueRef word = fay_codegen_load(g, row, table->keys.words[i].offset);
+		LLVMValueRef x = LLVMBuildXor(b, word, table->keys.words[i].value, "");
+		difference = difference ? LLVMBuildOr(b, difference, x, "") : x;
+	}
+	LLVMBasicBlockRef equal = new_block(g, "equal");
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, difference, fay_codegen_i64(g, 0), ""),
+			equal, next);
+	continue_at(g, equal);
+	go_to_update(g, table, row);
+}
+
+/* One row: found, empty (then inserted) or taken by another key (then `next`). */
+static void look_at_row(struct fay_codegen *g, struct table *table, unsigned step,
+			LLVMBasicBlockRef insert, LLVMValueRef insert_phi, LLVMBasicBlockRef next)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef row = row_address(g, table, step);
+	LLVMValueRef tag = fay_codegen_load(g, row, 0);
+	LLVMBasicBlockRef same = new_block(g, "same_tag"), other = new_block(g, "other_tag");
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, tag, table->tag, ""), same, other);
+	continue_at(g, same);
+	compare_keys(g, table, row, next);
+	continue_at(g, other);
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, tag, fay_codegen_i64(g, 0), ""), insert,
+			next);
+	LLVMAddIncoming(insert_phi, &row, &other, 1);
+	continue_at(g, next);
+}
+
+static void generate_insert(struct fay_codegen *g, struct table *table, LLVMValueRef row)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef used = fay_codegen_load(g, g->local, offsetof(struct fay_table_header, used));
+	LLVMValueRef room = LLVMBuildICmp(
+		b, LLVMIntULT, used, fay_codegen_i64(g, g->p->rows - g->p->rows / 8), "");
+	LLVMBasicBlockRef roomy = new_block(g, "room");
+	LLVMBuildCondBr(b, room, roomy, table->flush);
+	continue_at(g, roomy);
+	fay_codegen_store(g, g->local, offsetof(struct fay_table_header, used),
+			  LLVMBuildAdd(b, used, fay_codegen_i64(g, 1), ""));
+	insert_row(g, table, row);
+}
+
+static void generate_flush(struct fay_codegen *g, struct table *table)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef full = call_helper(g, "fay_flush", NULL);
+	LLVMBasicBlockRef flushed = new_block(g, "flushed");
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, full, fay_codegen_i64(g, 0), ""), flushed,
+			g->leave);
+	continue_at(g, flushed);
+	fay_codegen_store(g, g->local, offsetof(struct fay_table_header, used),
+			  fay_codegen_i64(g, 1));
+	insert_row(g, table, row_address(g, table, 0));
+}
+
+/* Operands of all values, before the search: there they dominate every use. */
+static void generate_operands(struct fay_codegen *g)
+{
+	for (uint32_t i = 0; i < g->p->values; i++) {
+		const struct fay_aggregate *a = g->p->columns[g->p->keys + i].expr->aggregate;
+		if (a->operand)
+			fay_codegen_expr(g, a->operand);
+		if (a->condition)
+			fay_codegen_expr(g, a->condition);
+	}
+}
+
+static void generate_table(struct fay_codegen *g)
+{
+	struct table table;
+	generate_keys(g, &table.keys);
+	generate_operands(g);
+	table.hash = hash_keys(g, &table.keys);
+	table.tag = LLVMBuildOr(g->builder, table.hash, fay_codegen_i64(g, 1), "tag");
+	LLVMBasicBlockRef insert = new_block(g, "insert"), start = LLVMGetInsertBlock(g->builder);
+	table.update = new_block(g, "update");
+	table.flush = new_block(g, "flush");
+	continue_at(g, insert);
+	LLVMValueRef insert_phi = LLVMBuildPhi(g->builder, g->pointer, "empty_row");
+	continue_at(g, table.update);
+	table.found = LLVMBuildPhi(g->builder, g->pointer, "row");
+	continue_at(g, start);
+	for (unsigned step = 0; step < FAY_TABLE_STEPS; step++)
+		look_at_row(g, &table, step, insert, insert_phi,
+			    step + 1 < FAY_TABLE_STEPS ? new_block(g, "next") : table.flush);
+	continue_at(g, insert);
+	generate_insert(g, &table, insert_phi);
+	continue_at(g, table.flush);
+	generate_flush(g, &table);
+	continue_at(g, table.update);
+	update_values(g, table.found);
+	LLVMBuildBr(g->builder, g->leave);
+}
+
+static void generate_stream(struct fay_codegen *g)
+{
+	struct key_words keys;
+	generate_keys(g, &keys);
+	store_keys(g, g->row, &keys);
+	call_helper(g, "fay_emit", g->row);
+	LLVMBuildBr(g->builder, g->leave);
+}
+
+static void generate_body(struct fay_codegen *g)
+{
+	begin_function(g);
+	generate_filters(g);
+	switch (g->p->kind) {
+	case FAY_STATE_CELL:
+		update_values(g, g->local);
+		LLVMBuildBr(g->builder, g->leave);
+		break;
+	case FAY_STATE_TABLE:
+		generate_table(g);
+		break;
+	case FAY_STATE_STREAM:
+		generate_stream(g);
+		break;
+	}
+	continue_at(g, g->leave);
+	LLVMBuildRetVoid(g->builder);
+}
+
+int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module,
+		      struct fay_error *error)
+{
+	struct fay_codegen g = {.plan = plan, .p = fay_plan_private(plan), .context = context};
+	g.values = calloc(g.p->checked.exprs.count + 1, sizeof(*g.values));
+	if (!g.values)
+		return fay_error_set(error, FAY_E_LIMIT, "query: out of memory");
+	g.module = LLVMModuleCreateWithNameInContext("query", context);
+	LLVMSetTarget(g.module, "x86_64-unknown-linux-gnu");
+	g.builder = LLVMCreateBuilderInContext(context);
+	g.i1 = LLVMInt1TypeInContext(context);
+	g.i8 = LLVMInt8TypeInContext(context);
+	g.i64 = LLVMInt64TypeInContext(context);
+	g.pointer = LLVMPointerTypeInContext(context, 0);
+	generate_body(&g);
+	LLVMDisposeBuilder(g.builder);
+	free(g.values);
+	char *message = NULL;
+	int code = FAY_OK;
+	if (LLVMVerifyModule(g.module, LLVMReturnStatusAction, &message)) {
+		code = fay_error_set(error, FAY_E_INTERNAL, "query: the generated code is malformed: %s",
+				     message ? message : "");
+		LLVMDisposeModule(g.module);
+	} else {
+		*module = g.module;
+	}
+	LLVMDisposeMessage(message);
+	return code;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shared by codegen.c (the probe's shape: filters, table, stream) and codegen_expr.c (expressions).
+ */
+#ifndef FAY_QUERY_CODEGEN_H
+#define FAY_QUERY_CODEGEN_H
+
+#include <llvm-c/Core.h>
+
+#include "plan.h"
+
+/* An expression's value: BOOL as i1, STRING as two i64 words (little endian bytes), else one i64. */
+struct fay_operand_value {
+	LLVMValueRef low, high;
+};
+
+struct fay_codegen {
+	const struct fay_plan *plan;
+	const struct fay_plan_private *p;
+	LLVMContextRef context;
+	LLVMModuleRef module;
+	LLVMBuilderRef builder;
+	LLVMValueRef function, event, local;
+	LLVMTypeRef i1, i8, i64, pointer;
+	LLVMValueRef row;        /* STREAM: the row on the stack */
+	LLVMBasicBlockRef leave; /* `ret void` */
+	struct fay_operand_value *values; /* by expression id: already generated */
+};
+
+LLVMValueRef fay_codegen_i64(const struct fay_codegen *g, uint64_t value);
+/* base + offset bytes */
+LLVMValueRef fay_codegen_at(const struct fay_codegen *g, LLVMValueRef base, LLVMValueRef offset);
+LLVMValueRef fay_codegen_load(const struct fay_codegen *g, LLVMValueRef base, uint64_t offset);
+void fay_codegen_store(const struct fay_codegen *g, LLVMValueRef base, uint64_t offset,
+		       LLVMValueRef value);
+LLVMValueRef fay_codegen_intrinsic(const struct fay_codegen *g, const char *name,
+				   LLVMValueRef *arguments, unsigned count);
+/*
+ * The expression's value, generated at the builder's place unless it is there already. All places lie on
+ * one chain of blocks of which each dominates the next, so an earlier value may always be used.
+ */
+struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fay_expr *expr);
+
+#endif

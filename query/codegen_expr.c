@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Expressions to LLVM IR. Every operation is total and free of branches: `&&` evaluates both sides,
+ * `? :` is a select, and a division replaces a divisor of 0 or -1 by 1 first.
+ */
+#include <string.h>
+
+#include "codegen.h"
+
+LLVMValueRef fay_codegen_i64(const struct fay_codegen *g, uint64_t value)
+{
+	return LLVMConstInt(g->i64, value, 0);
+}
+
+LLVMValueRef fay_codegen_at(const struct fay_codegen *g, LLVMValueRef base, LLVMValueRef offset)
+{
+	return LLVMBuildInBoundsGEP2(g->builder, g->i8, base, &offset, 1, "");
+}
+
+LLVMValueRef fay_codegen_load(const struct fay_codegen *g, LLVMValueRef base, uint64_t offset)
+{
+	LLVMValueRef load = LLVMBuildLoad2(
+		g->builder, g->i64, fay_codegen_at(g, base, fay_codegen_i64(g, offset)), "");
+	LLVMSetAlignment(load, 8);
+	return load;
+}
+
+void fay_codegen_store(const struct fay_codegen *g, LLVMValueRef base, uint64_t offset,
+		       LLVMValueRef value)
+{
+	LLVMValueRef store = LLVMBuildStore(
+		g->builder, value, fay_codegen_at(g, base, fay_codegen_i64(g, offset)));
+	LLVMSetAlignment(store, 8);
+}
+
+LLVMValueRef fay_codegen_intrinsic(const struct fay_codegen *g, const char *name,
+				   LLVMValueRef *arguments, unsigned count)
+{
+	unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+	LLVMTypeRef type = g->i64;
+	LLVMValueRef function = LLVMGetIntrinsicDeclaration(g->module, id, &type, 1);
+	return LLVMBuildCall2(g->builder, LLVMIntrinsicGetType(g->context, id, &type, 1), function,
+			      arguments, count, "");
+}
+
+/* `size` bytes of a string from `from` on, zero padded, as a little-endian word; *mask covers them. */
+static uint64_t string_word(const struct fay_expr *string, uint32_t from, uint64_t *mask)
+{
+	unsigned char bytes[8] = {0}, ones[8] = {0};
+	for (uint32_t i = 0; i < 8 && from + i < string->length; i++) {
+		bytes[i] = (unsigned char)string->string[from + i];
+		ones[i] = 0xff;
+	}
+	uint64_t word = 0;
+	*mask = 0;
+	for (unsigned i = 8; i-- > 0;) {
+		word = word << 8 | bytes[i];
+		*mask = *mask << 8 | ones[i];
+	}
+	return word;
+}
+
+static struct fay_operand_value constant(const struct fay_codegen *g, const struct fay_expr *expr)
+{
+	uint64_t mask;
+	if (expr->type == TYPE_STRING)
+		return (struct fay_operand_value){
+			fay_codegen_i64(g, string_word(expr, 0, &mask)),
+			fay_codegen_i64(g, string_word(expr, 8, &mask))};
+	return (struct fay_operand_value){
+		expr->type == TYPE_BOOL ? LLVMConstInt(g->i1, expr->value != 0, 0)
+					: fay_codegen_i64(g, (uint64_t)expr->value),
+		NULL};
+}
+
+static struct fay_operand_value field(const struct fay_codegen *g, const struct fay_expr *expr)
+{
+	const struct fay_field *f = &fay_fields[expr->value];
+	if (f->size == FAY_COMM_SIZE)
+		return (struct fay_operand_value){fay_codegen_load(g, g->event, f->offset),
+						  fay_codegen_load(g, g->event, f->offset + 8u)};
+	if (f->size == 8)
+		return (struct fay_operand_value){fay_codegen_load(g, g->event, f->offset), NULL};
+	LLVMValueRef at = fay_codegen_at(g, g->event, fay_codegen_i64(g, f->offset));
+	LLVMValueRef load =
+		LLVMBuildLoad2(g->builder, LLVMInt32TypeInContext(g->context), at, f->name);
+	LLVMSetAlignment(load, 4);
+	return (struct fay_operand_value){LLVMBuildZExt(g->builder, load, g->i64, ""), NULL};
+}
+
+/* x / y or x % y: 0 for y = 0; for y = -1 what wrapping gives (-x, 0). */
+static LLVMValueRef division(struct fay_codegen *g, const struct fay_expr *expr, LLVMValueRef x,
+			     LLVMValueRef y)
+{
+	LLVMBuilderRef b = g->builder;
+	bool quotient = expr->op == EXPR_DIV;
+	LLVMValueRef zero = fay_codegen_i64(g, 0), minus_one = fay_codegen_i64(g, UINT64_MAX);
+	LLVMValueRef at_minus_one = quotient ? LLVMBuildNeg(b, x, "") : zero;
+	if (fay_expr_is_constant(expr->b)) {
+		if (expr->b->value == 0)
+			return zero;
+		if (expr->b->value == -1)
+			return at_minus_one;
+		return quotient ? LLVMBuildSDiv(b, x, y, "") : LLVMBuildSRem(b, x, y, "");
+	}
+	LLVMValueRef is_zero = LLVMBuildICmp(b, LLVMIntEQ, y, zero, "");
+	LLVMValueRef is_minus_one = LLVMBuildICmp(b, LLVMIntEQ, y, minus_one, "");
+	LLVMValueRef one = fay_codegen_i64(g, 1);
+	LLVMValueRef divisor = LLVMBuildSelect(b, LLVMBuildOr(b, is_zero, is_minus_one, ""), one, y,
+					       "divisor");
+	LLVMValueRef result = quotient ? LLVMBuildSDiv(b, x, divisor, "")
+				       : LLVMBuildSRem(b, x, divisor, "");
+	result = LLVMBuildSelect(b, is_minus_one, at_minus_one, result, "");
+	return LLVMBuildSelect(b, is_zero, zero, result, "");
+}
+
+static LLVMValueRef arithmetic(struct fay_codegen *g, const struct fay_expr *expr, LLVMValueRef x,
+			       LLVMValueRef y)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef count = y;
+	if (expr->op == EXPR_SHL || expr->op == EXPR_SHR || expr->op == EXPR_SHR_LOGICAL)
+		count = LLVMBuildAnd(b, y, fay_codegen_i64(g, 63), "");
+	switch (expr->op) {
+	case EXPR_ADD:
+		return LLVMBuildAdd(b, x, y, "");
+	case EXPR_SUB:
+		return LLVMBuildSub(b, x, y, "");
+	case EXPR_MUL:
+		return LLVMBuildMul(b, x, y, "");
+	case EXPR_DIV:
+	case EXPR_MOD:
+		return division(g, expr, x, y);
+	case EXPR_SHL:
+		return LLVMBuildShl(b, x, count, "");
+	case EXPR_SHR:
+		return LLVMBuildAShr(b, x, count, "");
+	case EXPR_SHR_LOGICAL:
+		return LLVMBuildLShr(b, x, count, "");
+	case EXPR_BIT_AND:
+	case EXPR_AND:
+		return LLVMBuildAnd(b, x, y, "");
+	case EXPR_BIT_OR:
+	case EXPR_OR:
+		return LLVMBuildOr(b, x, y, "");
+	default: /* EXPR_BIT_XOR */
+		return LLVMBuildXor(b, x, y, "");
+	}
+}
+
+static LLVMValueRef comparison(struct fay_codegen *g, const struct fay_expr *expr,
+			       struct fay_operand_value x, struct fay_operand_value y)
+{
+	LLVMBuilderRef b = g->builder;
+	bool is_signed = expr->a->type != TYPE_TIME;
+	LLVMIntPredicate predicate;
+	switch (expr->op) {
+	case EXPR_EQ:
+		predicate = LLVMIntEQ;
+		break;
+	case EXPR_NE:
+		predicate = LLVMIntNE;
+		break;
+	case EXPR_LT:
+		predicate = is_signed ? LLVMIntSLT : LLVMIntULT;
+		break;
+	case EXPR_LE:
+		predicate = is_signed ? LLVMIntSLE : LLVMIntULE;
+		break;
+	case EXPR_GT:
+		predicate = is_signed ? LLVMIntSGT : LLVMIntUGT;
+		break;
+	default:
+		predicate = is_signed ? LLVMIntSGE : LLVMIntUGE;
+		break;
+	}
+	if (expr->a->type == TYPE_STRING) {
+		x.low = LLVMBuildOr(b, LLVMBuildXor(b, x.low, y.low, ""),
+				    LLVMBuildXor(b, x.high, y.high, ""), "");
+		y.low = fay_codegen_i64(g, 0);
+	}
+	return LLVMBuildICmp(b, predicate, x.low, y.low, "");
+}
+
+static LLVMValueRef starts_with(struct fay_codegen *g, const struct fay_expr *expr,
+				struct fay_operand_value x)
+{
+	LLVMBuilderRef b = g->builder;
+	uint64_t masks[2];
+	uint64_t words[2] = {string_word(expr->b, 0, &masks[0]), string_word(expr->b, 8, &masks[1])};
+	LLVMValueRef low = LLVMBuildAnd(b, LLVMBuildXor(b, x.low, fay_codegen_i64(g, words[0]), ""),
+					fay_codegen_i64(g, masks[0]), "");
+	LLVMValueRef high = LLVMBuildAnd(
+		b, LLVMBuildXor(b, x.high, fay_codegen_i64(g, words[1]), ""),
+		fay_codegen_i64(g, masks[1]), "");
+	return LLVMBuildICmp(b, LLVMIntEQ, LLVMBuildOr(b, low, high, ""), fay_codegen_i64(g, 0), "");
+}
+
+static struct fay_operand_value operation(struct fay_codegen *g, const struct fay_expr *expr)
+{
+	LLVMBuilderRef b = g->builder;
+	struct fay_operand_value x = fay_codegen_expr(g, expr->a), y = {NULL, NULL}, z = y, r = y;
+	if (expr->b && expr->op != EXPR_STARTS_WITH)
+		y = fay_codegen_expr(g, expr->b);
+	if (expr->c)
+		z = fay_codegen_expr(g, expr->c);
+	switch (expr->op) {
+	case EXPR_NEG:
+		r.low = LLVMBuildNeg(b, x.low, "");
+		break;
+	case EXPR_BIT_NOT:
+	case EXPR_NOT:
+		r.low = LLVMBuildNot(b, x.low, "");
+		break;
+	case EXPR_EQ:
+	case EXPR_NE:
+	case EXPR_LT:
+	case EXPR_LE:
+	case EXPR_GT:
+	case EXPR_GE:
+		r.low = comparison(g, expr, x, y);
+		break;
+	case EXPR_STARTS_WITH:
+		r.low = starts_with(g, expr, x);
+		break;
+	case EXPR_COND:
+		r.low = LLVMBuildSelect(b, x.low, y.low, z.low, "");
+		if (y.high)
+			r.high = LLVMBuildSelect(b, x.low, y.high, z.high, "");
+		break;
+	default:
+		r.low = arithmetic(g, expr, x.low, y.low);
+		break;
+	}
+	return r;
+}
+
+struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fay_expr *expr)
+{
+	struct fay_operand_value *known = &g->values[expr->id];
+	if (known->low)
+		return *known;
+	switch (expr->op) {
+	case EXPR_CONSTANT:
+		*known = constant(g, expr);
+		break;
+	case EXPR_ARG:
+		known->low = fay_codegen_load(g, g->event, 8 * (uint64_t)expr->value);
+		break;
+	case EXPR_FIELD:
+		*known = field(g, expr);
+		break;
+	case EXPR_KEY:
+		*known = fay_codegen_expr(g, expr->a);
+		break;
+	default:
+		*known = operation(g, expr);
+		break;
+	}
+	return *known;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making typed expressions: hash-consing, limits and constant folding. The semantics that folding uses
+ * here are those that codegen.c emits; tests/query compares the two over random expressions.
+ */
+#include "expr.h"
+
+#include <string.h>
+
+#define OFFSET(member) (uint8_t) offsetof(struct fay_event, member)
+#define SIZE(member) (uint8_t)sizeof(((struct fay_event *)0)->member)
+
+const struct fay_field fay_fields[] = {
+	{"time", TYPE_TIME, OFFSET(time), SIZE(time)},
+	{"pid", TYPE_INT, OFFSET(pid), SIZE(pid)},
+	{"tid", TYPE_INT, OFFSET(tid), SIZE(tid)},
+	{"cpu", TYPE_INT, OFFSET(cpu), SIZE(cpu)},
+	{"comm", TYPE_STRING, OFFSET(comm), SIZE(comm)},
+	{"function", TYPE_FUNCTION, OFFSET(function), SIZE(function)},
+	{"module", TYPE_MODULE, OFFSET(module), SIZE(module)},
+	{"cycles", TYPE_INT, OFFSET(cycles), SIZE(cycles)},
+};
+const size_t fay_field_count = sizeof(fay_fields) / sizeof(fay_fields[0]);
+
+const char *fay_type_name(enum fay_type type)
+{
+	static const char *const names[] = {
+		[TYPE_INT] = "integer",	      [TYPE_BOOL] = "bool",
+		[TYPE_STRING] = "string",     [TYPE_TIME] = "time",
+		[TYPE_FUNCTION] = "function", [TYPE_MODULE] = "module",
+		[TYPE_REAL] = "real number",  [TYPE_HISTOGRAM] = "histogram",
+	};
+	return names[type];
+}
+
+static uint32_t hash_of(const struct fay_expr *expr)
+{
+	uint64_t words[] = {
+		(uint64_t)expr->op << 8 | expr->type,
+		expr->a ? expr->a->id + 1u : 0,
+		expr->b ? expr->b->id + 1u : 0,
+		expr->c ? expr->c->id + 1u : 0,
+		(uint64_t)expr->value,
+		expr->length,
+	};
+	uint64_t hash = 0;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
+		hash ^= hash >> 29;
+	}
+	return (uint32_t)(hash >> 32);
+}
+
+static bool same_aggregate(const struct fay_aggregate *a, const struct fay_aggregate *b)
+{
+	if (!a || !b)
+		return a == b;
+	return a->merge == b->merge && a->operand == b->operand && a->condition == b->condition;
+}
+
+static bool same(const struct fay_expr *a, const struct fay_expr *b)
+{
+	return a->op == b->op && a->type == b->type && a->a == b->a && a->b == b->b &&
+	       a->c == b->c && a->value == b->value &&
+	       memcmp(&a->real, &b->real, sizeof(a->real)) == 0 && a->length == b->length &&
+	       (a->length == 0 || memcmp(a->string, b->string, a->length) == 0) &&
+	       same_aggregate(a->aggregate, b->aggregate);
+}
+
+/* The one node equal to *wanted. */
+static const struct fay_expr *intern(struct fay_exprs *exprs, const struct fay_expr *wanted)
+{
+	struct fay_expr **bucket = &exprs->buckets[hash_of(wanted) % FAY_EXPR_BUCKETS];
+	for (struct fay_expr *expr = *bucket; expr; expr = expr->next)
+		if (same(expr, wanted))
+			return expr;
+	struct fay_expr *expr = fay_query_alloc(exprs->query, sizeof(*expr));
+	if (!expr)
+		return NULL;
+	*expr = *wanted;
+	expr->id = exprs->count++;
+	expr->depth = 1;
+	expr->operations = 1;
+	expr->has_aggregate = expr->op == EXPR_AGGREGATE;
+	const struct fay_expr *children[] = {expr->a, expr->b, expr->c};
+	for (unsigned i = 0; i < 3; i++) {
+		if (!children[i])
+			continue;
+		expr->operations += children[i]->operations;
+		expr->has_aggregate |= children[i]->has_aggregate;
+		if (children[i]->depth >= expr->depth)
+			expr->depth = children[i]->depth + 1;
+	}
+	expr->next = *bucket;
+	*bucket = expr;
+	return expr;
+}
+
+const struct fay_expr *fay_expr_int(struct fay_exprs *exprs, enum fay_type type, int64_t value)
+{
+	return intern(exprs,
+		      &(struct fay_expr){.op = EXPR_CONSTANT, .type = type, .value = value});
+}
+
+const struct fay_expr *fay_expr_real(struct fay_exprs *exprs, double value)
+{
+	return intern(exprs,
+		      &(struct fay_expr){.op = EXPR_CONSTANT, .type = TYPE_REAL, .real = value});
+}
+
+const struct fay_expr *fay_expr_string(struct fay_exprs *exprs, const char *bytes, uint32_t length)
+{
+	return intern(exprs, &(struct fay_expr){.op = EXPR_CONSTANT,
+						.type = TYPE_STRING,
+						.string = bytes,
+						.length = length});
+}
+
+const struct fay_expr *fay_expr_arg(struct fay_exprs *exprs, unsigned index)
+{
+	return intern(exprs,
+		      &(struct fay_expr){.op = EXPR_ARG, .type = TYPE_INT, .value = (int64_t)index});
+}
+
+const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field)
+{
+	return intern(exprs, &(struct fay_expr){.op = EXPR_FIELD,
+						.type = field->type,
+						.value = field - fay_fields});
+}
+
+const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key)
+{
+	return intern(exprs, &(struct fay_expr){.op = EXPR_KEY, .type = key->type, .a = key});
+}
+
+const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_aggregate aggregate,
+					  enum fay_type type)
+{
+	struct fay_aggregate *copy = fay_query_alloc(exprs->query, sizeof(*copy));
+	if (!copy)
+		return NULL;
+	*copy = aggregate;
+	return intern(exprs, &(struct fay_expr){
+				     .op = EXPR_AGGREGATE, .type = type, .aggregate = copy});
+}
+
+static int64_t divide(int64_t x, int64_t y)
+{
+	if (y == 0)
+		return 0;
+	return y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
+}
+
+static int64_t remainder_of(int64_t x, int64_t y)
+{
+	return y == 0 || y == -1 ? 0 : x % y;
+}
+
+/* -1, 0, 1 in the order of the type. */
+static int compare(enum fay_type type, int64_t x, int64_t y)
+{
+	if (type == TYPE_TIME)
+		return ((uint64_t)x > (uint64_t)y) - ((uint64_t)x < (uint64_t)y);
+	return (x > y) - (x < y);
+}
+
+static int64_t fold_ints(enum fay_expr_op op, enum fay_type type, int64_t x, int64_t y)
+{
+	uint64_t u = (uint64_t)x, v = (uint64_t)y;
+	switch (op) {
+	case EXPR_NEG:
+		return (int64_t)(0 - u);
+	case EXPR_BIT_NOT:
+		return ~x;
+	case EXPR_NOT:
+		return !x;
+	case EXPR_ADD:
+		return (int64_t)(u + v);
+	case EXPR_SUB:
+		return (int64_t)(u - v);
+	case EXPR_MUL:
+		return (int64_t)(u * v);
+	case EXPR_DIV:
+		return divide(x, y);
+	case EXPR_MOD:
+		return remainder_of(x, y);
+	case EXPR_SHL:
+		return (int64_t)(u << (v & 63));
+	case EXPR_SHR:
+		return x >> (v & 63);
+	case EXPR_SHR_LOGICAL:
+		return (int64_t)(u >> (v & 63));
+	case EXPR_BIT_AND:
+	case EXPR_AND:
+		return x & y;
+	case EXPR_BIT_OR:
+	case EXPR_OR:
+		return x | y;
+	case EXPR_BIT_XOR:
+		return x ^ y;
+	case EXPR_EQ:
+		return x == y;
+	case EXPR_NE:
+		return x != y;
+	case EXPR_LT:
+		return compare(type, x, y) < 0;
+	case EXPR_LE:
+		return compare(type, x, y) <= 0;
+	case EXPR_GT:
+		return compare(type, x, y) > 0;
+	default: /* EXPR_GE */
+		return compare(type, x, y) >= 0;
+	}
+}
+
+static bool strings_equal(const struct fay_expr *a, const struct fay_expr *b)
+{
+	return a->length == b->length && (!a->length || !memcmp(a->string, b->string, a->length));
+}
+
+/* The constant that `op` of constants is, or NULL if it does not fold. */
+static const struct fay_expr *fold(struct fay_exprs *exprs, enum fay_expr_op op, enum fay_type type,
+				   const struct fay_expr *a, const struct fay_expr *b)
+{
+	if (a->type == TYPE_REAL || (b && b->type == TYPE_REAL))
+		return NULL;
+	if (op == EXPR_STARTS_WITH)
+		return fay_expr_int(exprs, type,
+				    a->length >= b->length &&
+					    (!b->length ||
+					     memcmp(a->string, b->string, b->length) == 0));
+	if (a->type == TYPE_STRING)
+		return fay_expr_int(exprs, type, strings_equal(a, b) == (op == EXPR_EQ));
+	return fay_expr_int(exprs, type, fold_ints(op, a->type, a->value, b ? b->value : 0));
+}
+
+/* Rules for && and || with one constant side, and ?: with a constant condition. NULL: none applies. */
+static const struct fay_expr *simplify(enum fay_expr_op op, const struct fay_expr *a,
+				       const struct fay_expr *b, const struct fay_expr *c)
+{
+	if (op == EXPR_COND)
+		return fay_expr_is_constant(a) ? (a->value ? b : c) : b == c ? b : NULL;
+	if (op != EXPR_AND && op != EXPR_OR)
+		return NULL;
+	if (fay_expr_is_constant(a))
+		return (op == EXPR_AND) == (a->value != 0) ? b : a;
+	if (fay_expr_is_constant(b))
+		return (op == EXPR_AND) == (b->value != 0) ? a : b;
+	return NULL;
+}
+
+const struct fay_expr *fay_expr_make(struct fay_exprs *exprs, struct fay_span span,
+				     enum fay_expr_op op, enum fay_type type,
+				     const struct fay_expr *a, const struct fay_expr *b,
+				     const struct fay_expr *c)
+{
+	const struct fay_expr *result = simplify(op, a, b, c);
+	if (result)
+		return result;
+	if (!c && fay_expr_is_constant(a) && (!b || fay_expr_is_constant(b))) {
+		result = fold(exprs, op, type, a, b);
+		if (result || exprs->query->failed)
+			return result;
+	}
+	result = intern(exprs, &(struct fay_expr){.op = op, .type = type, .a = a, .b = b, .c = c});
+	if (!result)
+		return NULL;
+	if (result->depth > FAY_QUERY_MAX_DEPTH)
+		return fay_query_fail(exprs->query, FAY_E_LIMIT, span,
+				      "an expression may be %u operators deep",
+				      FAY_QUERY_MAX_DEPTH);
+	if (result->operations > FAY_QUERY_MAX_OPERATIONS)
+		return fay_query_fail(exprs->query, FAY_E_LIMIT, span,
+				      "an expression may have %u operations, `let`s included",
+				      FAY_QUERY_MAX_OPERATIONS);
+	return result;
+}

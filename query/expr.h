@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Typed expressions: what the checker makes of the syntax tree.
+ *
+ * Names, `let`s, lambdas and records are gone: a leaf is a constant, an event field, a group's key or an
+ * aggregate. Nodes are hash-consed, so equal expressions are one node and a `let` used twice costs
+ * nothing; the graph is acyclic, its height bounded by FAY_QUERY_MAX_DEPTH, its size when written out by
+ * FAY_QUERY_MAX_OPERATIONS. Constants are folded when a node is made.
+ *
+ * All operations are total, so evaluation order does not matter and `&&` may evaluate both sides:
+ * integers wrap modulo 2^64; x / 0 and x % 0 are 0; INT64_MIN / -1 is INT64_MIN, INT64_MIN % -1 is 0;
+ * shift counts are taken modulo 64.
+ */
+#ifndef FAY_QUERY_EXPR_H
+#define FAY_QUERY_EXPR_H
+
+#include "fay/event.h"
+#include "fay/image.h"
+#include "syntax.h"
+
+enum fay_type {
+	TYPE_INT,
+	TYPE_BOOL,
+	TYPE_STRING,   /* up to 16 bytes, NUL padded */
+	TYPE_TIME,     /* unsigned ns since the epoch */
+	TYPE_FUNCTION, /* a function's name by its hash */
+	TYPE_MODULE,   /* a module's name by its hash */
+	TYPE_REAL,     /* constants only: arguments of AddSeconds and the like; and an average's value */
+	TYPE_HISTOGRAM,
+};
+
+enum fay_expr_op {
+	EXPR_CONSTANT, /* value, or string for TYPE_STRING, or real for TYPE_REAL */
+	EXPR_ARG,      /* event.arg[value] */
+	EXPR_FIELD,    /* event field at offset `value` (see fay_event_field_find) */
+	EXPR_KEY,      /* a: a key of the group, seen from after the grouping */
+	EXPR_AGGREGATE,
+	EXPR_NEG, EXPR_BIT_NOT, EXPR_NOT,
+	EXPR_ADD, EXPR_SUB, EXPR_MUL, EXPR_DIV, EXPR_MOD,
+	EXPR_SHL, EXPR_SHR, EXPR_SHR_LOGICAL, EXPR_BIT_AND, EXPR_BIT_OR, EXPR_BIT_XOR,
+	EXPR_EQ, EXPR_NE, EXPR_LT, EXPR_LE, EXPR_GT, EXPR_GE,
+	EXPR_AND, EXPR_OR,
+	EXPR_COND,        /* a ? b : c */
+	EXPR_STARTS_WITH, /* a, b constant */
+};
+
+struct fay_aggregate;
+
+struct fay_expr {
+	enum fay_expr_op op;
+	enum fay_type type;
+	const struct fay_expr *a, *b, *c;
+	int64_t value;
+	double real;
+	const char *string;
+	uint32_t length;
+	const struct fay_aggregate *aggregate;
+	/* Derived. */
+	uint32_t id, depth, operations;
+	bool has_aggregate; /* an aggregate lies below */
+	struct fay_expr *next; /* of the same hash bucket */
+};
+
+/* One aggregate over the events of a group, or of the whole query. */
+struct fay_aggregate {
+	enum fay_merge merge;
+	const struct fay_expr *operand;   /* NULL for COUNT */
+	const struct fay_expr *condition; /* events that take part; NULL: all */
+	enum fay_type type;               /* of the operand; INT for COUNT */
+	const char *text;                 /* "Sum" ... */
+};
+
+#define FAY_EXPR_BUCKETS 1024u
+
+struct fay_exprs {
+	struct fay_query *query;
+	uint32_t count;
+	struct fay_expr *buckets[FAY_EXPR_BUCKETS];
+};
+
+struct fay_field {
+	const char *name; /* in the query */
+	enum fay_type type;
+	uint8_t offset, size; /* in struct fay_event */
+};
+extern const struct fay_field fay_fields[];
+extern const size_t fay_field_count;
+
+const char *fay_type_name(enum fay_type type);
+
+const struct fay_expr *fay_expr_int(struct fay_exprs *exprs, enum fay_type type, int64_t value);
+const struct fay_expr *fay_expr_real(struct fay_exprs *exprs, double value);
+const struct fay_expr *fay_expr_string(struct fay_exprs *exprs, const char *bytes, uint32_t length);
+const struct fay_expr *fay_expr_arg(struct fay_exprs *exprs, unsigned index);
+const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field);
+const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key);
+const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_aggregate aggregate,
+					  enum fay_type type);
+/* Any other operation; the operands' types are the caller's care. `span` is for the limits' messages. */
+const struct fay_expr *fay_expr_make(struct fay_exprs *exprs, struct fay_span span,
+				     enum fay_expr_op op, enum fay_type type,
+				     const struct fay_expr *a, const struct fay_expr *b,
+				     const struct fay_expr *c);
+
+static inline bool fay_expr_is_constant(const struct fay_expr *expr)
+{
+	return expr->op == EXPR_CONSTANT;
+}
+
+/* The expression as a query would write it; `event` is the name of the event. */
+void fay_expr_print(FILE *out, const struct fay_expr *expr, const char *event);
+/* UTC, ISO 8601, nanoseconds if not zero. */
+void fay_time_print(FILE *out, uint64_t time);
+
+#endif

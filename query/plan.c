@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The planner: from a checked query to the layout of its state and the columns of its result.
+ *
+ *   one aggregate, no grouping   a CELL: its value
+ *   grouped rows                 a TABLE: tag, keys, values; open addressing, flushed when it fills up
+ *   anything else                a STREAM of rows
+ *
+ * A selected expression over keys alone, such as `g.Key * 4`, becomes one more key column: it depends on
+ * the others, so the groups stay the same.
+ */
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Names longer than this would not fit into the image. */
+#define NAME_LIMIT (FAY_IMAGE_MAX_STRING - 1)
+
+struct planner {
+	struct fay_plan *plan;
+	struct fay_plan_private *private_plan;
+	struct fay_query *query;
+	struct fay_span span; /* of the whole query, for errors about its shape */
+};
+
+static enum fay_column_type column_type(enum fay_type type)
+{
+	switch (type) {
+	case TYPE_BOOL:
+		return FAY_TYPE_BOOL;
+	case TYPE_STRING:
+		return FAY_TYPE_STRING;
+	case TYPE_TIME:
+		return FAY_TYPE_TIME;
+	case TYPE_FUNCTION:
+		return FAY_TYPE_FUNCTION;
+	default:
+		return FAY_TYPE_I64;
+	}
+}
+
+/* The key without the marks that say it is seen from after the grouping. */
+static const struct fay_expr *strip(const struct fay_expr *expr)
+{
+	while (expr->op == EXPR_KEY)
+		expr = expr->a;
+	return expr;
+}
+
+static bool storable(struct planner *planner, const struct fay_expr *expr)
+{
+	enum fay_type type = expr->type;
+	if (type == TYPE_REAL || type == TYPE_MODULE || type == TYPE_HISTOGRAM)
+		return fay_query_fail(planner->query, FAY_E_REFUSED, planner->span,
+				      "a column of type %s is not supported yet",
+				      fay_type_name(type)) != NULL;
+	if (type == TYPE_STRING && fay_expr_is_constant(expr) && expr->length > FAY_COMM_SIZE)
+		return fay_query_fail(planner->query, FAY_E_REFUSED, planner->span,
+				      "a string column of more than %d bytes is not supported yet",
+				      FAY_COMM_SIZE) != NULL;
+	return true;
+}
+
+/* Index of the key column that holds expr, added if need be; -1 with the error recorded. */
+static int key_column(struct planner *planner, const struct fay_expr *expr, const char *name)
+{
+	struct fay_plan_private *p = planner->private_plan;
+	expr = strip(expr);
+	for (uint32_t i = 0; i < p->keys; i++)
+		if (p->columns[i].expr == expr)
+			return (int)i;
+	if (!storable(planner, expr))
+		return -1;
+	if (p->keys == FAY_QUERY_MAX_COLUMNS) {
+		fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
+			       "a query may have %u keys", FAY_QUERY_MAX_COLUMNS);
+		return -1;
+	}
+	p->columns[p->keys] = (struct fay_layout_column){
+		.name = name, .expr = expr, .size = expr->type == TYPE_STRING ? FAY_COMM_SIZE : 8};
+	return (int)p->keys++;
+}
+
+static uint32_t value_size(enum fay_merge merge)
+{
+	return merge == FAY_MERGE_AVERAGE     ? 16
+	       : merge == FAY_MERGE_HIST_LOG2 ? 8 * FAY_HIST_LOG2_BUCKETS
+					      : 8;
+}
+
+/* Values are collected behind the room for keys and moved down by lay_out(). */
+static uint32_t value_column(struct planner *planner, const struct fay_expr *expr, const char *name)
+{
+	struct fay_plan_private *p = planner->private_plan;
+	struct fay_layout_column *values = p->columns + FAY_QUERY_MAX_COLUMNS;
+	for (uint32_t i = 0; i < p->values; i++)
+		if (values[i].expr == expr)
+			return i;
+	values[p->values] = (struct fay_layout_column){
+		.name = name, .expr = expr, .size = value_size(expr->aggregate->merge)};
+	return p->values++;
+}
+
+static bool add_output(struct planner *planner, const struct fay_expr *expr, const char *name)
+{
+	struct fay_plan *plan = planner->plan;
+	if (plan->column_count == FAY_QUERY_MAX_COLUMNS)
+		return fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
+				      "a result may have %u columns", FAY_QUERY_MAX_COLUMNS) != NULL;
+	if (strlen(name) > NAME_LIMIT)
+		return fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
+				      "a column's name may have %u bytes", NAME_LIMIT) != NULL;
+	struct fay_plan_column *column = &plan->columns[plan->column_count];
+	column->name = name;
+	if (expr->op == EXPR_AGGREGATE) {
+		column->source = FAY_PLAN_VALUE;
+		column->index = value_column(planner, expr, name);
+		column->type = column_type(expr->aggregate->type);
+		column->merge = expr->aggregate->merge;
+	} else {
+		int index = key_column(planner, expr, name);
+		if (index < 0)
+			return false;
+		column->source = FAY_PLAN_KEY;
+		column->index = (uint32_t)index;
+		column->type = column_type(expr->type);
+		column->merge = FAY_MERGE_KEY;
+	}
+	plan->column_count++;
+	return true;
+}
+
+/* An event as a row of its own: the fields one wants to see first. */
+static bool add_event(struct planner *planner, const char *prefix)
+{
+	for (size_t i = 0; i < 6; i++) {
+		const char *name =
+			*prefix ? fay_query_format(planner->query, "%s.%s", prefix, fay_fields[i].name)
+				: fay_fields[i].name;
+		const struct fay_expr *expr =
+			fay_expr_field(&planner->private_plan->checked.exprs, &fay_fields[i]);
+		if (!name || !expr || !add_output(planner, expr, name))
+			return false;
+	}
+	return true;
+}
+
+/* Flattens what a row is into columns; members of inner records are named "outer.inner". */
+static bool add_outputs(struct planner *planner, const struct fay_value_node *value,
+			const char *name)
+{
+	switch (value->kind) {
+	case VALUE_SCALAR:
+		return add_output(planner, value->expr, *name ? name : "value");
+	case VALUE_EVENT:
+		return add_event(planner, name);
+	case VALUE_RECORD:
+		for (struct fay_member *m = value->members; m; m = m->next) {
+			/* `g.Key` of several parts shows as the parts. */
+			bool plain = !*name || strcmp(name, "Key") == 0;
+			const char *full =
+				plain ? m->name
+				      : fay_query_format(planner->query, "%s.%s", name, m->name);
+			if (!full || !add_outputs(planner, m->value, full))
+				return false;
+		}
+		return true;
+	case VALUE_GROUP:
+		fay_query_fail(planner->query, FAY_E_USAGE, planner->span,
+			       "a group has no value of its own: select what to show, as in "
+			       "`select new { g.Key, count = g.Count() }`");
+		return false;
+	default:
+		fay_query_fail(planner->query, FAY_E_USAGE, planner->span,
+			       "a column cannot be a sequence");
+		return false;
+	}
+}
+
+static bool unique_names(struct planner *planner)
+{
+	const struct fay_plan *plan = planner->plan;
+	for (uint32_t i = 0; i < plan->column_count; i++)
+		for (uint32_t j = 0; j < i; j++)
+			if (strcmp(plan->columns[i].name, plan->columns[j].name) == 0)
+				return fay_query_fail(planner->query, FAY_E_USAGE, planner->span,
+						      "there are two columns `%s`",
+						      plan->columns[i].name) != NULL;
+	return true;
+}
+
+/* Offsets of the row, and how many rows a table gets. */
+static bool lay_out(struct planner *planner)
+{
+	struct fay_plan_private *p = planner->private_plan;
+	memmove(p->columns + p->keys, p->columns + FAY_QUERY_MAX_COLUMNS,
+		p->values * sizeof(p->columns[0]));
+	uint32_t offset = p->kind == FAY_STATE_TABLE ? 8 : 0;
+	for (uint32_t i = 0; i < p->keys + p->values; i++) {
+		p->columns[i].offset = offset;
+		offset += p->columns[i].size;
+	}
+	p->row_size = offset;
+	if (offset > 4096)
+		return fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
+				      "one row of the result would take %u bytes, more than 4096: "
+				      "select fewer aggregates",
+				      offset) != NULL;
+	p->rows = 1;
+	if (p->kind != FAY_STATE_TABLE)
+		return true;
+	p->rows = FAY_TABLE_MAX_ROWS;
+	while (sizeof(struct fay_table_header) + (size_t)p->rows * offset > FAY_TABLE_MAX_BYTES)
+		p->rows /= 2;
+	return true;
+}
+
+/* `time < CONSTANT` in any of its four spellings bounds the query. */
+static uint64_t deadline_of(const struct fay_expr *filter)
+{
+	const struct fay_expr *time = filter->a, *limit = filter->b;
+	bool below = filter->op == EXPR_LT || filter->op == EXPR_LE;
+	bool inclusive = filter->op == EXPR_LE || filter->op == EXPR_GE;
+	if (filter->op == EXPR_GT || filter->op == EXPR_GE) {
+		time = filter->b;
+		limit = filter->a;
+		below = true;
+	}
+	if (!below || strip(time)->op != EXPR_FIELD || time->type != TYPE_TIME ||
+	    !fay_expr_is_constant(limit))
+		return 0;
+	uint64_t end = (uint64_t)limit->value;
+	if (inclusive && end != UINT64_MAX)
+		end++;
+	return end ? end : 1;
+}
+
+static void fill_spec(struct planner *planner)
+{
+	struct fay_plan *plan = planner->plan;
+	struct fay_plan_private *p = planner->private_plan;
+	p->probe = (struct fay_spec_probe){
+		.pattern = plan->pattern, .kind = FAY_PROBE_ENTRY, .symbol = FAY_PROBE_SYMBOL};
+	for (uint32_t i = 0; i < p->keys + p->values; i++) {
+		const struct fay_layout_column *column = &p->columns[i];
+		const struct fay_aggregate *aggregate = column->expr->aggregate;
+		p->spec_columns[i] = (struct fay_spec_column){
+			.name = column->name,
+			.type = column_type(aggregate ? aggregate->type : column->expr->type),
+			.merge = aggregate ? aggregate->merge : FAY_MERGE_KEY,
+			.offset = column->offset,
+			.size = column->size,
+		};
+	}
+	uint32_t size = p->kind == FAY_STATE_TABLE
+				? (uint32_t)sizeof(struct fay_table_header) + p->rows * p->row_size
+			: p->kind == FAY_STATE_CELL ? p->row_size
+						    : 0;
+	p->state = (struct fay_spec_state){
+		.name = "result",
+		.kind = p->kind,
+		.scope = FAY_SCOPE_LOCAL,
+		.size = size,
+		.rows = p->rows,
+		.row_size = p->row_size,
+		.keys = (uint16_t)p->keys,
+		.values = (uint16_t)p->values,
+	};
+	plan->spec = (struct fay_image_spec){
+		.local_size = size ? size : 8, /* never empty: `local` has to point to something */
+		.probes = &p->probe,
+		.probe_count = 1,
+		.states = &p->state,
+		.state_count = 1,
+		.columns = p->spec_columns,
+		.column_count = p->keys + p->values,
+	};
+}
+
+static bool make_plan(struct planner *planner)
+{
+	struct fay_plan *plan = planner->plan;
+	struct fay_plan_private *p = planner->private_plan;
+	const struct fay_value_node *result = p->checked.result;
+	plan->text = planner->query->text;
+	plan->pattern = p->checked.pattern;
+	plan->columns = p->plan_columns;
+	plan->scalar = result->kind == VALUE_SCALAR;
+	plan->streams = !plan->scalar && !result->grouped;
+	p->kind = plan->scalar	  ? FAY_STATE_CELL
+		  : plan->streams ? FAY_STATE_STREAM
+				  : FAY_STATE_TABLE;
+	for (struct fay_key *key = p->checked.keys; key && !plan->scalar; key = key->next)
+		if (key_column(planner, key->expr, key->name) < 0)
+			return false;
+	const struct fay_value_node *row = plan->scalar ? result : result->element;
+	const char *name = plan->scalar	  ? result->expr->aggregate->text
+			   : result->name ? result->name
+					  : "";
+	if (row->kind == VALUE_SCALAR && row->expr->op == EXPR_AGGREGATE)
+		name = row->expr->aggregate->text;
+	if (!add_outputs(planner, row, name) || !unique_names(planner) || !lay_out(planner))
+		return false;
+	for (struct fay_filter *filter = p->checked.filters; filter; filter = filter->next) {
+		uint64_t end = deadline_of(filter->expr);
+		if (end && (!plan->deadline || end < plan->deadline))
+			plan->deadline = end;
+	}
+	fill_spec(planner);
+	if (p->checked.kernel)
+		return fay_query_fail(planner->query, FAY_E_REFUSED, p->checked.source,
+				      "this machine has no kernel dispatcher yet, so kernel functions "
+				      "cannot be traced") != NULL;
+	return true;
+}
+
+int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan_out,
+		   struct fay_error *error)
+{
+	struct fay_error local;
+	if (!error)
+		error = &local;
+	struct fay_query *query = fay_query_create(text, now, error);
+	if (!query)
+		return (int)error->code;
+	struct fay_plan *plan = fay_query_alloc(query, sizeof(*plan));
+	struct fay_plan_private *p = plan ? fay_query_alloc(query, sizeof(*p)) : NULL;
+	const struct fay_node *root = p ? fay_query_parse(query) : NULL;
+	if (root) {
+		p->query = query;
+		p->checked.exprs.query = query;
+		plan->private_plan = p;
+		struct planner planner = {plan, p, query, root->span};
+		if (fay_query_check(&p->checked, root) && make_plan(&planner)) {
+			*plan_out = plan;
+			return FAY_OK;
+		}
+	}
+	fay_query_destroy(query);
+	return (int)error->code;
+}
+
+void fay_plan_destroy(struct fay_plan *plan)
+{
+	if (plan)
+		fay_query_destroy(fay_plan_private(plan)->query);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The plan as the planner, the code generator and `fay explain` share it. Tiers: the probe filters,
+ * computes keys and aggregates into thread-local state 0; process, machine and cluster merge it by the
+ * operators of its columns, so nothing else has to be planned for them.
+ */
+#ifndef FAY_QUERY_PLAN_H
+#define FAY_QUERY_PLAN_H
+
+#include "check.h"
+#include "fay/query.h"
+
+#define FAY_TABLE_MAX_BYTES (256u << 10) /* of a table in LOCAL */
+#define FAY_TABLE_MAX_ROWS 4096u
+#define FAY_TABLE_STEPS 8u /* rows looked at for one key before the table is flushed */
+#define FAY_PROBE_SYMBOL "probe0"
+
+/* One column of state 0, in row order: keys, then values. */
+struct fay_layout_column {
+	const char *name;
+	const struct fay_expr *expr; /* a key's expression, or an EXPR_AGGREGATE */
+	uint32_t offset, size;
+};
+
+/* plan->private_plan */
+struct fay_plan_private {
+	struct fay_query *query;
+	struct fay_checked checked;
+	enum fay_state_kind kind;
+	uint32_t keys, values;
+	struct fay_layout_column columns[FAY_QUERY_MAX_COLUMNS * 2];
+	uint32_t rows, row_size;
+	/* What plan->spec and plan->columns point to. */
+	struct fay_spec_probe probe;
+	struct fay_spec_state state;
+	struct fay_spec_column spec_columns[FAY_QUERY_MAX_COLUMNS * 2];
+	struct fay_plan_column plan_columns[FAY_QUERY_MAX_COLUMNS];
+};
+
+static inline const struct fay_plan_private *fay_plan_private(const struct fay_plan *plan)
+{
+	return plan->private_plan;
+}
+
+#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `fay explain`: the plan by tier, as text or as one JSON object on one line. Expressions are printed as
+ * a query would write them, with all `let`s put in.
+ */
+#include "plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PRINT_MAX_OPERATIONS 60u /* larger expressions are abridged inside */
+
+void fay_time_print(FILE *out, uint64_t time)
+{
+	time_t seconds = (time_t)(time / 1000000000u);
+	struct tm tm;
+	char text[40] = "?";
+	if (gmtime_r(&seconds, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	fputs(text, out);
+	if (time % 1000000000u)
+		fprintf(out, ".%09u", (unsigned)(time % 1000000000u));
+	fputc('Z', out);
+}
+
+static void print_string(FILE *out, const char *bytes, size_t length)
+{
+	fputc('"', out);
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)bytes[i];
+		if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f)
+			fprintf(out, "\\u%04x", c); /* so that it is JSON, whatever the bytes */
+		else
+			fputc(c, out);
+	}
+	fputc('"', out);
+}
+
+static const struct {
+	const char *text;
+	unsigned level; /* of precedence; 11: unary */
+} operators[] = {
+	[EXPR_NEG] = {"-", 11},	    [EXPR_BIT_NOT] = {"~", 11},
+	[EXPR_NOT] = {"!", 11},	    [EXPR_ADD] = {"+", 9},
+	[EXPR_SUB] = {"-", 9},	    [EXPR_MUL] = {"*", 10},
+	[EXPR_DIV] = {"/", 10},	    [EXPR_MOD] = {"%", 10},
+	[EXPR_SHL] = {"<<", 8},	    [EXPR_SHR] = {">>", 8},
+	[EXPR_SHR_LOGICAL] = {">>>", 8}, [EXPR_BIT_AND] = {"&", 5},
+	[EXPR_BIT_OR] = {"|", 3},   [EXPR_BIT_XOR] = {"^", 4},
+	[EXPR_EQ] = {"==", 6},	    [EXPR_NE] = {"!=", 6},
+	[EXPR_LT] = {"<", 7},	    [EXPR_LE] = {"<=", 7},
+	[EXPR_GT] = {">", 7},	    [EXPR_GE] = {">=", 7},
+	[EXPR_AND] = {"&&", 2},	    [EXPR_OR] = {"||", 1},
+};
+
+struct printer {
+	FILE *out;
+	const char *event;
+};
+
+static void print_expr(const struct printer *printer, const struct fay_expr *expr, unsigned outer);
+
+static void print_constant(const struct printer *printer, const struct fay_expr *expr)
+{
+	switch (expr->type) {
+	case TYPE_BOOL:
+		fputs(expr->value ? "true" : "false", printer->out);
+		break;
+	case TYPE_STRING:
+		print_string(printer->out, expr->string, expr->length);
+		break;
+	case TYPE_TIME:
+		fay_time_print(printer->out, (uint64_t)expr->value);
+		break;
+	case TYPE_REAL:
+		fprintf(printer->out, "%g", expr->real);
+		break;
+	case TYPE_FUNCTION:
+	case TYPE_MODULE:
+		fprintf(printer->out, "name_hash 0x%016" PRIx64, (uint64_t)expr->value);
+		break;
+	default:
+		fprintf(printer->out, "%" PRId64, expr->value);
+		break;
+	}
+}
+
+static void print_operation(const struct printer *printer, const struct fay_expr *expr)
+{
+	unsigned level = operators[expr->op].level;
+	if (!expr->b) {
+		fputs(operators[expr->op].text, printer->out);
+		print_expr(printer, expr->a, level);
+		return;
+	}
+	print_expr(printer, expr->a, level);
+	fprintf(printer->out, " %s ", operators[expr->op].text);
+	if (expr->op == EXPR_ADD && expr->type == TYPE_TIME)
+		fprintf(printer->out, "%" PRId64 " ns", expr->b->value);
+	else
+		print_expr(printer, expr->b, level + 1);
+}
+
+static void print_expr(const struct printer *printer, const struct fay_expr *expr, unsigned outer)
+{
+	FILE *out = printer->out;
+	switch (expr->op) {
+	case EXPR_CONSTANT:
+		print_constant(printer, expr);
+		return;
+	case EXPR_ARG:
+		fprintf(out, "%s.Arg(%" PRId64 ")", printer->event, expr->value);
+		return;
+	case EXPR_FIELD:
+		fprintf(out, "%s.%s", printer->event, fay_fields[expr->value].name);
+		return;
+	case EXPR_KEY:
+		print_expr(printer, expr->a, outer);
+		return;
+	default:
+		break;
+	}
+	if (expr->operations > PRINT_MAX_OPERATIONS) {
+		fprintf(out, "(%" PRIu32 " operations)", expr->operations);
+		return;
+	}
+	bool brackets = expr->op == EXPR_COND ? outer > 0 : operators[expr->op].level < outer;
+	if (expr->op == EXPR_STARTS_WITH) {
+		print_expr(printer, expr->a, 12);
+		fputs(".StartsWith(", out);
+		print_expr(printer, expr->b, 0);
+		fputc(')', out);
+		return;
+	}
+	if (brackets)
+		fputc('(', out);
+	if (expr->op == EXPR_COND) {
+		print_expr(printer, expr->a, 1);
+		fputs(" ? ", out);
+		print_expr(printer, expr->b, 1);
+		fputs(" : ", out);
+		print_expr(printer, expr->c, 1);
+	} else {
+		print_operation(printer, expr);
+	}
+	if (brackets)
+		fputc(')', out);
+}
+
+void fay_expr_print(FILE *out, const struct fay_expr *expr, const char *event)
+{
+	/* Constants on the left of == and the like are printed as they are; nothing is reordered. */
+	print_expr(&(struct printer){out, event}, expr, 0);
+}
+
+static const char *event_name(const struct fay_plan_private *p)
+{
+	return p->checked.event_name ? p->checked.event_name : "event";
+}
+
+static void print_aggregate(FILE *out, const struct fay_plan_private *p,
+			    const struct fay_aggregate *aggregate)
+{
+	fputs(aggregate->merge == FAY_MERGE_COUNT ? "count" : aggregate->text, out);
+	if (aggregate->operand) {
+		fputs(" of ", out);
+		fay_expr_print(out, aggregate->operand, event_name(p));
+	}
+	if (aggregate->condition) {
+		fputs(" where ", out);
+		fay_expr_print(out, aggregate->condition, event_name(p));
+	}
+}
+
+static const char *merge_name(enum fay_merge merge)
+{
+	static const char *const names[] = {
+		[FAY_MERGE_KEY] = "key",
+		[FAY_MERGE_COUNT] = "count",
+		[FAY_MERGE_SUM] = "sum",
+		[FAY_MERGE_MIN] = "min",
+		[FAY_MERGE_MAX] = "max",
+		[FAY_MERGE_AVERAGE] = "average",
+		[FAY_MERGE_HIST_LOG2] = "histogram_log2",
+		[FAY_MERGE_HIST_LINEAR] = "histogram_linear",
+	};
+	return names[merge];
+}
+
+static const char *column_type_name(enum fay_column_type type)
+{
+	static const char *const names[] = {
+		[FAY_TYPE_I64] = "integer", [FAY_TYPE_U64] = "unsigned",
+		[FAY_TYPE_STRING] = "string", [FAY_TYPE_FUNCTION] = "function",
+		[FAY_TYPE_TIME] = "time",     [FAY_TYPE_BOOL] = "bool",
+	};
+	return names[type];
+}
+
+static const char *helper_of(const struct fay_plan_private *p)
+{
+	return p->kind == FAY_STATE_TABLE    ? "fay_flush"
+	       : p->kind == FAY_STATE_STREAM ? "fay_emit"
+					     : NULL;
+}
+
+/* --- text --- */
+
+static void print_filters(FILE *out, const struct fay_plan_private *p)
+{
+	for (struct fay_filter *f = p->checked.filters; f; f = f->next) {
+		fputs("  filter     ", out);
+		fay_expr_print(out, f->expr, event_name(p));
+		fputc('\n', out);
+	}
+}
+
+static void print_state(FILE *out, const struct fay_plan_private *p)
+{
+	for (uint32_t i = 0; i < p->keys; i++) {
+		fprintf(out, "  %-10s %s = ", p->kind == FAY_STATE_STREAM ? "column" : "key",
+			p->columns[i].name);
+		fay_expr_print(out, p->columns[i].expr, event_name(p));
+		fputc('\n', out);
+	}
+	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
+		fprintf(out, "  update     %s = ", p->columns[i].name);
+		print_aggregate(out, p, p->columns[i].expr->aggregate);
+		fputc('\n', out);
+	}
+	if (p->kind == FAY_STATE_TABLE) {
+		fprintf(out, "  state      table of %u rows of %u bytes, of the thread alone\n", p->rows,
+			p->row_size);
+		fprintf(out,
+			"  overflow   after %u rows looked at, or at 7/8 full: all rows are handed on "
+			"and the table is cleared\n",
+			FAY_TABLE_STEPS);
+	} else if (p->kind == FAY_STATE_CELL) {
+		fprintf(out, "  state      one row of %u bytes, of the thread alone\n", p->row_size);
+	} else {
+		fprintf(out, "  state      none: each row of %u bytes is handed on\n", p->row_size);
+	}
+	fprintf(out, "  helpers    %s\n", helper_of(p) ? helper_of(p) : "none");
+}
+
+static void print_merge(FILE *out, const struct fay_plan_private *p, const char *of)
+{
+	if (p->kind == FAY_STATE_STREAM) {
+		fprintf(out, "  collect    the rows of all %s\n", of);
+		return;
+	}
+	fprintf(out, "  merge      the %s of all %s", p->kind == FAY_STATE_TABLE ? "rows" : "values",
+		of);
+	if (p->kind == FAY_STATE_TABLE)
+		fputs(" by key", out);
+	const char *separator = ": ";
+	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
+		fprintf(out, "%s%s by %s", separator, p->columns[i].name,
+			merge_name(p->columns[i].expr->aggregate->merge));
+		separator = ", ";
+	}
+	fputc('\n', out);
+}
+
+void fay_plan_print(FILE *out, const struct fay_plan *plan)
+{
+	const struct fay_plan_private *p = fay_plan_private(plan);
+	fprintf(out, "tracepoint   entry of %s\n", plan->pattern);
+	if (plan->deadline) {
+		fputs("until        ", out);
+		fay_time_print(out, plan->deadline);
+		fputc('\n', out);
+	}
+	fputs("probe        native code, inline at the tracepoint\n", out);
+	print_filters(out, p);
+	print_state(out, p);
+	fputs("process\n", out);
+	print_merge(out, p, "threads");
+	fputs("machine\n", out);
+	print_merge(out, p, "processes");
+	fputs("cluster      no other machine is configured: this machine's result is the result\n", out);
+	fputs("result\n", out);
+	for (uint32_t i = 0; i < plan->column_count; i++) {
+		const struct fay_plan_column *column = &plan->columns[i];
+		fprintf(out, "  column     %s: %s", column->name, column_type_name(column->type));
+		if (column->source == FAY_PLAN_VALUE)
+			fprintf(out, ", %s", merge_name(column->merge));
+		fputc('\n', out);
+	}
+}
+
+/* --- JSON --- */
+
+/* An expression as a JSON string: its text goes through the escaper. */
+static void print_json_expr(FILE *out, const struct fay_plan_private *p, const struct fay_expr *expr,
+			    const struct fay_aggregate *aggregate)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+	if (memory) {
+		if (aggregate)
+			print_aggregate(memory, p, aggregate);
+		else
+			fay_expr_print(memory, expr, event_name(p));
+		fclose(memory);
+	}
+	print_string(out, text ? text : "", size);
+	free(text);
+}
+
+static void print_json_probe(FILE *out, const struct fay_plan_private *p)
+{
+	fputs("\"probe\":{\"filters\":[", out);
+	for (struct fay_filter *f = p->checked.filters; f; f = f->next) {
+		print_json_expr(out, p, f->expr, NULL);
+		fputs(f->next ? "," : "", out);
+	}
+	fputs("],\"state\":{\"kind\":", out);
+	fputs(p->kind == FAY_STATE_TABLE  ? "\"table\""
+	      : p->kind == FAY_STATE_CELL ? "\"cell\""
+					  : "\"stream\"",
+	      out);
+	fprintf(out, ",\"rows\":%u,\"row_size\":%u,\"columns\":[", p->rows, p->row_size);
+	for (uint32_t i = 0; i < p->keys + p->values; i++) {
+		const struct fay_aggregate *aggregate = p->columns[i].expr->aggregate;
+		fprintf(out, "%s{\"name\":\"%s\",\"merge\":\"%s\",\"expression\":", i ? "," : "",
+			p->columns[i].name, merge_name(aggregate ? aggregate->merge : FAY_MERGE_KEY));
+		print_json_expr(out, p, p->columns[i].expr, aggregate);
+		fputc('}', out);
+	}
+	fputs("]},\"helpers\":[", out);
+	if (helper_of(p))
+		fprintf(out, "\"%s\"", helper_of(p));
+	fputs("]}", out);
+}
+
+void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
+{
+	const struct fay_plan_private *p = fay_plan_private(plan);
+	const char *merge = p->kind == FAY_STATE_STREAM	 ? "collect"
+			    : p->kind == FAY_STATE_TABLE ? "merge by key"
+							 : "merge";
+	fputs("{\"query\":", out);
+	print_string(out, plan->text, strlen(plan->text));
+	fputs(",\"pattern\":", out);
+	print_string(out, plan->pattern, strlen(plan->pattern));
+	fprintf(out, ",\"result\":\"%s\"",
+		plan->scalar ? "scalar" : plan->streams ? "rows" : "groups");
+	if (plan->deadline)
+		fprintf(out, ",\"deadline\":%" PRIu64, plan->deadline);
+	fputc(',', out);
+	print_json_probe(out, p);
+	fprintf(out, ",\"process\":\"%s\",\"machine\":\"%s\",\"cluster\":null,\"columns\":[", merge,
+		merge);
+	for (uint32_t i = 0; i < plan->column_count; i++) {
+		const struct fay_plan_column *column = &plan->columns[i];
+		fprintf(out, "%s{\"name\":\"%s\",\"type\":\"%s\",\"source\":\"%s\",\"merge\":\"%s\"}",
+			i ? "," : "", column->name, column_type_name(column->type),
+			column->source == FAY_PLAN_KEY ? "key" : "value", merge_name(column->merge));
+	}
+	fputs("]}\n", out);
+}
