@@ -5,7 +5,6 @@
  */
 #include "check.h"
 
-#include <math.h>
 #include <string.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -240,10 +239,10 @@ static struct fay_value_node *check_add_time(struct fay_checked *checked,
 	double ns = (value->expr->type == TYPE_INT ? (double)value->expr->value
 						   : value->expr->real) *
 		    units[unit];
-	if (!(fabs(ns) < 9.2e18))
+	if (!(ns < 9.2e18 && ns > -9.2e18))
 		return fay_query_fail(query, FAY_E_USAGE, argument->span,
 				      "this is further away than 292 years");
-	int64_t offset = (int64_t)llround(ns);
+	int64_t offset = (int64_t)(ns + (ns < 0 ? -0.5 : 0.5));
 	if (value->expr->type == TYPE_INT) /* exact, where a double is not */
 		offset = value->expr->value * (int64_t)units[unit];
 	if (fay_expr_is_constant(time)) {
