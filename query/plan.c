@@ -122,6 +122,7 @@ static bool add_output(struct planner *planner, const struct fay_expr *expr, con
 		int index = key_column(planner, expr, name);
 		if (index < 0)
 			return false;
+		planner->private_plan->columns[index].name = name; /* what the result calls it */
 		column->source = FAY_PLAN_KEY;
 		column->index = (uint32_t)index;
 		column->type = column_type(expr->type);
