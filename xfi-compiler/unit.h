@@ -9,6 +9,7 @@
  *   range.c    unsigned ranges of IR integers: which index needs no guard
  *   guard.c    the XFI guards: every access inside its region for every input
  *   fuel.c     every loop ends
+ *   highbyte.c no ah, bh, ch, dh
  *   codegen.c  machine code with general registers only
  *   link.c     relocatable object to text, read-only data, helper slots
  *   writer.c   the ELF image, byte for byte the same for the same input
@@ -73,6 +74,7 @@ int fay_guard(struct fay_unit *unit);
 int fay_fuel(struct fay_unit *unit);
 int fay_lower_calls(struct fay_unit *unit);   /* fay_object_flush(&table) to fay_flush(local, state) */
 int fay_lower_objects(struct fay_unit *unit);
+void fay_avoid_high_bytes(struct fay_unit *unit);
 int fay_unit_object(struct fay_unit *unit, LLVMMemoryBufferRef *object);
 int fay_unit_assembly(struct fay_unit *unit, struct fay_buffer *text);
 int fay_machine_create(LLVMTargetMachineRef *machine, struct fay_error *error);
