@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trampoline generator. What it writes, for one point (parts in brackets only where the probes need them):
+ *
+ *	push  each register that is changed below                  facts.clobbered_gprs, arguments, own temporaries
+ *	[lea  -area(%rsp), %rsp]                                   the event, a place for LOCAL, alignment
+ *	[mov  argument registers -> event]                         while they still hold the program's values
+ *	rdfsbase %rsi; imul $multiplier, %rsi, %t; inc %rsi        the thread's entry in the thread table
+ *	shr $47, %t; and $-16, %t; add table(%rip), %t
+ *	cmp %rsi, (%t); jne slow; mov 8(%t), %rsi                  rsi = LOCAL
+ *   have:
+ *	cmpl $0, busy(%rsi); jne reentrant; movl $1, busy(%rsi)
+ *	[other event fields]
+ *	[lea event, %rdi] [movabs $global, %rdx] call probe        for each probe
+ *	movl $0, busy(%rsi)
+ *   restore:
+ *	[lea  area(%rsp), %rsp]
+ *	pop   ...
+ *   displaced:
+ *	(displaced instructions and the jump back: the loader's)
+ *   slow:
+ *	call runtime.slow; test %rsi, %rsi; jne have; jmp restore
+ *   reentrant:
+ *	incq lost_reentrant(%rsi); jmp restore
+ *
+ * Flags are dead at a function's entry (System V ABI; gcc's -fipa-ra does not keep them across calls either). Everything else is kept: r10 and r11
+ * too, which callers compiled with -fipa-ra may rely on. At entry rsp is 8 modulo 16, and so it is at each probe's entry.
+ * Nothing below rsp is live at entry, so pushing is safe.
+ *
+ * Cost of an entry count: 19 instructions over the bare jump, no locked ones, no branch that is ever mispredicted in steady state.
+ */
+#include "trampoline.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "fay/event.h"
+#include "fay/shm.h"
+#include "runtime.h"
+
+struct emitter {
+	uint8_t *code;
+	size_t size, capacity;
+	uint64_t address; /* of code[0] */
+	bool failed;
+};
+
+static void byte(struct emitter *e, unsigned value)
+{
+	if (e->size >= e->capacity) {
+		e->failed = true;
+		return;
+	}
+	e->code[e->size++] = (uint8_t)value;
+}
+
+static void bytes(struct emitter *e, const void *data, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		byte(e, ((const uint8_t *)data)[i]);
+}
+
+static void imm32(struct emitter *e, uint32_t value)
+{
+	bytes(e, &value, 4);
+}
+
+static void push(struct emitter *e, unsigned reg)
+{
+	if (reg >= 8)
+		byte(e, 0x41);
+	byte(e, 0x50 + (reg & 7));
+}
+
+static void pop(struct emitter *e, unsigned reg)
+{
+	if (reg >= 8)
+		byte(e, 0x41);
+	byte(e, 0x58 + (reg & 7));
+}
+
+/* REX.W opcode with `reg` and disp(base). */
+static void memory(struct emitter *e, bool wide, unsigned opcode, unsigned reg, unsigned base, int32_t disp)
+{
+	unsigned rex = 0x40 | (wide ? 8 : 0) | (reg >= 8 ? 4 : 0) | (base >= 8 ? 1 : 0);
+	bool small = disp >= -128 && disp <= 127;
+
+	if (rex != 0x40)
+		byte(e, rex);
+	byte(e, opcode);
+	byte(e, (small ? 0x40 : 0x80) | (reg & 7) << 3 | (base & 7));
+	if ((base & 7) == FAY_RSP)
+		byte(e, 0x24);
+	if (small)
+		byte(e, (uint8_t)disp);
+	else
+		imm32(e, (uint32_t)disp);
+}
+
+static void store64(struct emitter *e, unsigned base, int32_t disp, unsigned reg)
+{
+	memory(e, true, 0x89, reg, base, disp);
+}
+
+static void store32(struct emitter *e, unsigned base, int32_t disp, unsigned reg)
+{
+	memory(e, false, 0x89, reg, base, disp);
+}
+
+static void load64(struct emitter *e, unsigned reg, unsigned base, int32_t disp)
+{
+	memory(e, true, 0x8b, reg, base, disp);
+}
+
+static void load32(struct emitter *e, unsigned reg, unsigned base, int32_t disp)
+{
+	memory(e, false, 0x8b, reg, base, disp);
+}
+
+static void lea(struct emitter *e, unsigned reg, unsigned base, int32_t disp)
+{
+	memory(e, true, 0x8d, reg, base, disp);
+}
+
+static void movabs(struct emitter *e, unsigned reg, uint64_t value)
+{
+	byte(e, reg >= 8 ? 0x49 : 0x48);
+	byte(e, 0xb8 + (reg & 7));
+	bytes(e, &value, 8);
+}
+
+/* The rel32 that ends the instruction being written, to `target`; `after` bytes of it follow. */
+static void rel32(struct emitter *e, uint64_t target, unsigned after)
+{
+	int64_t distance = (int64_t)(target - (e->address + e->size + 4 + after));
+
+	if (distance != (int32_t)distance)
+		e->failed = true;
+	imm32(e, (uint32_t)distance);
+}
+
+/* op reg, target(%rip) with REX.W */
+static void rip_relative(struct emitter *e, unsigned opcode, unsigned reg, uint64_t target)
+{
+	byte(e, reg >= 8 ? 0x4c : 0x48);
+	byte(e, opcode);
+	byte(e, 0x05 | (reg & 7) << 3);
+	rel32(e, target, 0);
+}
+
+static void call(struct emitter *e, uint64_t target)
+{
+	byte(e, 0xe8);
+	rel32(e, target, 0);
+}
+
+static void jump(struct emitter *e, uint64_t target)
+{
+	byte(e, 0xe9);
+	rel32(e, target, 0);
+}
+
+/* jcc rel32 to a place not yet known; returns where its rel32 is. */
+static size_t jump_if(struct emitter *e, unsigned condition)
+{
+	byte(e, 0x0f);
+	byte(e, 0x80 | condition);
+	imm32(e, 0);
+	return e->size - 4;
+}
+
+static void land(struct emitter *e, size_t at)
+{
+	uint32_t distance = (uint32_t)(e->size - (at + 4));
+
+	if (!e->failed)
+		memcpy(e->code + at, &distance, 4);
+}
+
+enum { CONDITION_NE = 5 };
+enum {
+	SLOT_BUSY = (int)offsetof(struct fay_slot_header, busy) - (int)FAY_SLOT_HEADER,
+	SLOT_PID = (int)offsetof(struct fay_slot_header, pid) - (int)FAY_SLOT_HEADER,
+	SLOT_LOST = (int)offsetof(struct fay_slot_header, lost_reentrant) - (int)FAY_SLOT_HEADER,
+};
+#define BIT(reg) (1u << (reg))
+#define SYSCALL_CLOBBERS (BIT(FAY_RAX) | BIT(FAY_RCX) | BIT(FAY_R11))
+
+/* What one trampoline needs, gathered over its probes. */
+struct plan {
+	uint32_t saved;  /* registers pushed */
+	uint32_t fields; /* of the event */
+	unsigned temporary;
+	bool spill_local; /* some probe clobbers rsi */
+	int32_t local_at; /* rsp offset where LOCAL is kept, if spilled */
+	int32_t area;     /* bytes between the pushes and rsp */
+	int32_t frame;    /* bytes from rsp at the probes' calls to rsp at the function's entry */
+};
+
+static struct plan make_plan(const struct fay_trampoline_spec *spec)
+{
+	struct plan plan = { .saved = BIT(FAY_RSI) };
+	uint32_t others;
+
+	for (size_t i = 0; i < spec->probe_count; i++) {
+		const struct fay_probe_facts *facts = spec->probes[i].facts;
+
+		plan.fields |= facts->event_fields;
+		plan.saved |= facts->clobbered_gprs | facts->arguments_used;
+		if (facts->event_fields)
+			plan.saved |= BIT(FAY_RDI);
+		plan.spill_local |= (facts->clobbered_gprs & BIT(FAY_RSI)) != 0;
+	}
+	plan.saved &= ~BIT(FAY_RSP);
+	if (plan.fields & (FAY_FIELD_TIME | FAY_FIELD_CYCLES))
+		plan.saved |= BIT(FAY_RAX) | BIT(FAY_RDX);
+	if (plan.fields & FAY_FIELD_COMM || (plan.fields & FAY_FIELD_TID && spec->tid_offset < 0))
+		plan.saved |= SYSCALL_CLOBBERS;
+	if (plan.fields & FAY_FIELD_COMM)
+		plan.saved |= BIT(FAY_RDI);
+	others = plan.saved & ~BIT(FAY_RSI);
+	if (!others)
+		plan.saved |= others = BIT(FAY_RDI);
+	plan.temporary = (unsigned)__builtin_ctz(others);
+
+	if (plan.fields)
+		plan.area += sizeof(struct fay_event);
+	plan.local_at = plan.area;
+	if (plan.spill_local)
+		plan.area += 8;
+	plan.frame = plan.area + 8 * __builtin_popcount(plan.saved);
+	if (plan.frame % 16 != 8) {
+		plan.area += 8;
+		plan.frame += 8;
+	}
+	return plan;
+}
+
+/* Arguments go first: later steps change the registers. */
+static void emit_arguments(struct emitter *e, const struct plan *plan)
+{
+	static const uint8_t argument[6] = { FAY_RDI, FAY_RSI, FAY_RDX, FAY_RCX, FAY_R8, FAY_R9 };
+
+	for (unsigned i = 0; i < 6; i++)
+		if (plan->fields & FAY_FIELD_ARG0 << i)
+			store64(e, FAY_RSP, (int32_t)(offsetof(struct fay_event, arg) + 8 * i), argument[i]);
+}
+
+static void emit_time(struct emitter *e, const struct plan *plan, uint64_t config)
+{
+	static const uint8_t rdtsc_to_rax[] = { 0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0 };
+	static const uint8_t shrd_rax_rdx_32[] = { 0x48, 0x0f, 0xac, 0xd0, 0x20 };
+
+	if (!(plan->fields & (FAY_FIELD_TIME | FAY_FIELD_CYCLES)))
+		return;
+	bytes(e, rdtsc_to_rax, sizeof(rdtsc_to_rax));
+	if (plan->fields & FAY_FIELD_CYCLES)
+		store64(e, FAY_RSP, offsetof(struct fay_event, cycles), FAY_RAX);
+	if (!(plan->fields & FAY_FIELD_TIME))
+		return;
+	/* mul multiplier(%rip): rdx:rax; bits 32..95 of it are the nanoseconds. */
+	rip_relative(e, 0xf7, 4, config + offsetof(struct fay_runtime_config, time_multiplier));
+	bytes(e, shrd_rax_rdx_32, sizeof(shrd_rax_rdx_32));
+	rip_relative(e, 0x03, FAY_RAX, config + offsetof(struct fay_runtime_config, time_offset));
+	store64(e, FAY_RSP, offsetof(struct fay_event, time), FAY_RAX);
+}
+
+static void emit_tid(struct emitter *e, const struct fay_trampoline_spec *spec, unsigned t)
+{
+	if (spec->tid_offset >= 0) {
+		/* mov %fs:disp32, %t */
+		byte(e, 0x64);
+		if (t >= 8)
+			byte(e, 0x44);
+		byte(e, 0x8b);
+		byte(e, 0x04 | (t & 7) << 3);
+		byte(e, 0x25);
+		imm32(e, (uint32_t)spec->tid_offset);
+	} else {
+		/* mov $__NR_gettid, %eax; syscall */
+		static const uint8_t gettid[] = { 0xb8, 186, 0, 0, 0, 0x0f, 0x05 };
+
+		bytes(e, gettid, sizeof(gettid));
+		t = FAY_RAX;
+	}
+	store32(e, FAY_RSP, offsetof(struct fay_event, tid), t);
+}
+
+/* The per-CPU segment's limit holds the CPU number in bits 0..11: what the vDSO's getcpu reads (Linux, asm/segment.h). */
+static void emit_cpu(struct emitter *e, unsigned t)
+{
+	unsigned high = t >= 8;
+
+	if (high)
+		byte(e, 0x41);
+	byte(e, 0xb8 + (t & 7)); /* mov $selector, %t */
+	imm32(e, 0x7b);
+	if (high)
+		byte(e, 0x45);
+	byte(e, 0x0f); /* lsl %t, %t */
+	byte(e, 0x03);
+	byte(e, 0xc0 | (t & 7) << 3 | (t & 7));
+	if (high)
+		byte(e, 0x41);
+	byte(e, 0x81); /* and $0xfff, %t */
+	byte(e, 0xe0 | (t & 7));
+	imm32(e, 0xfff);
+	store32(e, FAY_RSP, offsetof(struct fay_event, cpu), t);
+}
+
+static void emit_fields(struct emitter *e, const struct plan *plan, const struct fay_trampoline_spec *spec,
+			const struct fay_runtime_header *runtime)
+{
+	unsigned t = plan->temporary;
+
+	emit_time(e, plan, spec->runtime + runtime->config);
+	if (plan->fields & FAY_FIELD_RETVAL)
+		e->failed = true; /* the verifier lets entry probes read no return value */
+	if (plan->fields & FAY_FIELD_FUNCTION) {
+		movabs(e, t, spec->function);
+		store64(e, FAY_RSP, offsetof(struct fay_event, function), t);
+	}
+	if (plan->fields & FAY_FIELD_MODULE) {
+		movabs(e, t, spec->module);
+		store64(e, FAY_RSP, offsetof(struct fay_event, module), t);
+	}
+	if (plan->fields & FAY_FIELD_PID) {
+		load32(e, t, FAY_RSI, SLOT_PID);
+		store32(e, FAY_RSP, offsetof(struct fay_event, pid), t);
+	}
+	if (plan->fields & FAY_FIELD_TID)
+		emit_tid(e, spec, t);
+	if (plan->fields & FAY_FIELD_CPU)
+		emit_cpu(e, t);
+	if (plan->fields & FAY_FIELD_RESERVED) {
+		memory(e, false, 0xc7, 0, FAY_RSP, offsetof(struct fay_event, reserved));
+		imm32(e, 0);
+	}
+	if (plan->fields & FAY_FIELD_STACK_POINTER) {
+		lea(e, t, FAY_RSP, plan->frame);
+		store64(e, FAY_RSP, offsetof(struct fay_event, stack_pointer), t);
+	}
+	if (plan->fields & FAY_FIELD_COMM) {
+		lea(e, FAY_RDI, FAY_RSP, offsetof(struct fay_event, comm));
+		call(e, spec->runtime + runtime->comm);
+	}
+}
+
+static void emit_probes(struct emitter *e, const struct plan *plan, const struct fay_trampoline_spec *spec)
+{
+	bool have_local = true;
+
+	if (plan->spill_local)
+		store64(e, FAY_RSP, plan->local_at, FAY_RSI);
+	for (size_t i = 0; i < spec->probe_count; i++) {
+		const struct fay_probe_facts *facts = spec->probes[i].facts;
+
+		if (!have_local)
+			load64(e, FAY_RSI, FAY_RSP, plan->local_at);
+		if (facts->event_fields || facts->arguments_used & BIT(FAY_RDI))
+			lea(e, FAY_RDI, FAY_RSP, 0);
+		if (facts->arguments_used & BIT(FAY_RDX))
+			movabs(e, FAY_RDX, spec->global);
+		call(e, spec->probes[i].code);
+		have_local = !(facts->clobbered_gprs & BIT(FAY_RSI));
+	}
+	if (!have_local)
+		load64(e, FAY_RSI, FAY_RSP, plan->local_at);
+}
+
+/* rdfsbase %rsi; ...; leaves LOCAL in rsi. Returns the place of the jump to the slow path. */
+static size_t emit_lookup(struct emitter *e, unsigned t, uint64_t config)
+{
+	static const uint8_t rdfsbase_rsi[] = { 0xf3, 0x48, 0x0f, 0xae, 0xc6 };
+	static const uint8_t inc_rsi[] = { 0x48, 0xff, 0xc6 };
+	unsigned rex_b = t >= 8;
+	size_t slow;
+
+	bytes(e, rdfsbase_rsi, sizeof(rdfsbase_rsi));
+	byte(e, 0x48 | rex_b << 2); /* imul $imm32, %rsi, %t */
+	byte(e, 0x69);
+	byte(e, 0xc0 | (t & 7) << 3 | FAY_RSI);
+	imm32(e, FAY_THREAD_HASH_MULTIPLIER);
+	bytes(e, inc_rsi, sizeof(inc_rsi));
+	byte(e, 0x48 | rex_b); /* shr $(64 - bits - 4), %t */
+	byte(e, 0xc1);
+	byte(e, 0xe8 | (t & 7));
+	byte(e, 64 - FAY_THREAD_TABLE_BITS - 4);
+	byte(e, 0x48 | rex_b); /* and $-16, %t */
+	byte(e, 0x83);
+	byte(e, 0xe0 | (t & 7));
+	byte(e, 0xf0);
+	rip_relative(e, 0x03, t, config + offsetof(struct fay_runtime_config, thread_table));
+	memory(e, true, 0x39, FAY_RSI, t, offsetof(struct fay_thread_entry, key));
+	slow = jump_if(e, CONDITION_NE);
+	load64(e, FAY_RSI, t, offsetof(struct fay_thread_entry, local));
+	return slow;
+}
+
+static void set_busy(struct emitter *e, uint32_t value)
+{
+	memory(e, false, 0xc7, 0, FAY_RSI, SLOT_BUSY);
+	imm32(e, value);
+}
+
+size_t fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displaced_room, uint8_t *code,
+			   size_t capacity, size_t *displaced)
+{
+	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
+	struct emitter e = { .code = code, .capacity = capacity, .address = spec->address };
+	struct plan plan = make_plan(spec);
+	size_t slow, reentrant, have, restore;
+
+	for (int reg = 15; reg >= 0; reg--)
+		if (plan.saved & BIT(reg))
+			push(&e, (unsigned)reg);
+	if (plan.area == 8)
+		push(&e, FAY_RSI); /* shorter than lea; the value does not matter */
+	else if (plan.area)
+		lea(&e, FAY_RSP, FAY_RSP, -plan.area);
+	emit_arguments(&e, &plan);
+	slow = emit_lookup(&e, plan.temporary, spec->runtime + runtime->config);
+	have = e.size;
+	memory(&e, false, 0x83, 7, FAY_RSI, SLOT_BUSY); /* cmpl $0 */
+	byte(&e, 0);
+	reentrant = jump_if(&e, CONDITION_NE);
+	set_busy(&e, 1);
+	emit_fields(&e, &plan, spec, runtime);
+	emit_probes(&e, &plan, spec);
+	set_busy(&e, 0);
+	restore = e.size;
+	if (plan.area == 8)
+		pop(&e, FAY_RSI); /* rsi is always among the saved: its own pop follows */
+	else if (plan.area)
+		lea(&e, FAY_RSP, FAY_RSP, plan.area);
+	for (unsigned reg = 0; reg < 16; reg++)
+		if (plan.saved & BIT(reg))
+			pop(&e, reg);
+	*displaced = e.size;
+	for (size_t i = 0; i < displaced_room; i++)
+		byte(&e, 0xcc);
+
+	land(&e, slow);
+	call(&e, spec->runtime + runtime->slow);
+	byte(&e, 0x48); /* test %rsi, %rsi */
+	byte(&e, 0x85);
+	byte(&e, 0xf6);
+	byte(&e, 0x0f);
+	byte(&e, 0x80 | CONDITION_NE);
+	rel32(&e, spec->address + have, 0);
+	jump(&e, spec->address + restore);
+
+	land(&e, reentrant);
+	memory(&e, true, 0xff, 0, FAY_RSI, SLOT_LOST); /* incq */
+	jump(&e, spec->address + restore);
+	return e.failed ? 0 : e.size;
+}
+
+const char *fay_trampoline_refusal(const struct fay_probe_facts *facts)
+{
+	const uint32_t callee_saved = BIT(FAY_RBX) | BIT(FAY_RBP) | BIT(FAY_R12) | BIT(FAY_R13) |
+				      BIT(FAY_R14) | BIT(FAY_R15);
+
+	if (facts->kind != FAY_PROBE_ENTRY)
+		return "is not an entry probe; only those can be installed so far";
+	if (facts->clobbers_vectors)
+		return "uses vector registers, which the dispatcher does not save yet";
+	if (facts->event_fields & FAY_FIELD_RETVAL)
+		return "reads the return value, which an entry probe does not have";
+	if (facts->clobbered_gprs & callee_saved)
+		return "does not restore the registers that the ABI says it must";
+	return NULL;
+}

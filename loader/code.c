@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bytes of code zones. One zone serves the points that a rel32 can reach from it:
+ *
+ *	0             runtime blob, its configuration filled in
+ *	+ page        the image: exactly verdict->layout.bytes, helper slots filled with the runtime's addresses
+ *	+ 64          struct fay_runtime_state[state_count]
+ *	+ 64          trampolines, each with its displaced instructions
+ *	data, behind  struct fay_zone_header, struct fay_zone_patch[]
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime.h"
+
+#define PAGE 4096u
+#define CLUSTER_SPAN (1ull << 30) /* points of one zone lie within this */
+
+static uint64_t round_up(uint64_t value, uint64_t to)
+{
+	return (value + to - 1) & ~(to - 1);
+}
+
+int fay_maps_reserve(struct fay_maps *maps, uint64_t start, uint64_t size)
+{
+	struct fay_map *grown = realloc(maps->items, (maps->count + 1) * sizeof(*grown));
+	size_t at = maps->count;
+
+	if (!grown)
+		return -1;
+	maps->items = grown;
+	for (; at > 0 && grown[at - 1].start > start; at--)
+		grown[at] = grown[at - 1];
+	memset(&grown[at], 0, sizeof(grown[at]));
+	grown[at].start = start;
+	grown[at].end = start + round_up(size, PAGE);
+	maps->count++;
+	return 0;
+}
+
+static size_t runtime_size(void)
+{
+	return (size_t)(fay_runtime_blob_end - fay_runtime_blob);
+}
+
+static uint64_t point_room(const struct fay_point *point)
+{
+	return FAY_TRAMPOLINE_BASE_MAX + point->probe_count * FAY_TRAMPOLINE_PROBE_MAX + FAY_DISPLACED_ROOM + 32;
+}
+
+static void write_runtime(struct fay_session *session, struct fay_zone_plan *zone, uint64_t states)
+{
+	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
+	struct fay_runtime_config config = {
+		.thread_table = session->table_address,
+		.control = session->shm_address,
+		.slots = session->shm_address + session->geometry.slots_offset,
+		.slot_stride = session->geometry.slot_stride,
+		.spill_offset = session->geometry.spill_offset,
+		.spill_size = session->geometry.spill_size,
+		.states = states,
+		.state_count = session->verdict->schema.state_count,
+		.slot_max = session->geometry.slot_max,
+		.time_multiplier = session->time_multiplier,
+		.time_offset = session->time_offset,
+	};
+
+	memcpy(zone->code, fay_runtime_blob, runtime_size());
+	memcpy(zone->code + header->config, &config, sizeof(config));
+}
+
+static void write_image(struct fay_session *session, struct fay_zone_plan *zone)
+{
+	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
+	const struct fay_layout *layout = &session->verdict->layout;
+	uint8_t *bytes = zone->code + (zone->image - zone->address);
+
+	memcpy(bytes, layout->bytes, layout->size);
+	for (uint32_t i = 0; i < layout->slot_count; i++) {
+		uint64_t helper = zone->address + header->helper[layout->slots[i].helper];
+
+		memcpy(bytes + layout->slots[i].offset, &helper, 8);
+	}
+}
+
+static void write_states(struct fay_session *session, uint8_t *to)
+{
+	const struct fay_schema *schema = &session->verdict->schema;
+
+	for (uint32_t i = 0; i < schema->state_count; i++) {
+		struct fay_runtime_state state = { schema->states[i].kind, schema->states[i].offset,
+						   schema->states[i].rows, schema->states[i].row_size };
+
+		memcpy(to + i * sizeof(state), &state, sizeof(state));
+	}
+}
+
+/* The trampoline for one point at zone->code_size. False: `reason` says why this point cannot be done. */
+static bool write_point(struct fay_session *session, struct fay_zone_plan *zone, struct fay_point *point,
+			uint64_t link_slot, char reason[FAY_REASON_MAX])
+{
+	struct fay_trampoline_probe probes[FAY_IMAGE_MAX_PROBES];
+	struct fay_trampoline_spec spec = {
+		.address = zone->address + zone->code_size,
+		.runtime = zone->address,
+		.global = session->shm_address + session->geometry.global_offset,
+		.function = fay_name_hash(point->function.name),
+		.module = fay_name_hash(point->function.module),
+		.tid_offset = session->tid_offset,
+		.probes = probes,
+		.probe_count = point->probe_count,
+	};
+	uint8_t *code = zone->code + zone->code_size;
+	size_t hole, size, room = point->linked ? 6 + FAY_DISPLACED_ROOM : FAY_DISPLACED_ROOM;
+	uint64_t copy;
+
+	for (uint32_t i = 0; i < point->probe_count; i++) {
+		probes[i].facts = &session->verdict->probes[point->probes[i]];
+		probes[i].code = zone->image + probes[i].facts->code_offset;
+	}
+	size = fay_trampoline_emit(&spec, room, code, zone->capacity - zone->code_size, &hole);
+	if (size == 0) {
+		snprintf(reason, FAY_REASON_MAX, "needs a trampoline that does not fit (internal)");
+		return false;
+	}
+	copy = spec.address + hole + (point->linked ? 6 : 0);
+	if (!fay_displace(point->program, point->before_size, point->site, copy, &point->displaced, reason))
+		return false;
+	if (point->linked) { /* jmp *link(%rip) */
+		int32_t rel = (int32_t)(link_slot - (spec.address + hole + 6));
+
+		memcpy(code + hole, "\xff\x25", 2);
+		memcpy(code + hole + 2, &rel, 4);
+	}
+	memcpy(code + (copy - spec.address), point->displaced.code, point->displaced.size);
+	point->patch = (struct fay_zone_patch){ .site = point->site,
+						.trampoline = spec.address,
+						.displaced = copy,
+						.link = copy,
+						.linked = point->linked };
+	memcpy(point->patch.original, point->before, FAY_JUMP_BYTES);
+	if (point->linked) {
+		int32_t rel;
+
+		memcpy(&rel, point->before + 1, 4);
+		point->patch.link = point->site + FAY_JUMP_BYTES + (uint64_t)(int64_t)rel;
+	}
+	zone->code_size = round_up(zone->code_size + size, 16);
+	return true;
+}
+
+/* The data part's address must be known for the link slots: it lies behind the code's full capacity. */
+static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, struct fay_maps *maps,
+		      struct fay_error *error)
+{
+	uint64_t low = session->points[zone->first].function.address;
+	uint64_t high = session->points[zone->last - 1].function.address + 16;
+	uint64_t image_at = round_up(runtime_size(), PAGE);
+	uint64_t states_at = round_up(image_at + session->verdict->layout.size, 64);
+	uint64_t trampolines_at = round_up(
+		states_at + session->verdict->schema.state_count * sizeof(struct fay_runtime_state), 64);
+	uint64_t capacity = trampolines_at, data_size;
+
+	for (size_t i = zone->first; i < zone->last; i++)
+		capacity += point_room(&session->points[i]);
+	zone->capacity = round_up(capacity, PAGE);
+	data_size = round_up(sizeof(struct fay_zone_header) +
+				     (zone->last - zone->first) * sizeof(struct fay_zone_patch), PAGE);
+	zone->address = fay_maps_hole(maps, zone->capacity + data_size, low, high);
+	zone->code = calloc(1, zone->capacity);
+	zone->data = calloc(1, data_size);
+	if (!zone->code || !zone->data || (zone->address && fay_maps_reserve(maps, zone->address, zone->capacity + data_size)))
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	if (!zone->address)
+		return fay_error_set(error, FAY_E_REFUSED, "process %d has no free memory within 2 GiB of %s!%s",
+				     (int)session->pid, session->points[zone->first].function.module,
+				     session->points[zone->first].function.name);
+	zone->image = zone->address + image_at;
+	write_runtime(session, zone, zone->address + states_at);
+	write_image(session, zone);
+	write_states(session, zone->code + states_at);
+	zone->code_size = trampolines_at;
+	zone->header = (struct fay_zone_header){ .magic = FAY_ZONE_MAGIC,
+						 .version = FAY_ZONE_VERSION,
+						 .session = session->id,
+						 .code = zone->address,
+						 .code_size = zone->capacity,
+						 .data = zone->address + zone->capacity,
+						 .data_size = data_size,
+						 .shm = session->shm_address,
+						 .shm_size = session->shm_size,
+						 .table = session->table_address,
+						 .table_size = FAY_THREAD_TABLE_BYTES,
+						 .owner_pid = (uint32_t)getpid(),
+						 .owner_start = fay_process_start(getpid()) };
+	for (size_t i = zone->first; i < zone->last; i++) {
+		struct fay_point *point = &session->points[i];
+		uint64_t at = sizeof(zone->header) + zone->header.patch_count * sizeof(point->patch);
+		char reason[FAY_REASON_MAX];
+
+		if (!point->usable)
+			continue;
+		if (!write_point(session, zone, point, zone->header.data + at + offsetof(struct fay_zone_patch, link),
+				 reason)) {
+			if (fay_session_skip(session, point, reason))
+				return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+			continue;
+		}
+		memcpy(zone->data + at, &point->patch, sizeof(point->patch));
+		zone->header.patch_count++;
+	}
+	memcpy(zone->data, &zone->header, sizeof(zone->header));
+	return 0;
+}
+
+int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct fay_error *error)
+{
+	size_t first = 0;
+
+	session->table_address = fay_maps_hole(maps, FAY_THREAD_TABLE_BYTES, 0, 0);
+	if (!session->table_address ||
+	    fay_maps_reserve(maps, session->table_address, FAY_THREAD_TABLE_BYTES))
+		return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space", (int)session->pid);
+	session->shm_address = fay_maps_hole(maps, session->shm_size, 0, 0);
+	if (!session->shm_address || fay_maps_reserve(maps, session->shm_address, session->shm_size))
+		return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space", (int)session->pid);
+	while (first < session->point_count) {
+		struct fay_zone_plan *grown;
+		size_t last = first + 1;
+		int code;
+
+		if (!session->points[first].usable) {
+			first++;
+			continue;
+		}
+		while (last < session->point_count && session->points[last].function.address -
+			       session->points[first].function.address < CLUSTER_SPAN)
+			last++;
+		grown = realloc(session->zones, (session->zone_count + 1) * sizeof(*grown));
+		if (!grown)
+			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+		session->zones = grown;
+		grown += session->zone_count++;
+		*grown = (struct fay_zone_plan){ .first = first, .last = last };
+		code = zone_build(session, grown, maps, error);
+		if (code)
+			return code;
+		first = last;
+	}
+	return 0;
+}
+
+void fay_zone_plans_deinit(struct fay_session *session)
+{
+	for (size_t i = 0; i < session->zone_count; i++) {
+		free(session->zones[i].code);
+		free(session->zones[i].data);
+	}
+	free(session->zones);
+	session->zones = NULL;
+	session->zone_count = 0;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From probes' patterns to patch points: one for each function entry, with the probes that want it in the image's order. Each is read and
+ * judged before anything is stopped; a point that cannot be patched is set aside with its reason and the others go on.
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BODY_MAX (1u << 20) /* bytes of a function that are searched for jumps to its start */
+#define BODY_TAIL 32u
+
+static int by_address(const void *a, const void *b)
+{
+	const struct fay_point *x = a, *y = b;
+
+	return x->function.address < y->function.address ? -1 : x->function.address > y->function.address;
+}
+
+static int point_append(struct fay_session *session, size_t *capacity, const struct fay_function *function,
+			uint32_t probe)
+{
+	struct fay_point *point;
+
+	if (session->point_count == *capacity) {
+		size_t more = *capacity ? 2 * *capacity : 64;
+		struct fay_point *grown = realloc(session->points, more * sizeof(*grown));
+
+		if (!grown || more > FAY_POINTS_MAX)
+			return -1;
+		session->points = grown;
+		*capacity = more;
+	}
+	point = &session->points[session->point_count];
+	memset(point, 0, sizeof(*point));
+	point->function = *function;
+	point->probes = malloc(sizeof(*point->probes));
+	if (!point->probes)
+		return -1;
+	point->probes[0] = probe;
+	point->probe_count = 1;
+	session->point_count++;
+	return 0;
+}
+
+/* The points are sorted by address and, qsort not being stable, are given the order of probes back here. */
+static int points_fold(struct fay_session *session)
+{
+	size_t kept = 0;
+
+	qsort(session->points, session->point_count, sizeof(*session->points), by_address);
+	for (size_t i = 0; i < session->point_count; i++) {
+		struct fay_point *point = &session->points[i], *same;
+		uint32_t *probes, at;
+
+		if (kept == 0 || session->points[kept - 1].function.address != point->function.address) {
+			session->points[kept++] = *point;
+			continue;
+		}
+		same = &session->points[kept - 1];
+		probes = realloc(same->probes, (same->probe_count + 1) * sizeof(*probes));
+		if (!probes)
+			return -1;
+		same->probes = probes;
+		for (at = same->probe_count; at > 0 && probes[at - 1] > point->probes[0]; at--)
+			probes[at] = probes[at - 1];
+		probes[at] = point->probes[0];
+		same->probe_count++;
+		free(point->probes);
+	}
+	session->point_count = kept;
+	return 0;
+}
+
+int fay_points_resolve(struct fay_session *session, struct fay_error *error)
+{
+	const struct fay_verdict *verdict = session->verdict;
+	size_t capacity = 0;
+
+	for (uint32_t i = 0; i < verdict->probe_count; i++) {
+		struct fay_function_list list = { 0 };
+		int code = fay_target_find(session->target, verdict->probes[i].pattern, &list, error);
+
+		if (code)
+			return code;
+		for (size_t k = 0; k < list.count && !code; k++)
+			code = point_append(session, &capacity, &list.items[k], i);
+		fay_function_list_deinit(&list);
+		if (code)
+			return fay_error_set(error, FAY_E_LIMIT, "too many functions (limit %u), or out of memory", FAY_POINTS_MAX);
+	}
+	if (points_fold(session))
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	return 0;
+}
+
+int fay_session_skip(struct fay_session *session, struct fay_point *point, const char *reason)
+{
+	struct fay_skipped_point *grown =
+		realloc(session->skipped, (session->skipped_count + 1) * sizeof(*grown));
+
+	point->usable = false;
+	if (!grown)
+		return -1;
+	session->skipped = grown;
+	grown += session->skipped_count++;
+	snprintf(grown->function, sizeof(grown->function), "%.100s!%.150s", point->function.module,
+		 point->function.name);
+	snprintf(grown->reason, sizeof(grown->reason), "%s", reason);
+	return 0;
+}
+
+/* Reads what there is of [address, address + size): a function may end at its mapping's end. */
+static size_t read_some(int memory, uint64_t address, uint8_t *to, size_t size)
+{
+	ssize_t got = pread(memory, to, size, (off_t)address);
+
+	if (got < 0 && size > BODY_TAIL)
+		got = pread(memory, to, size - BODY_TAIL, (off_t)address);
+	return got < 0 ? 0 : (size_t)got;
+}
+
+static bool point_plan(struct fay_point *point, const struct fay_zones *present, int memory, uint8_t *body,
+		       char reason[FAY_REASON_MAX])
+{
+	size_t size = point->function.size, got, site = 0;
+	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+
+	if (size > BODY_MAX) {
+		snprintf(reason, FAY_REASON_MAX, "is %zu bytes long; functions over %u are not searched for jumps to their start", size, BODY_MAX);
+		return false;
+	}
+	got = read_some(memory, point->function.address, body, size + BODY_TAIL);
+	if (got < size || got == 0) {
+		snprintf(reason, FAY_REASON_MAX, "is not readable in the process");
+		return false;
+	}
+	if (got >= 4 && !memcmp(body, endbr64, 4))
+		site = 4;
+	point->site = point->function.address + site;
+	point->before_size = got - site < FAY_DISPLACED_MAX ? (unsigned)(got - site) : FAY_DISPLACED_MAX;
+	memcpy(point->before, body + site, point->before_size);
+	if (point->before_size >= FAY_JUMP_BYTES)
+		fay_zones_uncover(present, point->site, body + site);
+	memcpy(point->program, body + site, point->before_size);
+	point->linked = memcmp(point->before, point->program, point->before_size) != 0;
+	if (!fay_patchable(body, size, got - size, point->function.address, &site, reason))
+		return false;
+	return true;
+}
+
+int fay_points_plan(struct fay_session *session, const struct fay_zones *present, int memory,
+		    struct fay_error *error)
+{
+	uint8_t *body = malloc(BODY_MAX + BODY_TAIL);
+
+	if (!body)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	for (size_t i = 0; i < session->point_count; i++) {
+		struct fay_point *point = &session->points[i];
+		char reason[FAY_REASON_MAX];
+
+		point->usable = true;
+		if (!point_plan(point, present, memory, body, reason) &&
+		    fay_session_skip(session, point, reason)) {
+			free(body);
+			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+		}
+	}
+	free(body);
+	return 0;
+}
+
+void fay_points_deinit(struct fay_session *session)
+{
+	for (size_t i = 0; i < session->point_count; i++)
+		free(session->points[i].probes);
+	free(session->points);
+	session->points = NULL;
+	session->point_count = 0;
+}

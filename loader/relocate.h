@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Displaced instructions: which ones a jump at a function's entry overwrites, whether that is safe, and their copy for
+ * another address. Pure functions of bytes; no process is touched.
+ */
+#ifndef FAY_LOADER_RELOCATE_H
+#define FAY_LOADER_RELOCATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAY_JUMP_BYTES 5u       /* e9 rel32 */
+#define FAY_DISPLACED_MAX 24u   /* bytes: 4 of one-byte instructions and one of 15 come to 19 */
+#define FAY_DISPLACED_ROOM 144u /* bytes of the relocated copy with its jump back, at most */
+#define FAY_REASON_MAX 200u
+
+struct fay_displaced {
+	unsigned length; /* bytes of whole instructions taken from the site, >= FAY_JUMP_BYTES */
+	unsigned count;
+	struct {
+		uint8_t from; /* bytes from the site */
+		uint8_t to;   /* bytes from the start of the copy */
+	} map[FAY_JUMP_BYTES + 1];
+	uint8_t code[FAY_DISPLACED_ROOM];
+	size_t size;
+};
+
+/*
+ * Is it safe to overwrite FAY_JUMP_BYTES at body + *site? body holds `size` bytes of the function at `address`, followed by `tail` more bytes
+ * (padding, the next function). *site is set to 0, or 4 behind endbr64. On false, `reason` says why not, to follow the function's name.
+ */
+bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t *site, char reason[FAY_REASON_MAX]);
+
+/*
+ * Relocates the whole instructions that cover the first FAY_JUMP_BYTES of `bytes` (at address `from`) to address `to`, a jump back appended.
+ */
+bool fay_displace(const uint8_t *bytes, size_t available, uint64_t from, uint64_t to, struct fay_displaced *displaced, char reason[FAY_REASON_MAX]);
+
+#endif

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A session's life: plan without stopping anything, install in one stop, detach.
+ *
+ * Planning reads the target while it runs, so installing re-checks what the plan rests on and, if something changed (another fay patched the
+ * same function, a module moved), the plan is made anew, a few times.
+ */
+#include "session.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define ATTEMPTS 12u
+#define PAGE 4096u
+#define SPILL_MIN (256u << 10)
+#define HWCAP2_FSGSBASE 2u
+#define TID_OFFSET_GLIBC 0x2d0 /* struct pthread.tid on x86-64, glibc 2.3 to 2.41; checked against every thread */
+
+static uint64_t page_up(uint64_t value)
+{
+	return (value + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
+
+static void lay_out_state(struct fay_session *session)
+{
+	const struct fay_schema *schema = &session->verdict->schema;
+	struct fay_shm_control *geometry = &session->geometry;
+	uint64_t largest = 0, spill = SPILL_MIN;
+	bool spills = false;
+
+	for (uint32_t i = 0; i < schema->state_count; i++)
+		if (schema->states[i].kind != FAY_STATE_CELL) {
+			spills = true;
+			if (schema->states[i].size > largest)
+				largest = schema->states[i].size;
+		}
+	while (spill < 4 * largest)
+		spill *= 2;
+	*geometry = (struct fay_shm_control){
+		.magic = FAY_SHM_MAGIC,
+		.version = 1,
+		.slot_max = session->options.slot_max,
+		.global_offset = FAY_SHM_PAGE,
+		.global_size = schema->global_size,
+		.local_size = schema->local_size,
+		.slots_offset = FAY_SHM_PAGE + page_up(schema->global_size),
+		.spill_offset = page_up(FAY_SLOT_HEADER + schema->local_size),
+		.spill_size = spills ? spill : 0,
+	};
+	geometry->slot_stride = geometry->spill_offset + geometry->spill_size;
+	session->shm_size = geometry->slots_offset + geometry->slot_max * geometry->slot_stride;
+}
+
+static int check_verdict(const struct fay_verdict *verdict, struct fay_error *error)
+{
+	if (verdict->outcome != FAY_ACCEPTED)
+		return fay_error_set(error, FAY_E_REFUSED, "the image was not accepted by the verifier");
+	if (verdict->probe_count == 0 || verdict->probe_count > FAY_IMAGE_MAX_PROBES)
+		return fay_error_set(error, FAY_E_REFUSED, "the image has no probe");
+	for (uint32_t i = 0; i < verdict->probe_count; i++) {
+		const char *refusal = fay_trampoline_refusal(&verdict->probes[i]);
+
+		if (refusal)
+			return fay_error_set(error, FAY_E_REFUSED, "probe %u (%s) %s", i, verdict->probes[i].pattern, refusal);
+	}
+	return 0;
+}
+
+static uint64_t auxiliary(pid_t pid, uint64_t type, bool *readable)
+{
+	char path[64];
+	Elf64_auxv_t entry;
+	uint64_t value = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	*readable = false;
+	while (fd >= 0 && read(fd, &entry, sizeof(entry)) == (ssize_t)sizeof(entry) && entry.a_type != AT_NULL) {
+		*readable = true;
+		if (entry.a_type == type)
+			value = entry.a_un.a_val;
+	}
+	if (fd >= 0)
+		close(fd);
+	return value;
+}
+
+/* Seccomp mode of the process: 0 none, 1 strict, 2 filter. */
+static int seccomp_mode(pid_t pid)
+{
+	char path[64], line[256];
+	int mode = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "Seccomp: %d", &mode) == 1)
+			break;
+	fclose(file);
+	return mode;
+}
+
+static int check_target(struct fay_session *session, struct fay_error *error)
+{
+	uint64_t hwcap2;
+	bool readable;
+
+	if (session->pid_start == 0)
+		return fay_error_set(error, FAY_E_USAGE, "no such process: %d", (int)session->pid);
+	if (session->pid == getpid())
+		return fay_error_set(error, FAY_E_USAGE, "a process cannot trace itself");
+	hwcap2 = auxiliary(session->pid, AT_HWCAP2, &readable);
+	if (readable && !(hwcap2 & HWCAP2_FSGSBASE))
+		return fay_error_set(error, FAY_E_REFUSED, "this CPU or kernel does not let programs read the fs base (FSGSBASE, Linux 5.9); the dispatcher needs that");
+	if (seccomp_mode(session->pid))
+		return fay_error_set(error, FAY_E_REFUSED, "process %d runs under seccomp, which may kill it for the system calls that attaching needs", (int)session->pid);
+	return 0;
+}
+
+static size_t usable_points(const struct fay_session *session)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < session->point_count; i++)
+		count += session->points[i].usable;
+	return count;
+}
+
+static int nothing_usable(const struct fay_session *session, struct fay_error *error)
+{
+	const struct fay_skipped_point *first = session->skipped;
+
+	if (session->skipped_count == 1)
+		return fay_error_set(error, FAY_E_REFUSED, "%s cannot be traced: it %s", first->function, first->reason);
+	return fay_error_set(error, FAY_E_REFUSED, "none of the %zu functions can be traced; the first, %s, %s",
+			     session->skipped_count, first ? first->function : "?", first ? first->reason : "?");
+}
+
+static void forget_plan(struct fay_session *session)
+{
+	fay_zone_plans_deinit(session);
+	free(session->skipped);
+	session->skipped = NULL;
+	session->skipped_count = 0;
+}
+
+static int plan(struct fay_session *session, struct fay_error *error)
+{
+	struct fay_zones present = { 0 };
+	struct fay_maps maps;
+	char path[64];
+	int memory, code = fay_maps_read(session->pid, &maps, error);
+
+	if (code)
+		return code;
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)session->pid);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	if (memory < 0) {
+		code = fay_error_set(error, FAY_E_REFUSED, "%s: %s (needs the same user, or CAP_SYS_PTRACE)", path, strerror(errno));
+	} else {
+		code = fay_zones_read(&maps, memory, &present, error);
+		if (!code)
+			code = fay_points_plan(session, &present, memory, error);
+		close(memory);
+	}
+	if (!code && usable_points(session))
+		code = fay_zones_build(session, &maps, error);
+	if (!code && !usable_points(session))
+		code = nothing_usable(session, error);
+	fay_zones_deinit(&present);
+	fay_maps_deinit(&maps);
+	return code;
+}
+
+static int attempt(struct fay_session *session, struct fay_error *error)
+{
+	struct fay_stop stop;
+	uint64_t pause;
+	int code = plan(session, error);
+
+	if (code)
+		return code;
+	code = fay_stop_all(session->pid, session->options.stop_timeout_ms, session->options.tracer_wait_ms, &stop, error);
+	if (code)
+		return code;
+	code = fay_session_install(session, &stop, error);
+	pause = fay_stop_release(&stop);
+	if (pause > session->longest_pause)
+		session->longest_pause = pause;
+	return code;
+}
+
+static int attach(struct fay_session *session, struct fay_error *error)
+{
+	int code = check_verdict(session->verdict, error);
+
+	if (!code)
+		code = check_target(session, error);
+	if (!code)
+		code = fay_points_resolve(session, error);
+	if (code)
+		return code;
+	lay_out_state(session);
+	for (uint32_t i = 0; i < session->verdict->probe_count; i++)
+		session->reads_time |= (session->verdict->probes[i].event_fields & FAY_FIELD_TIME) != 0;
+	if (session->reads_time)
+		fay_clock_calibrate(&session->time_multiplier, &session->time_offset);
+	for (unsigned round = 0; round < ATTEMPTS; round++) {
+		forget_plan(session);
+		code = attempt(session, error);
+		if (code >= 0)
+			break;
+		usleep(500u << (round < 6 ? round : 6));
+	}
+	session->attached = code == 0;
+	return code < 0 ? (error ? (int)error->code : FAY_E_LIMIT) : code;
+}
+
+int fay_session_attach(struct fay_target *target, const struct fay_verdict *verdict,
+		       const struct fay_attach_options *options, struct fay_session **result, struct fay_error *error)
+{
+	struct fay_session *session = calloc(1, sizeof(*session));
+	struct fay_error local;
+	int code;
+
+	if (!session)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	session->target = target;
+	session->verdict = verdict;
+	session->pid = fay_target_pid(target);
+	session->pid_start = fay_process_start(session->pid);
+	session->tid_offset = TID_OFFSET_GLIBC;
+	if (options)
+		memcpy(&session->options, options,
+		       options->size < sizeof(*options) ? options->size : sizeof(*options));
+	if (!session->options.slot_max)
+		session->options.slot_max = 4096;
+	if (!session->options.stop_timeout_ms)
+		session->options.stop_timeout_ms = 2000;
+	if (!session->options.tracer_wait_ms)
+		session->options.tracer_wait_ms = 5000;
+	if (getrandom(&session->id, sizeof(session->id), 0) != (ssize_t)sizeof(session->id))
+		session->id = fay_monotonic_ns() ^ (uint64_t)getpid() << 40;
+	code = attach(session, error ? error : &local);
+	if (code) {
+		fay_session_destroy(session);
+		return code;
+	}
+	/* Only what was patched counts as a point. */
+	for (size_t i = 0, kept = 0; i < session->point_count; i++) {
+		struct fay_point swap = session->points[i];
+
+		if (!swap.usable)
+			continue;
+		session->points[i] = session->points[kept];
+		session->points[kept++] = swap;
+	}
+	session->verdict = NULL;
+	*result = session;
+	return 0;
+}
+
+/* Processes other than ours that still map one of the session's code memfds: children forked while traced. */
+static bool maps_our_code(const struct fay_session *session, pid_t pid)
+{
+	struct fay_maps maps;
+	bool found = false;
+
+	if (fay_maps_read(pid, &maps, NULL))
+		return false;
+	for (size_t i = 0; i < maps.count && !found; i++)
+		for (size_t k = 0; k < session->zone_count && !found; k++)
+			found = maps.items[i].start == session->zones[k].header.code &&
+				!strncmp(maps.items[i].name, "/memfd:" FAY_ZONE_MEMFD, 15);
+	fay_maps_deinit(&maps);
+	return found;
+}
+
+static int detach_one(struct fay_session *session, pid_t pid, unsigned *left, struct fay_error *error)
+{
+	bool found, stayed;
+	int code = fay_zone_remove(pid, session->id, session->options.stop_timeout_ms, session->options.tracer_wait_ms,
+				   &found, &stayed, &session->longest_pause, error);
+
+	*left += stayed;
+	return code;
+}
+
+static int detach_children(struct fay_session *session, unsigned *left, struct fay_error *error)
+{
+	struct dirent *entry;
+	int code = 0;
+	DIR *proc = opendir("/proc");
+
+	while (proc && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		int one;
+
+		if (pid <= 0 || pid == session->pid || pid == getpid() || !maps_our_code(session, pid))
+			continue;
+		one = detach_one(session, pid, left, error);
+		if (one)
+			code = one;
+	}
+	if (proc)
+		closedir(proc);
+	return code;
+}
+
+int fay_session_detach(struct fay_session *session, struct fay_error *error)
+{
+	unsigned left = 0;
+	int code = 0, children;
+
+	if (!session->attached)
+		return 0;
+	if (fay_session_target_alive(session))
+		code = detach_one(session, session->pid, &left, error);
+	children = detach_children(session, &left, error);
+	if (!code)
+		code = children;
+	if (code)
+		return code;
+	session->attached = false;
+	return 0;
+}
+
+void fay_session_destroy(struct fay_session *session)
+{
+	if (!session)
+		return;
+	if (session->attached)
+		fay_session_detach(session, NULL);
+	if (session->shm)
+		munmap(session->shm, session->shm_size);
+	forget_plan(session);
+	fay_points_deinit(session);
+	free(session);
+}
+
+bool fay_session_target_alive(struct fay_session *session)
+{
+	return session->pid_start != 0 && fay_process_start(session->pid) == session->pid_start;
+}
+
+struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *size)
+{
+	*size = session->shm_size;
+	return session->shm;
+}
+
+size_t fay_session_point_count(const struct fay_session *session)
+{
+	return usable_points(session);
+}
+
+const struct fay_function *fay_session_point(const struct fay_session *session, size_t index)
+{
+	return &session->points[index].function;
+}
+
+size_t fay_session_skipped_count(const struct fay_session *session)
+{
+	return session->skipped_count;
+}
+
+const struct fay_skipped_point *fay_session_skipped(const struct fay_session *session, size_t index)
+{
+	return &session->skipped[index];
+}
+
+uint64_t fay_session_longest_pause(const struct fay_session *session)
+{
+	return session->longest_pause;
+}

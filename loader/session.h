@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* A session's parts, private to loader/: session.c (life), points.c (what to patch), code.c (zones' bytes), install.c (into the target). */
+#ifndef FAY_LOADER_SESSION_H
+#define FAY_LOADER_SESSION_H
+
+#include "fay/loader.h"
+#include "maps.h"
+#include "relocate.h"
+#include "stop.h"
+#include "trampoline.h"
+#include "zone.h"
+
+#define FAY_POINTS_MAX (1u << 18)
+
+/* One function entry and the probes that want it. */
+struct fay_point {
+	struct fay_function function;
+	uint32_t *probes; /* indices into verdict->probes, in order */
+	uint32_t probe_count;
+	/* Found when planning; again for each attempt. */
+	bool usable;
+	uint64_t site;
+	uint8_t before[FAY_DISPLACED_MAX];   /* bytes at the site as they were read */
+	uint8_t program[FAY_DISPLACED_MAX];  /* the same without other sessions' jumps */
+	unsigned before_size;
+	bool linked; /* another session's jump is at the site */
+	struct fay_displaced displaced;
+	struct fay_zone_patch patch;
+};
+
+/* A zone being built. */
+struct fay_zone_plan {
+	size_t first, last; /* points [first, last) */
+	uint64_t address;
+	uint8_t *code;
+	size_t code_size, capacity;
+	uint64_t image; /* address of the layout's bytes */
+	struct fay_zone_header header;
+	uint8_t *data;  /* header and patches, data_size bytes */
+	bool mapped;
+};
+
+struct fay_session {
+	struct fay_target *target;
+	const struct fay_verdict *verdict; /* during attach only */
+	pid_t pid;
+	uint64_t pid_start;
+	struct fay_attach_options options;
+	uint64_t id;
+	struct fay_point *points;
+	size_t point_count;
+	struct fay_skipped_point *skipped;
+	size_t skipped_count;
+	bool reads_time;
+	int32_t tid_offset;
+	uint64_t time_multiplier, time_offset;
+	/* In the target. */
+	uint64_t table_address, shm_address;
+	struct fay_zone_plan *zones;
+	size_t zone_count;
+	/* Here. */
+	struct fay_shm_control *shm;
+	size_t shm_size;
+	struct fay_shm_control geometry; /* what the control page starts as */
+	uint64_t longest_pause;
+	bool attached;
+};
+
+/* points.c */
+int fay_points_resolve(struct fay_session *session, struct fay_error *error);
+/* Reads and checks every point's bytes; what cannot be patched goes to the skipped ones. */
+int fay_points_plan(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error);
+int fay_session_skip(struct fay_session *session, struct fay_point *point, const char *reason);
+void fay_points_deinit(struct fay_session *session);
+
+/* code.c: chooses addresses (reserving them in `maps`) and writes all zones' bytes. */
+int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct fay_error *error);
+void fay_zone_plans_deinit(struct fay_session *session);
+int fay_maps_reserve(struct fay_maps *maps, uint64_t start, uint64_t size);
+
+/* install.c: with the target stopped. -1: something changed since the plan was made; plan again. */
+int fay_session_install(struct fay_session *session, struct fay_stop *stop, struct fay_error *error);
+
+/* clock.c: event.time = (tsc * multiplier >> 32) + offset. */
+void fay_clock_calibrate(uint64_t *multiplier, uint64_t *offset);
+
+#endif

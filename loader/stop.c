@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stopping a process and acting in it.
+ *
+ * PTRACE_SEIZE and PTRACE_INTERRUPT leave no trace that the program can see: no SIGSTOP, and a system call that was interrupted is restarted by
+ * the kernel when the registers are as they were, orig_rax included. ptrace is also the lock between several fay processes: only one can
+ * hold a thread.
+ *
+ * System calls run by PTRACE_SYSCALL twice (entry and exit stop), not by single-stepping: a step's SIGTRAP would be forced on the program, which
+ * changes its disposition if it ignores SIGTRAP. All signals are blocked meanwhile (PTRACE_SETSIGMASK).
+ *
+ * Limits: a thread that waits for its vfork child cannot be stopped, and the child runs in the same memory; that is waited for, then
+ * an error. All calls on one struct fay_stop must come from one thread (ptrace's rule).
+ */
+#include "stop.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "maps.h"
+
+#define THREADS_MAX 65536u
+#define STACK_SCAN_MAX (1u << 20) /* bytes of each stack that are searched */
+#define SYSCALL_TIMEOUT_MS 2000u
+
+uint64_t fay_monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* A short wait between two looks: spin first, then sleep, so that short stops stay short. */
+static void pause_between(unsigned round)
+{
+	struct timespec nap = { 0, 50000 };
+
+	if (round < 100)
+		sched_yield();
+	else
+		nanosleep(&nap, NULL);
+}
+
+/* A number from /proc/PID/task/TID/status, or -1. */
+static long status_field(pid_t pid, pid_t tid, const char *name)
+{
+	char path[80], line[256];
+	long value = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, strlen(name))) {
+			value = strtol(line + strlen(name), NULL, 10);
+			break;
+		}
+	fclose(file);
+	return value;
+}
+
+static char thread_state(pid_t pid, pid_t tid)
+{
+	char path[80], text[512], *after;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	got = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (got <= 0)
+		return 0;
+	text[got] = 0;
+	after = strrchr(text, ')');
+	return after && after[1] ? after[2] : 0;
+}
+
+static void read_comm(pid_t pid, char comm[64])
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	file = fopen(path, "re");
+	if (!file || !fgets(comm, 64, file))
+		snprintf(comm, 64, "?");
+	comm[strcspn(comm, "\n")] = 0;
+	if (file)
+		fclose(file);
+}
+
+static long yama_scope(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	long scope = 0;
+
+	if (file) {
+		if (fscanf(file, "%ld", &scope) != 1)
+			scope = 0;
+		fclose(file);
+	}
+	return scope;
+}
+
+static int no_permission(pid_t pid, struct fay_error *error)
+{
+	long scope = yama_scope();
+	long uid = status_field(pid, pid, "Uid:");
+
+	if (scope == 3)
+		return fay_error_set(error, FAY_E_REFUSED, "cannot attach to process %d: kernel.yama.ptrace_scope is 3, which forbids ptrace until the next boot", (int)pid);
+	if (scope > 0 && geteuid() != 0)
+		return fay_error_set(error, FAY_E_REFUSED, "cannot attach to process %d: kernel.yama.ptrace_scope is %ld; run as root, give fay CAP_SYS_PTRACE, or set it to 0", (int)pid, scope);
+	return fay_error_set(error, FAY_E_REFUSED, "cannot attach to process %d (uid %ld) as uid %ld: needs the same user and a process that is dumpable, or CAP_SYS_PTRACE", (int)pid, uid, (long)geteuid());
+}
+
+static struct fay_stopped_thread *thread_find(struct fay_stop *stop, pid_t tid)
+{
+	for (size_t i = 0; i < stop->count; i++)
+		if (stop->threads[i].tid == tid && !stop->threads[i].gone)
+			return &stop->threads[i];
+	return NULL;
+}
+
+static int thread_add(struct fay_stop *stop, pid_t tid, struct fay_error *error)
+{
+	if (stop->count == stop->capacity) {
+		size_t more = stop->capacity ? 2 * stop->capacity : 32;
+		struct fay_stopped_thread *grown = realloc(stop->threads, more * sizeof(*grown));
+
+		if (!grown || more > THREADS_MAX)
+			return fay_error_set(error, FAY_E_LIMIT, "process %d has too many threads", (int)stop->pid);
+		stop->threads = grown;
+		stop->capacity = more;
+	}
+	stop->threads[stop->count++] = (struct fay_stopped_thread){ .tid = tid };
+	return 0;
+}
+
+enum seize_result { SEIZED, GONE, TRACED_BY_OTHER, FORBIDDEN };
+
+static enum seize_result thread_seize(struct fay_stop *stop, pid_t tid, pid_t *tracer)
+{
+	char state;
+
+	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) == 0) {
+		ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+		return SEIZED;
+	}
+	if (errno == ESRCH)
+		return GONE;
+	state = thread_state(stop->pid, tid);
+	if (state == 0 || state == 'Z' || state == 'X')
+		return GONE;
+	*tracer = (pid_t)status_field(stop->pid, tid, "TracerPid:");
+	return *tracer > 0 ? TRACED_BY_OTHER : FORBIDDEN;
+}
+
+static void note_stop(struct fay_stopped_thread *thread, int status)
+{
+	if (!WIFSTOPPED(status)) {
+		thread->gone = true;
+		return;
+	}
+	if (ptrace(PTRACE_GETREGS, thread->tid, 0, &thread->registers)) {
+		thread->gone = errno == ESRCH;
+		return;
+	}
+	thread->stopped = true;
+	if (status >> 16 == 0 && WSTOPSIG(status) != (SIGTRAP | 0x80)) { /* about to get a signal */
+		thread->signal = WSTOPSIG(status);
+		thread->have_siginfo = ptrace(PTRACE_GETSIGINFO, thread->tid, 0, &thread->siginfo) == 0;
+	}
+}
+
+/* One look at every thread that has not stopped yet. Returns how many those are afterwards. */
+static size_t collect_stops(struct fay_stop *stop)
+{
+	size_t running = 0;
+
+	for (size_t i = 0; i < stop->count; i++) {
+		struct fay_stopped_thread *thread = &stop->threads[i];
+		int status;
+		pid_t got;
+
+		if (thread->stopped || thread->gone)
+			continue;
+		got = waitpid(thread->tid, &status, __WALL | WNOHANG);
+		if (got == thread->tid)
+			note_stop(thread, status);
+		else if (got < 0)
+			thread->gone = true;
+		else if (thread_state(stop->pid, thread->tid) == 'Z')
+			thread->gone = true; /* a dead leader is reported only after its last thread */
+		running += !thread->stopped && !thread->gone;
+	}
+	return running;
+}
+
+/* Seizes the threads that are new. *fresh: how many. */
+static enum seize_result seize_new(struct fay_stop *stop, size_t *fresh, pid_t *tracer, int *code,
+				   struct fay_error *error)
+{
+	enum seize_result result = SEIZED;
+	struct dirent *entry;
+	char path[64];
+	DIR *tasks;
+
+	*fresh = 0;
+	*code = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)stop->pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return GONE;
+	while (result == SEIZED && (entry = readdir(tasks))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		enum seize_result one;
+
+		if (tid <= 0 || thread_find(stop, tid))
+			continue;
+		one = thread_seize(stop, tid, tracer);
+		if (one == GONE)
+			continue;
+		if (one == SEIZED) {
+			++*fresh;
+			*code = thread_add(stop, tid, error);
+			if (*code)
+				break;
+		} else {
+			result = one;
+		}
+	}
+	closedir(tasks);
+	return result;
+}
+
+static int did_not_stop(struct fay_stop *stop, uint32_t timeout_ms, struct fay_error *error)
+{
+	for (size_t i = 0; i < stop->count; i++) {
+		struct fay_stopped_thread *thread = &stop->threads[i];
+
+		if (!thread->stopped && !thread->gone)
+			return fay_error_set(error, FAY_E_LIMIT, "thread %d of process %d did not stop within %u ms (state %c%s)",
+					     (int)thread->tid, (int)stop->pid, timeout_ms,
+					     thread_state(stop->pid, thread->tid),
+					     thread_state(stop->pid, thread->tid) == 'D' ? ": waiting in the kernel, e.g. for its vfork child" : "");
+	}
+	return fay_error_set(error, FAY_E_LIMIT, "process %d makes threads faster than they can be stopped",
+			     (int)stop->pid);
+}
+
+/* Returns 0 stopped; -1 another tracer holds it (retry); else an error. */
+static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, struct fay_error *error)
+{
+	uint64_t deadline;
+
+	stop->since = fay_monotonic_ns();
+	deadline = stop->since + timeout_ms * 1000000ull;
+	for (unsigned round = 0;; round++) {
+		size_t fresh, running;
+		int code;
+		enum seize_result result = seize_new(stop, &fresh, tracer, &code, error);
+
+		if (code)
+			return code;
+		if (result == TRACED_BY_OTHER)
+			return -1;
+		if (result == FORBIDDEN)
+			return no_permission(stop->pid, error);
+		running = collect_stops(stop);
+		if (result == SEIZED && fresh == 0 && running == 0) {
+			for (size_t i = 0; i < stop->count; i++)
+				if (stop->threads[i].stopped && !stop->threads[i].gone)
+					return 0;
+			return fay_error_set(error, FAY_E_USAGE, "process %d is exiting or gone", (int)stop->pid);
+		}
+		if (result == GONE && running == 0)
+			return fay_error_set(error, FAY_E_USAGE, "no such process: %d", (int)stop->pid);
+		if (fay_monotonic_ns() > deadline)
+			return did_not_stop(stop, timeout_ms, error);
+		pause_between(round);
+	}
+}
+
+int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, struct fay_stop *stop,
+		 struct fay_error *error)
+{
+	uint64_t deadline = fay_monotonic_ns() + tracer_wait_ms * 1000000ull;
+	char path[64], comm[64];
+	pid_t tracer = 0;
+	int code;
+
+	for (;;) {
+		memset(stop, 0, sizeof(*stop));
+		stop->pid = pid;
+		stop->memory = -1;
+		code = stop_once(stop, stop_timeout_ms, &tracer, error);
+		if (code == 0)
+			break;
+		fay_stop_release(stop);
+		if (code > 0)
+			return code;
+		if (fay_monotonic_ns() > deadline) {
+			read_comm(tracer, comm);
+			return fay_error_set(error, FAY_E_REFUSED, "process %d is being traced by process %d (%s), which did not let go within %u ms",
+					     (int)pid, (int)tracer, comm, tracer_wait_ms);
+		}
+		usleep(500 + (unsigned)(fay_monotonic_ns() / 1000 % 1000));
+	}
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	stop->memory = open(path, O_RDWR | O_CLOEXEC);
+	if (stop->memory < 0) {
+		int saved = errno;
+
+		fay_stop_release(stop);
+		return fay_error_set(error, FAY_E_REFUSED, "%s: %s", path, strerror(saved));
+	}
+	return 0;
+}
+
+uint64_t fay_stop_release(struct fay_stop *stop)
+{
+	uint64_t since = stop->since;
+
+	for (size_t i = 0; i < stop->count; i++) {
+		struct fay_stopped_thread *thread = &stop->threads[i];
+		int status;
+
+		if (thread->gone)
+			continue;
+		/* A thread that was interrupted but did not get to its stop must get there before it can be let go. */
+		for (unsigned round = 0; !thread->stopped && !thread->gone && round < 1000; round++) {
+			if (waitpid(thread->tid, &status, __WALL | WNOHANG) == thread->tid)
+				note_stop(thread, status);
+			else
+				pause_between(round);
+		}
+		if (thread->dirty)
+			ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
+		if (thread->have_siginfo)
+			ptrace(PTRACE_SETSIGINFO, thread->tid, 0, &thread->siginfo);
+		ptrace(PTRACE_DETACH, thread->tid, 0, (long)thread->signal);
+	}
+	if (stop->memory >= 0)
+		close(stop->memory);
+	free(stop->threads);
+	memset(stop, 0, sizeof(*stop));
+	stop->memory = -1;
+	return since ? fay_monotonic_ns() - since : 0;
+}
+
+int fay_stop_read(const struct fay_stop *stop, uint64_t address, void *to, size_t size)
+{
+	return pread(stop->memory, to, size, (off_t)address) == (ssize_t)size ? 0 : -1;
+}
+
+int fay_stop_write(const struct fay_stop *stop, uint64_t address, const void *from, size_t size)
+{
+	return pwrite(stop->memory, from, size, (off_t)address) == (ssize_t)size ? 0 : -1;
+}
+
+/* A `syscall` instruction: in the vDSO if there is one, else in any executable mapping. */
+static uint64_t find_syscall_insn(struct fay_stop *stop)
+{
+	struct fay_maps maps;
+	uint64_t found = 0;
+	uint8_t *bytes = malloc(1 << 16);
+
+	if (!bytes || fay_maps_read(stop->pid, &maps, NULL)) {
+		free(bytes);
+		return 0;
+	}
+	for (int pass = 0; pass < 2 && !found; pass++)
+		for (size_t i = 0; i < maps.count && !found; i++) {
+			const struct fay_map *map = &maps.items[i];
+			bool vdso = !strcmp(map->name, "[vdso]");
+
+			if (map->permissions[2] != 'x' || (pass == 0) != vdso || map->start >> 47)
+				continue;
+			for (uint64_t at = map->start; at < map->end && !found; at += 1 << 16) {
+				uint64_t left = map->end - at;
+				size_t size = left < 1 << 16 ? left : 1 << 16;
+
+				if (fay_stop_read(stop, at, bytes, size))
+					continue;
+				for (size_t k = 0; k + 1 < size && !found; k++)
+					if (bytes[k] == 0x0f && bytes[k + 1] == 0x05)
+						found = at + k;
+			}
+		}
+	fay_maps_deinit(&maps);
+	free(bytes);
+	return found;
+}
+
+/* Resumes to the next system-call stop. 0; -1 the thread is gone; -2 timeout. */
+static int run_to_syscall_stop(struct fay_stopped_thread *thread)
+{
+	uint64_t deadline = fay_monotonic_ns() + SYSCALL_TIMEOUT_MS * 1000000ull;
+
+	if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0))
+		return -1;
+	for (unsigned round = 0;; round++) {
+		int status;
+		pid_t got = waitpid(thread->tid, &status, __WALL | WNOHANG);
+
+		if (got < 0 || (got > 0 && !WIFSTOPPED(status)))
+			return -1;
+		if (got == 0) {
+			if (fay_monotonic_ns() > deadline)
+				return -2;
+			pause_between(round);
+			continue;
+		}
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80))
+			return 0;
+		if (status >> 16 == 0 && !thread->signal) { /* SIGSTOP cannot be blocked: later */
+			thread->signal = WSTOPSIG(status);
+			thread->have_siginfo =
+				ptrace(PTRACE_GETSIGINFO, thread->tid, 0, &thread->siginfo) == 0;
+		}
+		if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0))
+			return -1;
+	}
+}
+
+/* The thread to borrow: preferably one that is not about to handle a signal. */
+static struct fay_stopped_thread *pick_thread(struct fay_stop *stop)
+{
+	struct fay_stopped_thread *any = NULL;
+
+	for (size_t i = 0; i < stop->count; i++) {
+		struct fay_stopped_thread *thread = &stop->threads[i];
+
+		if (!thread->stopped || thread->gone)
+			continue;
+		if (!thread->signal)
+			return thread;
+		any = thread;
+	}
+	return any;
+}
+
+int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result,
+		     struct fay_error *error)
+{
+	struct fay_stopped_thread *thread = pick_thread(stop);
+	struct user_regs_struct work;
+	uint64_t mask, all = ~(uint64_t)0;
+	int state;
+
+	if (!thread)
+		return fay_error_set(error, FAY_E_USAGE, "process %d is gone", (int)stop->pid);
+	if (!stop->syscall_insn && !(stop->syscall_insn = find_syscall_insn(stop)))
+		return fay_error_set(error, FAY_E_REFUSED, "process %d has no `syscall` instruction to borrow", (int)stop->pid);
+	work = thread->registers;
+	work.rip = stop->syscall_insn;
+	work.rax = (unsigned long)number;
+	work.orig_rax = ~0ul; /* not in a system call: nothing to restart */
+	work.rdi = arguments[0];
+	work.rsi = arguments[1];
+	work.rdx = arguments[2];
+	work.r10 = arguments[3];
+	work.r8 = arguments[4];
+	work.r9 = arguments[5];
+	if (ptrace(PTRACE_GETSIGMASK, thread->tid, 8, &mask) ||
+	    ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &all) ||
+	    ptrace(PTRACE_SETREGS, thread->tid, 0, &work)) {
+		thread->gone = true;
+		return fay_error_set(error, FAY_E_USAGE, "process %d is gone", (int)stop->pid);
+	}
+	state = run_to_syscall_stop(thread);
+	if (state == 0)
+		state = run_to_syscall_stop(thread);
+	if (state == 0 && ptrace(PTRACE_GETREGS, thread->tid, 0, &work))
+		state = -1;
+	if (state) {
+		thread->gone = state == -1;
+		thread->stopped = state != -2;
+		return fay_error_set(error, state == -1 ? FAY_E_USAGE : FAY_E_LIMIT, "process %d %s", (int)stop->pid,
+				     state == -1 ? "is gone" : "did not run a system call in time");
+	}
+	ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
+	ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &mask);
+	*result = (int64_t)work.rax;
+	return 0;
+}
+
+static bool visit_stack(struct fay_stop *stop, const struct fay_maps *maps, uint64_t rsp, uint64_t *words,
+			fay_word_visitor *visit, void *context)
+{
+	const struct fay_map *map = fay_maps_find(maps, rsp);
+	struct iovec here, there;
+	uint64_t size;
+	ssize_t got;
+
+	if (!map)
+		return false;
+	size = map->end - rsp;
+	if (size > STACK_SCAN_MAX)
+		size = STACK_SCAN_MAX;
+	here = (struct iovec){ words, size };
+	there = (struct iovec){ (void *)rsp, size };
+	got = process_vm_readv(stop->pid, &here, 1, &there, 1, 0);
+	for (ssize_t i = 0; i + 8 <= got; i += 8)
+		if (visit(context, words[i / 8]))
+			return true;
+	return false;
+}
+
+bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *context)
+{
+	uint64_t *words = malloc(STACK_SCAN_MAX);
+	struct fay_maps maps;
+	bool found = false;
+
+	if (!words || fay_maps_read(stop->pid, &maps, NULL)) {
+		free(words);
+		return true; /* in doubt: as if found */
+	}
+	for (size_t i = 0; i < stop->count && !found; i++) {
+		const struct fay_stopped_thread *thread = &stop->threads[i];
+
+		if (thread->gone || !thread->stopped)
+			continue;
+		found = visit_stack(stop, &maps, thread->registers.rsp & ~7ull, words, visit, context);
+	}
+	fay_maps_deinit(&maps);
+	free(words);
+	return found;
+}

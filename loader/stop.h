@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stopped process: all its threads held by ptrace, with access to its memory and registers, and system calls run in it.
+ */
+#ifndef FAY_LOADER_STOP_H
+#define FAY_LOADER_STOP_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "fay/error.h"
+
+struct fay_stopped_thread {
+	pid_t tid;
+	bool stopped;
+	bool gone;
+	int signal;        /* to be delivered on release; 0 none */
+	bool have_siginfo;
+	siginfo_t siginfo;
+	struct user_regs_struct registers; /* as found; changed ones are written back on release if `dirty` */
+	bool dirty;
+};
+
+struct fay_stop {
+	pid_t pid;
+	int memory; /* /proc/PID/mem */
+	struct fay_stopped_thread *threads;
+	size_t count, capacity;
+	uint64_t since;          /* CLOCK_MONOTONIC ns of the first interrupt */
+	uint64_t syscall_insn;   /* address of a `syscall` instruction in the target; 0 not looked for yet */
+};
+
+/* Stops every thread, or none. FAY_E_REFUSED: no permission or another tracer; FAY_E_LIMIT: a thread would not stop; FAY_E_USAGE: no such process. */
+int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, struct fay_stop *stop, struct fay_error *error);
+/* Lets all threads go on. Returns for how many nanoseconds they were stopped. Safe if the process is gone. */
+uint64_t fay_stop_release(struct fay_stop *stop);
+
+int fay_stop_read(const struct fay_stop *stop, uint64_t address, void *to, size_t size);
+/* Also to pages that are not writable there (the kernel copies private ones first). */
+int fay_stop_write(const struct fay_stop *stop, uint64_t address, const void *from, size_t size);
+
+/* Runs one system call in the target. *result is the kernel's (negative errno). */
+int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result, struct fay_error *error);
+
+/* Every aligned word on every thread's stack, from rsp up. Stops early if the visitor returns true, and returns that; true too if it cannot look. */
+typedef bool fay_word_visitor(void *context, uint64_t word);
+bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *context);
+
+uint64_t fay_monotonic_ns(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Code zones as they lie in a target, so that any fay finds, respects and can remove those of any other.
+ *
+ *	code   MAP_SHARED, r-x, of a sealed memfd named "fay-code": runtime, image, states, trampolines
+ *	data   directly behind it, private, r-- for the target: struct fay_zone_header, then struct fay_zone_patch[patch_count]
+ *
+ * Only a fay that holds the target stopped writes the data.
+ */
+#ifndef FAY_LOADER_ZONE_H
+#define FAY_LOADER_ZONE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "fay/error.h"
+#include "maps.h"
+#include "relocate.h"
+#include "stop.h"
+
+#define FAY_ZONE_MAGIC 0x4549524e4f5a5946u
+#define FAY_ZONE_VERSION 1u
+#define FAY_ZONE_MEMFD "fay-code"
+#define FAY_ZONE_MAX_PATCHES (1u << 20)
+
+struct fay_zone_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t patch_count;
+	uint64_t session;  /* random, the same in all zones of one session */
+	uint64_t code, code_size;
+	uint64_t data, data_size;
+	uint64_t shm, shm_size;     /* the session's state; the same in all its zones */
+	uint64_t table, table_size; /* its thread table; likewise */
+	uint32_t owner_pid;         /* the fay that installed it */
+	uint32_t reserved;
+	uint64_t owner_start;       /* field 22 of its /proc/PID/stat */
+};
+
+/* One patched entry. `link` is read by the trampoline (jmp *link(%rip)) if `linked`. */
+struct fay_zone_patch {
+	uint64_t site;
+	uint64_t trampoline;
+	uint64_t displaced; /* this zone's own copy of the displaced instructions */
+	uint64_t link;      /* where the trampoline goes on if `linked`: another zone's trampoline, or `displaced` */
+	uint8_t original[FAY_JUMP_BYTES]; /* bytes that the jump replaced: the program's, or another zone's jump */
+	uint8_t linked;
+	uint8_t removed; /* nothing leads to it any more; the zone waits for threads to leave */
+	uint8_t reserved;
+};
+_Static_assert(sizeof(struct fay_zone_patch) == 40, "zone layout");
+
+struct fay_zone {
+	struct fay_zone_header header;
+	struct fay_zone_patch *patches;
+	uint64_t device, inode; /* of the code memfd */
+};
+struct fay_zones {
+	struct fay_zone *items;
+	size_t count;
+};
+
+/* All zones in a process. `memory` is /proc/PID/mem. */
+int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error);
+void fay_zones_deinit(struct fay_zones *zones);
+/* The jump from site to trampoline. */
+void fay_jump_encode(uint64_t site, uint64_t to, uint8_t jump[FAY_JUMP_BYTES]);
+/* Replaces, in a copy of the bytes at `site`, patches by what is under them: the program's own bytes. */
+void fay_zones_uncover(const struct fay_zones *zones, uint64_t site, uint8_t bytes[FAY_JUMP_BYTES]);
+
+/*
+ * Removes one session from one process: bytes back, memory unmapped. pid may be gone (0 is returned, *found false).
+ * *left: still mapped, because a thread is inside or someone else's bytes lie over ours.
+ */
+int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *found, bool *left,
+		    uint64_t *longest_pause, struct fay_error *error);
+
+/* Is the fay that installed this zone still there? */
+bool fay_zone_owner_alive(const struct fay_zone_header *header);
+/* Field 22 of /proc/PID/stat; 0 gone. */
+uint64_t fay_process_start(pid_t pid);
+
+#endif
