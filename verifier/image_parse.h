@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the two halves of the image parser share: image.c reads ELF, image_tables.c the .fay.* tables.
+ */
+#ifndef FAY_VERIFIER_IMAGE_PARSE_H
+#define FAY_VERIFIER_IMAGE_PARSE_H
+
+#include <elf.h>
+
+#include "image.h"
+
+/* Limits of the parser beyond those of fay/image.h. All loops over a file's content are bounded by one of them. */
+#define MAX_SECTIONS 256u
+#define MAX_SEGMENTS 32u
+#define MAX_DYNAMIC 256u           /* entries of .dynamic */
+#define MAX_DYNSYM 4096u           /* entries of .dynsym */
+#define MAX_SYMBOLS 16384u         /* entries of .symtab that are looked at; the rest has no names in messages */
+#define MAX_SYMBOL_NAME 128u
+#define MAX_STRINGS (1u << 20)     /* bytes of .fay.strings */
+#define MAX_LINES (1u << 18)       /* entries of .fay.lines */
+#define MAX_ADDRESS ((uint64_t)1 << 46)
+#define MAX_ROW_SIZE 4096u
+#define MAX_ROW_COLUMNS (MAX_ROW_SIZE / 8) /* columns do not overlap and have at least 8 bytes each */
+#define MAX_TABLE_ROWS 65536u
+#define PAGE_SIZE 4096u
+
+/* Sections with a meaning. Order: the index into known_sections of image.c. */
+enum section_id {
+	SECTION_TEXT, SECTION_RODATA, SECTION_GOT, SECTION_RELA, SECTION_DYNSYM, SECTION_DYNSTR, SECTION_DYNAMIC,
+	SECTION_IMAGE, SECTION_PROBES, SECTION_STATE, SECTION_COLUMNS, SECTION_STRINGS, SECTION_LINES,
+	SECTION_COUNT
+};
+
+struct section { /* a section that is present has size > 0 */
+	uint64_t address, offset, size;
+	const uint8_t *bytes; /* size bytes of the file */
+	const char *name;     /* for messages: the literal of known_sections */
+};
+
+struct parser {
+	struct fay_arena *arena;
+	const uint8_t *file;
+	size_t file_size;
+	struct fay_image *image;
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[MAX_SECTIONS];
+	Elf64_Phdr segments[MAX_SEGMENTS];
+	struct section known[SECTION_COUNT];
+	struct fay_refusal refusal;
+};
+
+/* Records why; always false, so that callers return it. */
+bool parser_refuse(struct parser *parser, enum fay_rule rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Arena memory, zeroed; NULL after recording LIM-RESOURCE. */
+void *parser_alloc(struct parser *parser, size_t count, size_t size);
+
+/* Reads .fay.*; the ELF side is done: known[] and image->text, layout_base are set. */
+bool parse_tables(struct parser *parser);
+
+#endif
