@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The code generator likes ah, bh, ch and dh for "bits 8 to 15 of x". Those registers are outside the verified subset, and no option
- * turns them off, so the two shapes of IR that lead to them, (x >> 8) & 255 and the same cut to a byte, are replaced by
- *
- *     ((x & 0xffff) * (2^24 + 1)) >> 32
- *
- * which is the same number: x / 2^8 + x / 2^32 has the whole part of x / 2^8, since the second term is under 2^-16 and the
- * fraction of the first at most 255/256. Done last, after all passes that would see through it.
+ * turns them off. The two shapes of IR that lead to them are (x >> 8) & 255 and the same cut to a byte. In these the 8 becomes a
+ * number that the code generator does not know: it is loaded from a constant, once a probe, through a volatile load.
+ * (Arithmetic that amounts to the same is seen through: a multiplication by 2^24 + 1, for one.) Done after all passes.
  */
 #include "unit.h"
 
@@ -36,25 +33,42 @@ static LLVMValueRef source_of(LLVMValueRef i)
 	return NULL;
 }
 
+static LLVMValueRef load_eight(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function)
+{
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(unit->context);
+	LLVMValueRef eight = LLVMGetNamedGlobal(unit->module, "fay.eight"), load;
+
+	if (!eight) {
+		eight = LLVMAddGlobal(unit->module, i64, "fay.eight");
+		LLVMSetInitializer(eight, LLVMConstInt(i64, 8, 0));
+		LLVMSetGlobalConstant(eight, 1);
+		LLVMSetLinkage(eight, LLVMInternalLinkage);
+	}
+	LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
+	load = LLVMBuildLoad2(b, i64, eight, "");
+	LLVMSetVolatile(load, 1);
+	return load;
+}
+
 void fay_avoid_high_bytes(struct fay_unit *unit)
 {
 	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
-	LLVMTypeRef i64 = LLVMInt64TypeInContext(unit->context);
 
-	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+		LLVMValueRef eight = NULL;
+
 		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k; k = LLVMGetNextBasicBlock(k))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i; i = next) {
-				LLVMValueRef x = source_of(i);
+			for (LLVMValueRef i = LLVMGetFirstInstruction(k); i; i = LLVMGetNextInstruction(i)) {
+				LLVMValueRef x = source_of(i), amount;
 
-				next = LLVMGetNextInstruction(i);
 				if (!x || LLVMGetIntTypeWidth(LLVMTypeOf(x)) > 64)
 					continue;
+				if (!eight)
+					eight = load_eight(unit, b, f);
 				LLVMPositionBuilderBefore(b, i);
-				x = LLVMBuildAnd(b, LLVMBuildIntCast2(b, x, i64, 0, ""), LLVMConstInt(i64, 0xffff, 0), "");
-				x = LLVMBuildMul(b, x, LLVMConstInt(i64, (1u << 24) + 1, 0), "");
-				x = LLVMBuildLShr(b, x, LLVMConstInt(i64, 32, 0), "");
-				LLVMReplaceAllUsesWith(i, LLVMBuildIntCast2(b, x, LLVMTypeOf(i), 0, ""));
-				LLVMInstructionEraseFromParent(i);
+				amount = LLVMBuildIntCast2(b, eight, LLVMTypeOf(x), 0, "");
+				LLVMSetOperand(i, 0, LLVMBuildLShr(b, x, amount, ""));
 			}
+	}
 	LLVMDisposeBuilder(b);
 }
