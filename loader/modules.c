@@ -62,9 +62,9 @@ bool fay_module_add_names_of(struct fay_module *module, const char *path)
 	size_t stem = (size_t)(so - base);
 	bool ok = fay_module_add_name(module, base, stem) && fay_module_add_name(module, base, stem + 3) &&
 		  fay_module_add_name(module, base, strlen(base));
-	/* libfoo-2.31.so.1 answers to libfoo, _ssl.cpython-311-x86_64-linux-gnu.so to _ssl. */
+	/* libfoo-2.31.so.1 answers to libfoo (but ld-linux-x86-64 is no version 64), _ssl.cpython-311-x86_64-linux-gnu.so to _ssl. */
 	for (size_t i = 1; ok && i + 1 < stem; i++)
-		if ((base[i] == '-' && isdigit((unsigned char)base[i + 1])) || !strncmp(base + i, ".cpython-", 9) ||
+		if ((base[i] == '-' && isdigit((unsigned char)base[i + 1]) && strncmp(base + i, "-64", 3)) || !strncmp(base + i, ".cpython-", 9) ||
 		    !strncmp(base + i, ".abi3", 5)) {
 			ok = fay_module_add_name(module, base, i);
 			break;

@@ -71,14 +71,15 @@ int fay_target_open_file(const char *path, struct fay_target **result, struct fa
 		return fay_error_set(error, FAY_E_USAGE, "cannot open %s: %s", path, strerror(errno));
 	struct fay_target *target = new_target(0, path);
 	char *real = realpath(path, NULL);
-	bool ok = target && real && (target->modules = calloc(1, sizeof(*target->modules)));
+	bool ok = target && (target->modules = calloc(1, sizeof(*target->modules)));
 	if (ok) {
 		struct fay_module *module = target->modules;
 		target->module_count = 1;
 		module->main = true;
 		module->path = strdup(path);
-		/* The name it was called by comes first: libc.so.6 may be a link to libc-2.31.so. */
-		ok = module->path && fay_module_add_names_of(module, path) && fay_module_add_names_of(module, real);
+		/* The name it was called by comes first: libc.so.6 may be a link to libc-2.31.so. A deleted file has no real one. */
+		ok = module->path && fay_module_add_names_of(module, path) &&
+		     (!real || fay_module_add_names_of(module, real));
 	}
 	free(real);
 	if (!ok) {

@@ -422,6 +422,11 @@ static void test_wait(void **state)
 	start = seconds();
 	fay_aggregator_wait(fixture.aggregator, 60000);
 	assert_true(seconds() - start < 30);
+	/* Once polled, it is old news. */
+	assert_int_equal(fay_aggregator_poll(fixture.aggregator, &failure), 0);
+	start = seconds();
+	fay_aggregator_wait(fixture.aggregator, 30);
+	assert_true(seconds() - start > 0.025);
 	tear_down(&fixture);
 }
 
