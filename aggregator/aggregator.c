@@ -185,8 +185,6 @@ int64_t fay_aggregator_poll(struct fay_aggregator *aggregator, struct fay_error 
 			total += drained > 0 ? drained : 0;
 		}
 	}
-	if (aggregator->over_limit && !first.code)
-		fay_ring_over_limit(aggregator, &first);
 	if (!first.code)
 		return total;
 	if (error)

@@ -79,7 +79,7 @@ struct fay_aggregator {
 	fay_row_function *on_row;
 	void *on_row_context;
 	struct fay_error pending; /* found by a snapshot, told by the next poll; code 0: none */
-	bool over_limit; /* rows were lost to the budget: every poll says so */
+	bool over_limit; /* rows were lost to the budget; told once, nothing is drained since */
 };
 
 static inline uint32_t fay_source_slot_count(const struct fay_source *source)
@@ -102,8 +102,6 @@ static inline bool fay_source_wants(const struct fay_source *source, const struc
 
 /* Drains one slot's ring. Returns the bytes consumed, or -1 with error set, once, when the ring is corrupt or the budget is exceeded. */
 int64_t fay_ring_drain(struct fay_aggregator *aggregator, struct fay_source *source, uint32_t slot, struct fay_error *error);
-
-void fay_ring_over_limit(const struct fay_aggregator *aggregator, struct fay_error *error);
 
 /* Copies `size` bytes of shared memory, each aligned word whole and in order. */
 static inline void fay_copy_words(void *to, const void *from, size_t size)

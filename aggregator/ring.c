@@ -86,19 +86,14 @@ static bool take_row(const struct drain *drain, uint32_t index, const uint8_t *r
 	return fay_rows_merge(&aggregator->drained[index], row);
 }
 
-void fay_ring_over_limit(const struct fay_aggregator *aggregator, struct fay_error *error)
-{
-	fay_error_set(error, FAY_E_LIMIT, "the result is over the aggregator's memory limit of %" PRIu64 " MiB; group by fewer keys",
-		      aggregator->budget.limit >> 20);
-}
-
 static int64_t over_limit(struct fay_aggregator *aggregator, struct fay_error *error)
 {
 	aggregator->over_limit = true;
 	/* Nobody waits for room that will not come; producers count what they lose. */
 	for (size_t i = 0; i < aggregator->source_count; i++)
 		__atomic_store_n(&aggregator->sources[i].control->consumer_alive, 0, __ATOMIC_RELEASE);
-	fay_ring_over_limit(aggregator, error);
+	fay_error_set(error, FAY_E_LIMIT, "the result is over the aggregator's memory limit of %" PRIu64 " MiB; group by fewer keys",
+		      aggregator->budget.limit >> 20);
 	return -1;
 }
 

@@ -206,7 +206,8 @@ int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, s
 	if (state >= aggregator->schema->state_count)
 		return fay_error_set(error, FAY_E_INTERNAL, "snapshot of state %u of %u", state, aggregator->schema->state_count);
 	snapshot.state = &aggregator->schema->states[state];
-	snapshot.budget.limit = aggregator->budget.limit;
+	/* Room for all that was drained, should that have hit its limit, and for what is live. */
+	snapshot.budget.limit = 2 * aggregator->budget.limit;
 	fay_rows_init(&snapshot.rows, aggregator->schema, state, &snapshot.budget);
 	snapshot.copy_size = snapshot.state->row_size;
 	if (snapshot.state->kind == FAY_STATE_TABLE)

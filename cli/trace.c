@@ -556,10 +556,14 @@ static int finish(struct trace *trace, int result, struct fay_error *error)
 	if (!trace->end_reason)
 		trace->end_reason = "error";
 	int drawn = FAY_OK;
-	struct fay_error second;
-	if (fay_aggregator_poll(trace->aggregator, &second) < 0 ||
-	    draw(trace, true, &last, &second))
+	struct fay_error second, third;
+	/* One thread's damaged ring does not keep the others' results from being shown. */
+	if (fay_aggregator_poll(trace->aggregator, &second) < 0)
 		drawn = second.code;
+	if (draw(trace, true, &last, &third) && !drawn) {
+		second = third;
+		drawn = second.code;
+	}
 	if (!drawn || !result)
 		print_end(trace, &last);
 	if (!result && drawn) {
@@ -576,9 +580,10 @@ static int finish(struct trace *trace, int result, struct fay_error *error)
 
 static void deinit(struct trace *trace)
 {
+	/* The aggregator says good-bye in the sessions' shared memory. */
+	fay_aggregator_destroy(trace->aggregator);
 	for (size_t i = 0; i < trace->session_count; i++)
 		fay_session_destroy(trace->sessions[i]);
-	fay_aggregator_destroy(trace->aggregator);
 	for (size_t i = 0; i < trace->session_count; i++)
 		fay_target_close(trace->targets[i]);
 	for (size_t i = 0; trace->views && i < trace->view_count; i++)

@@ -22,14 +22,17 @@ struct fay_aggregator;
 int fay_aggregator_create(const struct fay_schema *schema, struct fay_aggregator **aggregator, struct fay_error *error);
 void fay_aggregator_destroy(struct fay_aggregator *aggregator);
 
-/* Adds a process's shared memory as a source. only_pid: count only slots of that pid (0: all). */
+/* Adds a process's shared memory as a source; it must stay mapped until the aggregator is destroyed. only_pid: count only slots of that pid (0: all). */
 int fay_aggregator_add(struct fay_aggregator *aggregator, struct fay_shm_control *shm, size_t size, uint32_t only_pid, struct fay_error *error);
 
 /* Called for each streamed row (FAY_STATE_STREAM), in each thread's order. */
 typedef void fay_row_function(void *context, uint32_t state, const uint8_t *row);
 void fay_aggregator_on_row(struct fay_aggregator *aggregator, fay_row_function *function, void *context);
 
-/* Drains all spill rings into the aggregator. Call every few milliseconds. Returns the bytes drained, or -1 with error set. */
+/*
+ * Drains all spill rings into the aggregator. Call every few milliseconds. Returns the bytes drained, or -1 with error set: a corrupt ring (FAY_E_REFUSED,
+ * once a slot) or too many rows (FAY_E_LIMIT, once; nothing is drained after that). Snapshots work in either case.
+ */
 int64_t fay_aggregator_poll(struct fay_aggregator *aggregator, struct fay_error *error);
 /* Waits until a producer asks for draining or `timeout_ms` has passed. */
 void fay_aggregator_wait(struct fay_aggregator *aggregator, int timeout_ms);
