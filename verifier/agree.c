@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two more readers of each instruction, Zydis and Capstone, who may object but not decide.
+ *
+ * Our decoder alone gives meaning; an instruction stands only if both libraries see the same length, operation, registers, widths, immediates, addresses and
+ * branch target in the same bytes. What a library says of effects (flags, access, implicit operands) is not used: Capstone 4.0.2 is known to be wrong
+ * there (it calls `rol [m], 1` a load). Both readings are turned into one small form, `struct reading`, and compared with what *insn expects.
+ *
+ * Cost: no allocation per instruction; registers and mnemonics are looked up in tables built once a verification.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <Zydis/Zydis.h>
+#include <capstone/capstone.h>
+
+#include "decode.h"
+#include "report.h"
+
+#define MAX_LENGTH 15
+#define MAX_OPERANDS 3
+
+/* Operations that share a mnemonic are compared as one. */
+static unsigned fold(unsigned op)
+{
+	return op == OP_IMUL1 ? OP_IMUL : op == OP_JMP_TABLE ? OP_JMP : op == OP_CALL_SLOT ? OP_CALL : op;
+}
+
+/* How each library calls an operation: SAME(op, name), or DIFFERENT(op, Zydis's name, Capstone's). */
+#define MNEMONICS(SAME, DIFFERENT)                                                                                                   \
+	SAME(NOP, NOP) DIFFERENT(NOP, ENDBR64, ENDBR64) DIFFERENT(MOV, MOV, MOVABS)                                                  \
+	SAME(MOV, MOV) SAME(MOVZX, MOVZX) SAME(MOVSX, MOVSX) SAME(MOVSX, MOVSXD) SAME(MOVSX, CBW) SAME(MOVSX, CWDE)                    \
+	SAME(MOVSX, CDQE) SAME(LEA, LEA) SAME(ADD, ADD) SAME(SUB, SUB) SAME(AND, AND) SAME(OR, OR) SAME(XOR, XOR)                    \
+	SAME(ADC, ADC) SAME(SBB, SBB) SAME(CMP, CMP) SAME(TEST, TEST) SAME(NOT, NOT) SAME(NEG, NEG) SAME(INC, INC)                     \
+	SAME(DEC, DEC) SAME(SHL, SHL) DIFFERENT(SHL, SHL, SAL) SAME(SHR, SHR) SAME(SAR, SAR) SAME(ROL, ROL)                           \
+	SAME(ROR, ROR) SAME(SHLD, SHLD) SAME(SHRD, SHRD) SAME(IMUL, IMUL) SAME(MUL1, MUL) SAME(DIV, DIV)                              \
+	SAME(IDIV, IDIV) SAME(CQO, CQO) SAME(CQO, CDQ) SAME(BT, BT) SAME(BSWAP, BSWAP) SAME(BSF, BSF) SAME(BSR, BSR)                   \
+	SAME(TZCNT, TZCNT) SAME(LZCNT, LZCNT) SAME(POPCNT, POPCNT) SAME(XCHG, XCHG) SAME(XADD, XADD)                                  \
+	SAME(CMPXCHG, CMPXCHG) SAME(PUSH, PUSH) SAME(POP, POP) SAME(JMP, JMP) SAME(CALL, CALL) SAME(RET, RET)                        \
+	SAME(LFENCE, LFENCE) SAME(RDTSC, RDTSC)
+
+/* Condition codes in encoding order, with each library's suffix. */
+#define CONDITIONS(C)                                                                                                                \
+	C(O, O, O) C(NO, NO, NO) C(B, B, B) C(AE, NB, AE) C(E, Z, E) C(NE, NZ, NE) C(BE, BE, BE) C(A, NBE, A)                          \
+	C(S, S, S) C(NS, NS, NS) C(P, P, P) C(NP, NP, NP) C(L, L, L) C(GE, NL, GE) C(LE, LE, LE) C(G, NLE, G)
+
+#define UNKNOWN 0xffff
+#define CODE(op, cc) ((uint16_t)((op) << 4 | (cc)))
+
+/* Register codes: 0 is none, else 1 + gpr * 4 + log2(width / 8). */
+#define REG_NONE 0
+#define REG_RIP 0xfe
+#define REG_OTHER 0xff
+#define REG_CODE(gpr, log) ((uint8_t)(1 + (gpr) * 4 + (log)))
+
+#define X86_INS_ENDBR64 X86_INS_INVALID /* Capstone 4.0.2 has no number for it: see capstone_knows() */
+
+struct fay_agree {
+	ZydisDecoder zydis;
+	csh capstone;
+	cs_insn *insn;
+	uint16_t zydis_code[ZYDIS_MNEMONIC_MAX_VALUE + 1];
+	uint16_t capstone_code[X86_INS_ENDING];
+	uint8_t zydis_reg[ZYDIS_REGISTER_MAX_VALUE + 1];
+	uint8_t capstone_reg[X86_REG_ENDING];
+};
+
+struct reading_operand {
+	uint8_t kind; /* enum fay_operand_kind */
+	uint8_t reg, base, index, scale;
+	uint16_t size; /* bits; 0: not said */
+	int64_t value; /* immediate, displacement (absolute if rip) or target */
+};
+
+struct reading {
+	const char *reader;
+	unsigned length, count;
+	uint16_t code;
+	bool locked;
+	struct reading_operand operands[MAX_OPERANDS];
+};
+
+static void fill_registers(struct fay_agree *agree)
+{
+	/* Both libraries number r8 to r15 in order, per width, but not the first eight. */
+	static const ZydisRegister zydis[4][3] = {
+		{ ZYDIS_REGISTER_AL, ZYDIS_REGISTER_SPL, ZYDIS_REGISTER_R8B },
+		{ ZYDIS_REGISTER_AX, ZYDIS_REGISTER_SP, ZYDIS_REGISTER_R8W },
+		{ ZYDIS_REGISTER_EAX, ZYDIS_REGISTER_ESP, ZYDIS_REGISTER_R8D },
+		{ ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_RSP, ZYDIS_REGISTER_R8 },
+	};
+	static const uint16_t capstone[4][8] = {
+		{ X86_REG_AL, X86_REG_CL, X86_REG_DL, X86_REG_BL, X86_REG_SPL, X86_REG_BPL, X86_REG_SIL, X86_REG_DIL },
+		{ X86_REG_AX, X86_REG_CX, X86_REG_DX, X86_REG_BX, X86_REG_SP, X86_REG_BP, X86_REG_SI, X86_REG_DI },
+		{ X86_REG_EAX, X86_REG_ECX, X86_REG_EDX, X86_REG_EBX, X86_REG_ESP, X86_REG_EBP, X86_REG_ESI, X86_REG_EDI },
+		{ X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RBX, X86_REG_RSP, X86_REG_RBP, X86_REG_RSI, X86_REG_RDI },
+	};
+	static const uint16_t capstone_high[4] = { X86_REG_R8B, X86_REG_R8W, X86_REG_R8D, X86_REG_R8 };
+
+	memset(agree->zydis_reg, REG_OTHER, sizeof(agree->zydis_reg));
+	memset(agree->capstone_reg, REG_OTHER, sizeof(agree->capstone_reg));
+	agree->zydis_reg[ZYDIS_REGISTER_NONE] = REG_NONE;
+	agree->zydis_reg[ZYDIS_REGISTER_RIP] = REG_RIP;
+	agree->capstone_reg[X86_REG_INVALID] = REG_NONE;
+	agree->capstone_reg[X86_REG_RIZ] = REG_NONE; /* "no index", spelt out */
+	agree->capstone_reg[X86_REG_EIZ] = REG_NONE;
+	agree->capstone_reg[X86_REG_RIP] = REG_RIP;
+	for (unsigned log = 0; log < 4; log++) {
+		for (unsigned i = 0; i < 16; i++) {
+			unsigned part = i / 4 > 2 ? 2 : i / 4; /* 0-3, 4-7, 8-15 */
+			agree->zydis_reg[zydis[log][part] + (i - 4 * part)] = REG_CODE(i, log);
+			agree->capstone_reg[i < 8 ? capstone[log][i] : capstone_high[log] + (i - 8)] = REG_CODE(i, log);
+		}
+	}
+}
+
+static void fill_mnemonics(struct fay_agree *agree)
+{
+	memset(agree->zydis_code, 0xff, sizeof(agree->zydis_code));
+	memset(agree->capstone_code, 0xff, sizeof(agree->capstone_code));
+#define DIFFERENT(op, z, c)                                                                                                          \
+	agree->zydis_code[ZYDIS_MNEMONIC_##z] = CODE(OP_##op, 0);                                                                    \
+	agree->capstone_code[X86_INS_##c] = CODE(OP_##op, 0);
+#define SAME(op, name) DIFFERENT(op, name, name)
+	MNEMONICS(SAME, DIFFERENT)
+#undef SAME
+#undef DIFFERENT
+#define CONDITION(cc, z, c)                                                                                                          \
+	agree->zydis_code[ZYDIS_MNEMONIC_J##z] = agree->capstone_code[X86_INS_J##c] = CODE(OP_JCC, CC_##cc);                         \
+	agree->zydis_code[ZYDIS_MNEMONIC_CMOV##z] = agree->capstone_code[X86_INS_CMOV##c] = CODE(OP_CMOV, CC_##cc);                  \
+	agree->zydis_code[ZYDIS_MNEMONIC_SET##z] = agree->capstone_code[X86_INS_SET##c] = CODE(OP_SETCC, CC_##cc);
+	CONDITIONS(CONDITION)
+#undef CONDITION
+	agree->capstone_code[X86_INS_INVALID] = UNKNOWN;
+}
+
+struct fay_agree *fay_agree_create(void)
+{
+	struct fay_agree *agree = calloc(1, sizeof(*agree));
+
+	if (!agree)
+		return NULL;
+	if (ZYAN_FAILED(ZydisDecoderInit(&agree->zydis, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    cs_open(CS_ARCH_X86, CS_MODE_64, &agree->capstone) != CS_ERR_OK) {
+		free(agree);
+		return NULL;
+	}
+	if (cs_option(agree->capstone, CS_OPT_DETAIL, CS_OPT_ON) != CS_ERR_OK || !(agree->insn = cs_malloc(agree->capstone))) {
+		cs_close(&agree->capstone);
+		free(agree);
+		return NULL;
+	}
+	fill_registers(agree);
+	fill_mnemonics(agree);
+	return agree;
+}
+
+void fay_agree_destroy(struct fay_agree *agree)
+{
+	if (!agree)
+		return;
+	cs_free(agree->insn, 1);
+	cs_close(&agree->capstone);
+	free(agree);
+}
+
+static struct reading_operand zydis_operand(const struct fay_agree *agree, const ZydisDecodedOperand *o, uint64_t next)
+{
+	struct reading_operand r = { .size = o->size };
+
+	switch (o->type) {
+	case ZYDIS_OPERAND_TYPE_REGISTER:
+		r.kind = OPERAND_REG;
+		r.reg = agree->zydis_reg[o->reg.value];
+		break;
+	case ZYDIS_OPERAND_TYPE_IMMEDIATE:
+		r.kind = OPERAND_IMM;
+		r.value = o->imm.is_relative ? (int64_t)(next + o->imm.value.u) : o->imm.value.s;
+		break;
+	case ZYDIS_OPERAND_TYPE_MEMORY:
+		r.kind = OPERAND_MEM;
+		r.base = agree->zydis_reg[o->mem.base];
+		r.index = agree->zydis_reg[o->mem.index];
+		r.scale = o->mem.scale;
+		r.value = r.base == REG_RIP ? (int64_t)(next + (uint64_t)o->mem.disp.value) : o->mem.disp.value;
+		break;
+	default:
+		break;
+	}
+	return r;
+}
+
+static bool read_zydis(struct fay_agree *agree, const uint8_t *bytes, size_t available, uint64_t address, struct reading *r)
+{
+	ZydisDecodedInstruction z;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+
+	if (ZYAN_FAILED(ZydisDecoderDecodeFull(&agree->zydis, bytes, available, &z, operands)))
+		return false;
+	r->reader = "Zydis";
+	r->length = z.length;
+	r->code = agree->zydis_code[z.mnemonic];
+	r->locked = z.attributes & ZYDIS_ATTRIB_HAS_LOCK;
+	r->count = z.operand_count_visible;
+	for (unsigned i = 0; i < r->count && i < MAX_OPERANDS; i++)
+		r->operands[i] = zydis_operand(agree, &operands[i], address + z.length);
+	return true;
+}
+
+static struct reading_operand capstone_operand(const struct fay_agree *agree, const cs_x86_op *o, uint64_t next)
+{
+	struct reading_operand r = { 0 };
+
+	switch (o->type) {
+	case X86_OP_REG:
+		r.kind = OPERAND_REG;
+		r.reg = agree->capstone_reg[o->reg];
+		break;
+	case X86_OP_IMM:
+		r.kind = OPERAND_IMM;
+		r.value = o->imm;
+		break;
+	case X86_OP_MEM:
+		r.kind = OPERAND_MEM;
+		r.base = o->mem.segment == X86_REG_INVALID ? agree->capstone_reg[o->mem.base] : REG_OTHER;
+		r.index = agree->capstone_reg[o->mem.index];
+		r.scale = (uint8_t)o->mem.scale;
+		r.value = r.base == REG_RIP ? (int64_t)(next + (uint64_t)o->mem.disp) : o->mem.disp;
+		break;
+	default:
+		break;
+	}
+	return r;
+}
+
+static bool read_capstone(struct fay_agree *agree, const uint8_t *bytes, size_t available, uint64_t address, struct reading *r)
+{
+	const cs_x86 *x86 = &agree->insn->detail->x86;
+
+	if (!cs_disasm_iter(agree->capstone, &bytes, &available, &address, agree->insn))
+		return false;
+	r->reader = "Capstone";
+	r->length = agree->insn->size;
+	r->code = agree->insn->id < X86_INS_ENDING ? agree->capstone_code[agree->insn->id] : UNKNOWN;
+	r->locked = x86->prefix[0] == X86_PREFIX_LOCK;
+	r->count = x86->op_count;
+	for (unsigned i = 0; i < r->count && i < MAX_OPERANDS; i++)
+		r->operands[i] = capstone_operand(agree, &x86->operands[i], agree->insn->address + agree->insn->size);
+	return true;
+}
+
+/* What *insn says the libraries should show, in Intel order. */
+static unsigned expected_operands(const struct fay_insn *insn, struct fay_operand out[MAX_OPERANDS], unsigned widths[MAX_OPERANDS])
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < MAX_OPERANDS; i++)
+		widths[i] = insn->width;
+	switch (insn->op) {
+	case OP_NOP:
+	case OP_CQO:
+		return 0;
+	case OP_JMP:
+	case OP_JCC:
+	case OP_CALL:
+		out[0] = (struct fay_operand){ .kind = OPERAND_IMM, .imm = (int64_t)insn->target };
+		return 1;
+	case OP_CALL_SLOT:
+		out[0] = (struct fay_operand){ .kind = OPERAND_MEM, .rip = true, .base = FAY_NO_REG, .index = FAY_NO_REG,
+					       .disp = (int64_t)insn->target };
+		return 1;
+	default:
+		break;
+	}
+	if (insn->dst.kind != OPERAND_NONE)
+		out[count++] = insn->dst;
+	if (insn->src.kind != OPERAND_NONE) {
+		bool count_operand = insn->op >= OP_SHL && insn->op <= OP_ROR;
+		widths[count] = count_operand ? 8 : insn->src_width;
+		out[count++] = insn->src;
+	}
+	if (insn->op == OP_IMUL && insn->src2.kind == OPERAND_IMM)
+		out[count++] = insn->src2;
+	if (insn->op == OP_SHLD || insn->op == OP_SHRD) {
+		widths[count] = 8;
+		out[count++] = (struct fay_operand){ .kind = OPERAND_IMM, .imm = (int64_t)insn->imm };
+	}
+	return count;
+}
+
+static uint8_t reg_code(unsigned gpr, unsigned width)
+{
+	return gpr == FAY_NO_REG ? REG_NONE : REG_CODE(gpr, width == 8 ? 0 : width == 16 ? 1 : width == 32 ? 2 : 3);
+}
+
+static bool same_operand(const struct fay_operand *o, unsigned width, const struct reading_operand *r, bool sized)
+{
+	if (o->kind != r->kind)
+		return false;
+	switch (o->kind) {
+	case OPERAND_REG:
+		return r->reg == reg_code(o->reg, width);
+	case OPERAND_IMM:
+		return ((uint64_t)(o->imm ^ r->value) & (width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1)) == 0;
+	case OPERAND_MEM:
+		return r->base == (o->rip ? REG_RIP : reg_code(o->base, 64)) && r->index == reg_code(o->index, 64) &&
+		       (o->index == FAY_NO_REG || r->scale == o->scale) && r->value == o->disp && (!sized || r->size == 0 || r->size == width);
+	default:
+		return true;
+	}
+}
+
+/* test and xchg mean the same with their operands exchanged, and the libraries differ in the order they show. */
+static bool same_operands(const struct fay_insn *insn, const struct reading *r)
+{
+	struct fay_operand expected[MAX_OPERANDS];
+	unsigned widths[MAX_OPERANDS], count = expected_operands(insn, expected, widths);
+	bool sized = insn->op != OP_LEA, exchanged;
+
+	if (insn->op == OP_NOP)
+		return true;
+	if (insn->op == OP_MOVSX && r->count == 0) /* cbw, cwde, cdqe: only decode.c's FORM_EXTEND_A has rax to rax without operands */
+		return insn->length <= 2 && insn->dst.reg == FAY_RAX && insn->src.kind == OPERAND_REG && insn->src.reg == FAY_RAX;
+	if (insn->op >= OP_SHL && insn->op <= OP_ROR && r->count == 1 && insn->src.kind == OPERAND_IMM && insn->src.imm == 1)
+		count = 1; /* the one in "shift by 1" is part of the opcode */
+	if (r->count != count)
+		return false;
+	exchanged = (insn->op == OP_TEST || insn->op == OP_XCHG) && !same_operand(&expected[0], widths[0], &r->operands[0], sized);
+	for (unsigned i = 0; i < count; i++) {
+		if (!same_operand(&expected[i], widths[i], &r->operands[exchanged ? 1 - i : i], sized))
+			return false;
+	}
+	return true;
+}
+
+/* NULL if the reading is the same as ours, else what differs. */
+static const char *difference(const struct fay_insn *insn, const struct reading *r)
+{
+	bool conditional = insn->op == OP_JCC || insn->op == OP_CMOV || insn->op == OP_SETCC;
+	bool xchg_nop = insn->op == OP_NOP && insn->length == 2 && r->code == CODE(OP_XCHG, 0); /* 66 90 is xchg %ax,%ax too */
+
+	if (r->length != insn->length)
+		return "its length";
+	if (!xchg_nop && (r->code == UNKNOWN || r->code != CODE(fold(insn->op), conditional ? insn->cc : 0)))
+		return "the operation";
+	if (r->locked != insn->locked)
+		return "the lock prefix";
+	return same_operands(insn, r) ? NULL : "the operands";
+}
+
+/* endbr64 is younger than Capstone 4.0.2, which reads F3 0F 1E FA as a no-operation or not at all. Our decoder and Zydis match all four bytes. */
+static bool is_endbr64(const uint8_t *bytes, const struct fay_insn *insn)
+{
+	return insn->op == OP_NOP && insn->length == 4 && bytes[0] == 0xf3;
+}
+
+struct fay_refusal fay_agree_check(struct fay_agree *agree, struct fay_arena *arena, const uint8_t *bytes, size_t available,
+				   const struct fay_insn *insn)
+{
+	typedef bool reader(struct fay_agree *, const uint8_t *, size_t, uint64_t, struct reading *);
+	static const struct {
+		const char *name;
+		reader *read;
+	} readers[] = { { "Zydis", read_zydis }, { "Capstone", read_capstone } };
+	size_t size = available < MAX_LENGTH ? available : MAX_LENGTH;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct reading reading = { .code = UNKNOWN };
+		const char *what;
+
+		if (i == 1 && is_endbr64(bytes, insn))
+			continue;
+		if (!readers[i].read(agree, bytes, size, insn->address, &reading))
+			return fay_refuse(arena, FAY_RULE_DEC_DISAGREE, insn->address, "%s does not know this instruction (read here as %s)",
+					  readers[i].name, fay_op_table[insn->op].name);
+		what = difference(insn, &reading);
+		if (what)
+			return fay_refuse(arena, FAY_RULE_DEC_DISAGREE, insn->address, "%s disagrees about %s (read here as %s, %u bytes)",
+					  readers[i].name, what, fay_op_table[insn->op].name, insn->length);
+	}
+	return (struct fay_refusal){ .rule = FAY_RULE_NONE };
+}
+
+int fay_disassemble(const uint8_t *bytes, size_t available, uint64_t address, char *text, size_t text_size)
+{
+	ZydisDecoder decoder;
+	ZydisFormatter formatter;
+	ZydisDecodedInstruction insn;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+
+	if (ZYAN_FAILED(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    ZYAN_FAILED(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL)) ||
+	    ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, bytes, available, &insn, operands)) ||
+	    ZYAN_FAILED(ZydisFormatterFormatInstruction(&formatter, &insn, operands, insn.operand_count_visible, text, text_size, address, NULL)))
+		return 0;
+	return insn.length;
+}
