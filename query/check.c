@@ -527,9 +527,10 @@ static const struct fay_expr *check_unary(struct fay_checked *checked,
 	enum fay_type needed = node->op == OPERATOR_NOT ? TYPE_BOOL : TYPE_INT;
 	if (a->type != needed)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
-				      "`%s` needs %s %s, but this is a %s",
+				      "`%s` needs %s %s, but this is %s %s",
 				      fay_operator_text(node->op), needed == TYPE_INT ? "an" : "a",
-				      fay_type_name(needed), fay_type_name(a->type));
+				      fay_type_name(needed), a->type == TYPE_INT ? "an" : "a",
+				      fay_type_name(a->type));
 	if (node->op == OPERATOR_ADD)
 		return a;
 	enum fay_expr_op op = node->op == OPERATOR_SUB	 ? EXPR_NEG
@@ -551,8 +552,8 @@ static const struct fay_expr *check_cond(struct fay_checked *checked,
 		return NULL;
 	if (a->type != TYPE_BOOL)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->a->span,
-				      "the condition of `? :` must be a bool, but this is a %s",
-				      fay_type_name(a->type));
+				      "the condition of `? :` must be a bool, but this is %s %s",
+				      a->type == TYPE_INT ? "an" : "a", fay_type_name(a->type));
 	if (b->type != c->type || b->type == TYPE_REAL)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
 				      "the sides of `? :` must be of one type, not %s and %s",

@@ -144,23 +144,23 @@ static const struct {
 	{"Average", FAY_MERGE_AVERAGE}, {"Histogram", FAY_MERGE_HIST_LOG2},
 };
 
-/* What is summed, or NULL with the error recorded. `node`: for its position. */
+/* What is summed, or NULL with the error recorded. */
 static const struct fay_expr *aggregate_operand(struct fay_checked *checked,
-						const struct fay_node *node, value *v,
+						struct fay_span span, value *v,
 						const char *name, enum fay_merge merge)
 {
 	struct fay_query *query = checked->exprs.query;
 	if (v->kind == VALUE_EVENT)
-		return fay_query_fail(query, FAY_E_USAGE, node->span,
+		return fay_query_fail(query, FAY_E_USAGE, span,
 				      "`%s` of what? As in `%s(x => x.Arg(2))`", name, name);
 	bool order = merge == FAY_MERGE_MIN || merge == FAY_MERGE_MAX;
 	if (v->kind != VALUE_SCALAR || !(v->expr->type == TYPE_INT ||
 					 (order && v->expr->type == TYPE_TIME)))
-		return fay_query_fail(query, FAY_E_USAGE, node->span,
+		return fay_query_fail(query, FAY_E_USAGE, span,
 				      "`%s` needs an integer%s, but this is %s", name,
 				      order ? " or a time" : "", fay_check_describe(checked, v));
 	if (v->expr->has_aggregate)
-		return fay_query_fail(query, FAY_E_REFUSED, node->span,
+		return fay_query_fail(query, FAY_E_REFUSED, span,
 				      "an aggregate of aggregates is not supported yet");
 	return v->expr;
 }
@@ -208,8 +208,9 @@ static value *aggregate(struct fay_checked *checked, const struct fay_scope *sco
 		if (lambda && (!predicate || !narrow(checked, lambda->a, &object, predicate)))
 			return NULL;
 	} else {
-		entry.operand = aggregate_operand(checked, lambda ? lambda->a : call, argument, name,
-						  merge);
+		entry.operand = aggregate_operand(checked,
+						  lambda ? lambda->a->span : call->a->name_span,
+						  argument, name, merge);
 		if (!entry.operand)
 			return NULL;
 		entry.type = entry.operand->type;

@@ -40,6 +40,7 @@ struct lexer {
 	struct fay_query *query;
 	const char *text;
 	uint32_t at, size;
+	uint32_t last_end; /* of the token before: where the text is said to end */
 };
 
 static struct fay_span span_of(uint32_t start, uint32_t end)
@@ -213,7 +214,7 @@ static bool lex_one(struct lexer *lexer, struct fay_token *token)
 	char c = lexer->text[lexer->at];
 	if (lexer->at >= lexer->size) {
 		token->kind = TOKEN_END;
-		token->span = span_of(lexer->size, lexer->size);
+		token->span = span_of(lexer->last_end, lexer->last_end);
 		return true;
 	}
 	if (isalpha((unsigned char)c) || c == '_')
@@ -227,12 +228,13 @@ static bool lex_one(struct lexer *lexer, struct fay_token *token)
 
 struct fay_token *fay_query_lex(struct fay_query *query)
 {
-	struct lexer lexer = {query, query->text, 0, query->size};
+	struct lexer lexer = {query, query->text, 0, query->size, 0};
 	size_t count = 0, capacity = 256;
 	struct fay_token *tokens = fay_query_alloc(query, capacity * sizeof(*tokens));
 	while (tokens) {
 		if (!lex_one(&lexer, &tokens[count]))
 			return NULL;
+		lexer.last_end = tokens[count].span.end;
 		if (tokens[count++].kind == TOKEN_END)
 			return tokens;
 		if (count < capacity)

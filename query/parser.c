@@ -576,5 +576,5 @@ struct fay_node *fay_query_parse(struct fay_query *query)
 		return fay_query_fail(query, FAY_E_USAGE, parser.token->span,
 				      "unexpected `=`; did you mean `==`?");
 	return fay_query_fail(query, FAY_E_USAGE, parser.token->span,
-			      "unexpected %s after the end of the query", describe(&parser));
+			      "the query should end here, but there is %s", describe(&parser));
 }

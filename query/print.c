@@ -128,7 +128,6 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		fprintf(out, "(%" PRIu32 " operations)", expr->operations);
 		return;
 	}
-	bool brackets = expr->op == EXPR_COND ? outer > 0 : operators[expr->op].level < outer;
 	if (expr->op == EXPR_STARTS_WITH) {
 		print_expr(printer, expr->a, 12);
 		fputs(".StartsWith(", out);
@@ -136,6 +135,7 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		fputc(')', out);
 		return;
 	}
+	bool brackets = expr->op == EXPR_COND ? outer > 0 : operators[expr->op].level < outer;
 	if (brackets)
 		fputc('(', out);
 	if (expr->op == EXPR_COND) {

@@ -1,0 +1,2 @@
+from io in cluster.Function("libc!read")
+select io.Arg + 1

@@ -1,0 +1,1 @@
+cluster.Function("a!b").Count(x => x.tid == 1 ÿþ)

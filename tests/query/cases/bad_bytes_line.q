@@ -1,0 +1,1 @@
+/* ÿ[31m Ã */ cluster.Funct("a!b")

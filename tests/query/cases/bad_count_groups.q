@@ -1,0 +1,1 @@
+cluster.Function("a!b").GroupBy(x => x.tid).Count()

@@ -1,0 +1,1 @@
+cluster.Function(kernel, "ExAllocate*").Count(event => (event.time < Now.AddMinutes(5)));

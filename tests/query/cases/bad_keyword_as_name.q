@@ -1,0 +1,1 @@
+from where in cluster.Function("a!b") select 1

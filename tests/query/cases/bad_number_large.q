@@ -1,0 +1,1 @@
+cluster.Function("a!b").Count(x => x.tid == 9223372036854775808)

@@ -1,0 +1,2 @@
+from io in cluster.Function("libc!read")
+select new { io.tid } into r select r.tdi

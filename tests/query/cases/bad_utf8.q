@@ -1,0 +1,1 @@
+cluster.Function("größe!é").Count(x => x.größe == 1)

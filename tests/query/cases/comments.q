@@ -1,0 +1,3 @@
+/* a */ cluster . /* b
+ */ Function("a!b") // c
+ .Count() /**/ ;

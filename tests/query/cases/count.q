@@ -1,0 +1,1 @@
+cluster.Function("redis-server!call").Count()

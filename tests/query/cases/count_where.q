@@ -1,0 +1,1 @@
+cluster.Function("libc!*").Count(event => (event.time < Now.AddMinutes(5)));

@@ -1,0 +1,1 @@
+cluster.Function("libc!read").Max(x => x.Arg(0) - 5)

@@ -1,0 +1,1 @@
+cluster.Function("libc!read").Min(x => x.time)

@@ -1,0 +1,1 @@
+cluster.Function("a!b").Where((x) => x.cpu < 2).Count()

@@ -1,0 +1,3 @@
+from io in cluster.Function("libc!read")
+where io.comm == "redis-server"
+select new {io.tid, size = io.Arg(2)}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libFuzzer on the whole front: any bytes give a plan that prints and generates well-formed IR, or an
+ * error with a message. Build with FAY_FUZZ=ON, clang, FAY_SANITIZE=address,undefined.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <llvm-c/Core.h>
+
+#include "fay/query.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static FILE *nowhere;
+	struct fay_error error = {0};
+	struct fay_plan *plan;
+	LLVMModuleRef module;
+	char *text = malloc(size + 1);
+	if (!nowhere)
+		nowhere = fopen("/dev/null", "w");
+	if (!text || !nowhere)
+		abort();
+	memcpy(text, data, size);
+	text[size] = '\0';
+	if (fay_query_plan(text, 1700000000000000000u, &plan, &error)) {
+		assert(error.code != FAY_OK && error.code != FAY_E_INTERNAL && error.message[0]);
+	} else {
+		LLVMContextRef context = LLVMContextCreate();
+		fay_plan_print(nowhere, plan);
+		fay_plan_print_json(nowhere, plan);
+		if (fay_plan_generate(plan, context, &module, &error))
+			abort();
+		LLVMDisposeModule(module);
+		LLVMContextDispose(context);
+		fay_plan_destroy(plan);
+	}
+	free(text);
+	return 0;
+}
