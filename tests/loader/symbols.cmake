@@ -21,3 +21,5 @@ target_link_libraries(test_symbols PRIVATE fay_loader PkgConfig::CMOCKA)
 add_test(NAME loader-symbols COMMAND test_symbols $<TARGET_FILE:symbols_target_pie> $<TARGET_FILE:symbols_target_nopie>
   $<TARGET_FILE:fay_symbols_library>)
 set_tests_properties(loader-symbols PROPERTIES LABELS unit TIMEOUT 120)
+
+fay_add_fuzzer(fuzz_elf ${CMAKE_CURRENT_LIST_DIR}/fuzz_elf.c fay_loader)
