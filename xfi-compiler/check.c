@@ -141,6 +141,29 @@ static int check_recursion(struct fay_unit *unit, struct colour *colours, size_t
 	return 0;
 }
 
+static int check_type(struct fay_unit *unit, LLVMValueRef instruction, LLVMTypeRef type)
+{
+	switch (LLVMGetTypeKind(type)) {
+	case LLVMHalfTypeKind:
+	case LLVMBFloatTypeKind:
+	case LLVMFloatTypeKind:
+	case LLVMDoubleTypeKind:
+	case LLVMX86_FP80TypeKind:
+	case LLVMFP128TypeKind:
+	case LLVMPPC_FP128TypeKind:
+		return fay_refuse_at(unit, instruction, "floating point is not available in a probe; use scaled integers");
+	case LLVMVectorTypeKind:
+	case LLVMScalableVectorTypeKind:
+		return fay_refuse_at(unit, instruction, "vectors are not available in a probe; use a loop over integers");
+	case LLVMIntegerTypeKind:
+		if (LLVMGetIntTypeWidth(type) > 128)
+			return fay_refuse_at(unit, instruction, "an integer of more than 128 bits");
+		return 0;
+	default:
+		return 0;
+	}
+}
+
 static int check_functions(struct fay_unit *unit)
 {
 	size_t count = 0, length;
@@ -160,6 +183,8 @@ static int check_functions(struct fay_unit *unit)
 					result = check_call(unit, i);
 				else if (LLVMGetInstructionOpcode(i) == LLVMIndirectBr)
 					result = fay_refuse_at(unit, i, "computed goto; use `switch`");
+				if (!result)
+					result = check_type(unit, i, LLVMTypeOf(i));
 			}
 		if (result)
 			return result;
@@ -230,29 +255,6 @@ int fay_check_module(struct fay_unit *unit)
 	int result = check_globals(unit);
 
 	return result ? result : check_functions(unit);
-}
-
-static int check_type(struct fay_unit *unit, LLVMValueRef instruction, LLVMTypeRef type)
-{
-	switch (LLVMGetTypeKind(type)) {
-	case LLVMHalfTypeKind:
-	case LLVMBFloatTypeKind:
-	case LLVMFloatTypeKind:
-	case LLVMDoubleTypeKind:
-	case LLVMX86_FP80TypeKind:
-	case LLVMFP128TypeKind:
-	case LLVMPPC_FP128TypeKind:
-		return fay_refuse_at(unit, instruction, "floating point is not available in a probe; use scaled integers");
-	case LLVMVectorTypeKind:
-	case LLVMScalableVectorTypeKind:
-		return fay_refuse_at(unit, instruction, "vectors are not available in a probe; use a loop over integers");
-	case LLVMIntegerTypeKind:
-		if (LLVMGetIntTypeWidth(type) > 128)
-			return fay_refuse_at(unit, instruction, "an integer of more than 128 bits");
-		return 0;
-	default:
-		return 0;
-	}
 }
 
 static int check_atomic(struct fay_unit *unit, LLVMValueRef i)

@@ -140,8 +140,33 @@ struct roots {
 	LLVMValueRef seen[256];
 };
 
+/* The state object that a base is, or NULL. */
+static const struct fay_object *object_of(struct fay_unit *unit, LLVMValueRef base)
+{
+	for (unsigned i = 0; i < unit->object_count; i++)
+		if (unit->objects[i].global == base)
+			return &unit->objects[i];
+	return NULL;
+}
+
+/* Two bases as one: objects of the same region are offsets from the region's start. NULL if they have nothing in common. */
+static LLVMValueRef common_base(struct fay_unit *unit, LLVMValueRef function, LLVMValueRef a, LLVMValueRef b)
+{
+	LLVMValueRef region[2];
+
+	if (!a || a == b)
+		return b;
+	for (int i = 0; i < 2; i++) {
+		LLVMValueRef base = i ? b : a;
+		const struct fay_object *o = object_of(unit, base);
+
+		region[i] = o ? LLVMGetParam(function, o->scope == FAY_SCOPE_LOCAL ? 1 : 2) : base;
+	}
+	return region[0] == region[1] ? region[0] : NULL;
+}
+
 /* All bases that a pointer can come from; recursion is bounded by the size of `seen`. */
-static void find_roots(struct fay_unit *unit, LLVMValueRef v, struct roots *r)
+static void find_roots(struct fay_unit *unit, LLVMValueRef function, LLVMValueRef v, struct roots *r)
 {
 	struct extent e;
 
@@ -154,9 +179,12 @@ static void find_roots(struct fay_unit *unit, LLVMValueRef v, struct roots *r)
 		return;
 	}
 	if (!is_merge(v)) {
-		if (!extent_of(unit, v, &e) || (r->base && r->base != v))
+		LLVMValueRef base = extent_of(unit, v, &e) ? common_base(unit, function, r->base, v) : NULL;
+
+		if (base)
+			r->base = base;
+		else
 			r->unknown = true;
-		r->base = v;
 		return;
 	}
 	for (unsigned i = 0; i < r->seen_count; i++)
@@ -169,10 +197,10 @@ static void find_roots(struct fay_unit *unit, LLVMValueRef v, struct roots *r)
 	r->seen[r->seen_count++] = v;
 	if (LLVMIsAPHINode(v)) {
 		for (unsigned i = 0; i < LLVMCountIncoming(v); i++)
-			find_roots(unit, LLVMGetIncomingValue(v, i), r);
+			find_roots(unit, function, LLVMGetIncomingValue(v, i), r);
 	} else {
-		find_roots(unit, LLVMGetOperand(v, 1), r);
-		find_roots(unit, LLVMGetOperand(v, 2), r);
+		find_roots(unit, function, LLVMGetOperand(v, 1), r);
+		find_roots(unit, function, LLVMGetOperand(v, 2), r);
 	}
 }
 
@@ -198,9 +226,10 @@ static LLVMValueRef sum_terms(struct fay_unit *unit, LLVMBuilderRef b, const str
 }
 
 /* Offset of `pointer` from its root, computed before `at`. */
-static LLVMValueRef offset_value(struct fay_unit *unit, LLVMBuilderRef b, struct conversion *done, LLVMValueRef pointer,
-				 LLVMValueRef at)
+static LLVMValueRef offset_value(struct fay_unit *unit, LLVMBuilderRef b, struct conversion *done, LLVMValueRef base,
+				 LLVMValueRef pointer, LLVMValueRef at)
 {
+	const struct fay_object *o;
 	struct address a;
 	LLVMValueRef sum;
 
@@ -211,6 +240,9 @@ static LLVMValueRef offset_value(struct fay_unit *unit, LLVMBuilderRef b, struct
 	if (!trace(unit, pointer, &a))
 		return NULL;
 	LLVMPositionBuilderBefore(b, at);
+	o = a.base == base ? NULL : object_of(unit, a.base);
+	if (o) /* the common base is the region */
+		a.constant += (int64_t)o->offset;
 	sum = sum_terms(unit, b, &a);
 	for (struct conversion *c = done; c; c = c->next)
 		if (c->pointer == a.base)
@@ -277,7 +309,7 @@ static int convert_set(struct fay_unit *unit, LLVMBuilderRef b, const struct roo
 			bool phi = LLVMIsAPHINode(c->pointer) != NULL;
 			LLVMValueRef in = phi ? LLVMGetIncomingValue(c->pointer, i) : LLVMGetOperand(c->pointer, i + 1);
 			LLVMBasicBlockRef from = phi ? LLVMGetIncomingBlock(c->pointer, i) : NULL;
-			LLVMValueRef offset = offset_value(unit, b, all, in, phi ? LLVMGetBasicBlockTerminator(from) : c->offset);
+			LLVMValueRef offset = offset_value(unit, b, all, r->base, in, phi ? LLVMGetBasicBlockTerminator(from) : c->offset);
 
 			if (!offset)
 				result = -1;
@@ -318,7 +350,7 @@ again:
 			if (!is_merge(i) || LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMPointerTypeKind)
 				continue;
 			memset(r, 0, sizeof(*r));
-			find_roots(unit, i, r);
+			find_roots(unit, function, i, r);
 			if (r->unknown || !r->base)
 				continue; /* refused where it is used */
 			if (LLVMIsAInstruction(r->base) && !LLVMIsAAllocaInst(r->base))
@@ -331,6 +363,105 @@ again:
 		}
 	free(r);
 	return 0;
+}
+
+/* ---- loads through a pointer into one of several objects ---- */
+
+static bool writes(LLVMValueRef i)
+{
+	switch (LLVMGetInstructionOpcode(i)) {
+	case LLVMStore: case LLVMCall: case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMFence:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The pointer `v` with `merge`, on which it is based, replaced by one of its choices; before the builder's place. */
+static LLVMValueRef with_choice(LLVMBuilderRef b, LLVMValueRef v, LLVMValueRef merge, LLVMValueRef choice, int depth)
+{
+	LLVMValueRef indices[8], base;
+	int count = LLVMGetNumOperands(v) - 1;
+
+	if (v == merge)
+		return choice;
+	if (!LLVMIsAGetElementPtrInst(v) || count > 8 || depth > 8)
+		return NULL;
+	base = with_choice(b, LLVMGetOperand(v, 0), merge, choice, depth + 1);
+	for (int i = 0; i < count; i++) {
+		indices[i] = LLVMGetOperand(v, i + 1);
+		if (LLVMIsAPHINode(merge) && !LLVMIsAConstant(indices[i]) &&
+		    (!LLVMIsAInstruction(indices[i]) ||
+		     LLVMGetInstructionParent(indices[i]) == LLVMGetInstructionParent(merge)))
+			return NULL;
+	}
+	return base ? LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(v), base, indices, (unsigned)count, "") : NULL;
+}
+
+/*
+ * Simplification turns "this of a, or that of b" into one load through a pointer to a or b. Such a load is taken apart again: both
+ * loads and a choice (every object can always be read), or one load on each way in. Returns whether it did.
+ */
+static bool split_load(LLVMBuilderRef b, LLVMValueRef load)
+{
+	LLVMValueRef pointer = LLVMGetOperand(load, 0), merge = pointer, made, values[16];
+	LLVMBasicBlockRef from[16];
+	unsigned n;
+
+	while (LLVMIsAGetElementPtrInst(merge))
+		merge = LLVMGetOperand(merge, 0);
+	if (!is_merge(merge) || LLVMGetVolatile(load))
+		return false;
+	if (LLVMIsAPHINode(merge)) {
+		if (LLVMGetInstructionParent(merge) != LLVMGetInstructionParent(load) || LLVMCountIncoming(merge) > 16)
+			return false;
+		for (LLVMValueRef i = merge; i != load; i = LLVMGetNextInstruction(i))
+			if (writes(i))
+				return false;
+	}
+	n = LLVMIsAPHINode(merge) ? LLVMCountIncoming(merge) : 2;
+	for (unsigned i = 0; i < n; i++) {
+		LLVMValueRef choice = LLVMIsAPHINode(merge) ? LLVMGetIncomingValue(merge, i) : LLVMGetOperand(merge, i + 1), p;
+
+		from[i] = LLVMIsAPHINode(merge) ? LLVMGetIncomingBlock(merge, i) : NULL;
+		LLVMPositionBuilderBefore(b, from[i] ? LLVMGetBasicBlockTerminator(from[i]) : load);
+		p = with_choice(b, pointer, merge, choice, 0);
+		if (!p)
+			return false; /* what was built so far is dead and harmless */
+		values[i] = LLVMBuildLoad2(b, LLVMTypeOf(load), p, "");
+		LLVMSetAlignment(values[i], LLVMGetAlignment(load));
+	}
+	if (LLVMIsAPHINode(merge)) {
+		LLVMPositionBuilderBefore(b, merge);
+		made = LLVMBuildPhi(b, LLVMTypeOf(load), "");
+		LLVMAddIncoming(made, values, from, n);
+	} else {
+		LLVMPositionBuilderBefore(b, load);
+		made = LLVMBuildSelect(b, LLVMGetOperand(merge, 0), values[0], values[1], "");
+	}
+	LLVMReplaceAllUsesWith(load, made);
+	LLVMInstructionEraseFromParent(load);
+	return true;
+}
+
+static void split_loads(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function)
+{
+	struct roots *r = malloc(sizeof(*r));
+	int left = 256; /* a load can be taken apart more than once */
+
+	if (!r)
+		abort();
+again:
+	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k; k = LLVMGetNextBasicBlock(k))
+		for (LLVMValueRef i = LLVMGetFirstInstruction(k); i; i = LLVMGetNextInstruction(i)) {
+			if (!LLVMIsALoadInst(i))
+				continue;
+			memset(r, 0, sizeof(*r));
+			find_roots(unit, function, LLVMGetOperand(i, 0), r);
+			if (r->unknown && left-- > 0 && split_load(b, i))
+				goto again;
+		}
+	free(r);
 }
 
 /* ---- the guards ---- */
@@ -381,7 +512,7 @@ static LLVMValueRef build_guard(struct fay_unit *unit, LLVMBuilderRef b, const s
 	unit->guards++;
 	if (a->terms == 1 && a->term[0].scale > 0 && a->constant >= 0) {
 		uint64_t last = (most - (uint64_t)a->constant) / (uint64_t)a->term[0].scale;
-		LLVMValueRef index = widen(unit, b, a->term[0].index);
+		LLVMValueRef index = LLVMBuildFreeze(b, widen(unit, b, a->term[0].index), "");
 
 		if ((last & (last + 1)) == 0)
 			index = LLVMBuildAnd(b, index, LLVMConstInt(i64(unit), last, 0), "guard");
@@ -390,7 +521,7 @@ static LLVMValueRef build_guard(struct fay_unit *unit, LLVMBuilderRef b, const s
 		offset = LLVMBuildMul(b, index, LLVMConstInt(i64(unit), (uint64_t)a->term[0].scale, 0), "");
 		offset = LLVMBuildAdd(b, offset, LLVMConstInt(i64(unit), (uint64_t)a->constant, 0), "");
 	} else {
-		offset = sum_terms(unit, b, a);
+		offset = LLVMBuildFreeze(b, sum_terms(unit, b, a), "");
 		if ((most & (most + 1)) == 0)
 			offset = LLVMBuildAnd(b, offset, LLVMConstInt(i64(unit), most, 0), "guard");
 		else
@@ -458,38 +589,11 @@ static int guard_try_read(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef 
 	return 0;
 }
 
-/*
- * bsr and bsf leave their result undefined for 0, and a proof cannot see that it is not used then: set a bit that
- * changes nothing for any other value, and choose the width for 0 where the source asks for it.
- */
-static void guard_zero_count(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call, bool leading)
-{
-	LLVMValueRef x = LLVMGetOperand(call, 0), zero_undefined = LLVMGetOperand(call, 1), result;
-	LLVMTypeRef type = LLVMTypeOf(x);
-	unsigned width = LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
-	bool defined = LLVMConstIntGetZExtValue(zero_undefined) == 0;
-
-	if (!width || width > 64)
-		return;
-	LLVMPositionBuilderBefore(b, call);
-	LLVMSetOperand(call, 0, LLVMBuildOr(b, x, LLVMConstInt(type, leading ? 1 : UINT64_C(1) << (width - 1), 0), ""));
-	LLVMSetOperand(call, 1, LLVMConstInt(LLVMTypeOf(zero_undefined), 1, 0));
-	if (!defined)
-		return;
-	LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(call));
-	result = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntEQ, x, LLVMConstNull(type), ""), LLVMConstInt(type, width, 0),
-				 call, "");
-	LLVMReplaceAllUsesWith(call, result);
-	LLVMSetOperand(result, 2, call);
-}
-
 static int guard_call(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call)
 {
 	const char *name = fay_callee(call);
 	uint64_t state;
 
-	if (!strncmp(name, "llvm.ctlz", 9) || !strncmp(name, "llvm.cttz", 9))
-		guard_zero_count(unit, b, call, name[7] == 'l');
 	if (!strncmp(name, "llvm.", 5))
 		return 0;
 	if (!strcmp(name, "fay_try_read"))
@@ -508,43 +612,6 @@ static int guard_call(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call
 	return 0;
 }
 
-/* x / 0 and the most negative number / -1 would fault: the divisor becomes 1 then. */
-static void guard_divide(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
-{
-	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
-	LLVMValueRef divisor = LLVMGetOperand(i, 1), bad;
-	LLVMTypeRef type = LLVMTypeOf(divisor);
-	bool is_signed = opcode == LLVMSDiv || opcode == LLVMSRem;
-
-	if (LLVMIsAConstantInt(divisor) && !LLVMIsNull(divisor) && !(is_signed && LLVMConstIntGetSExtValue(divisor) == -1))
-		return;
-	if (!is_signed && fay_range_of(divisor, i).lo)
-		return;
-	LLVMPositionBuilderBefore(b, i);
-	divisor = LLVMBuildFreeze(b, divisor, "");
-	if (is_signed) /* -1 as well: 0 and -1 are the divisors d with d + 1 <= 1 unsigned */
-		bad = LLVMBuildICmp(b, LLVMIntULE, LLVMBuildAdd(b, divisor, LLVMConstInt(type, 1, 0), ""),
-				    LLVMConstInt(type, 1, 0), "");
-	else
-		bad = LLVMBuildICmp(b, LLVMIntEQ, divisor, LLVMConstNull(type), "");
-	if (is_signed) {
-		LLVMValueRef minus = LLVMBuildICmp(b, LLVMIntEQ, divisor, LLVMConstAllOnes(type), "");
-		LLVMValueRef safe = LLVMBuildSelect(b, bad, LLVMConstInt(type, 1, 0), divisor, "guard");
-		LLVMValueRef result;
-
-		LLVMSetOperand(i, 1, safe);
-		if (opcode == LLVMSDiv) { /* n / -1 is -n, by the way that cannot fault */
-			LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(i));
-			result = LLVMBuildSelect(b, minus, LLVMBuildNeg(b, LLVMGetOperand(i, 0), ""), i, "");
-			LLVMReplaceAllUsesWith(i, result);
-			LLVMSetOperand(result, 2, i);
-		}
-	} else {
-		LLVMSetOperand(i, 1, LLVMBuildSelect(b, bad, LLVMConstInt(type, 1, 0), divisor, "guard"));
-	}
-	unit->guards++;
-}
-
 static int guard_instruction(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
 {
 	switch (LLVMGetInstructionOpcode(i)) {
@@ -559,9 +626,6 @@ static int guard_instruction(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueR
 		return guard_access(unit, b, i, 0, LLVMStoreSizeOfType(unit->layout, LLVMTypeOf(LLVMGetOperand(i, 1))), true);
 	case LLVMCall:
 		return guard_call(unit, b, i);
-	case LLVMUDiv: case LLVMURem: case LLVMSDiv: case LLVMSRem:
-		guard_divide(unit, b, i);
-		return 0;
 	default:
 		return 0;
 	}
@@ -575,6 +639,7 @@ int fay_guard(struct fay_unit *unit)
 	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f && !result; f = LLVMGetNextFunction(f)) {
 		if (LLVMIsDeclaration(f))
 			continue;
+		split_loads(unit, b, f);
 		if (convert_pointers(unit, b, f)) {
 			result = fay_error_set(unit->error, FAY_E_INTERNAL, "pointers of a loop could not be rewritten as offsets");
 			break;

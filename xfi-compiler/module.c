@@ -3,6 +3,7 @@
  * The order of things: a module becomes an image.
  *
  *   check       what no probe can have
+ *   define      overflow, shifts, divisions: nothing is undefined
  *   inline      everything into the probes: a guard then sees where a pointer comes from
  *   simplify    registers instead of memory, dead code out, branches threaded
  *   guard       each access inside its region; each loop ends
@@ -205,6 +206,7 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 	if (result)
 		return result;
 	prepare(unit);
+	fay_define(unit);
 	result = run_passes(unit, SIMPLIFY);
 	if (!result)
 		result = fay_expand_memory(unit);

@@ -3,6 +3,7 @@
  * What the passes of the XFI compiler share. A unit is one module on its way to an image:
  *
  *   check.c    refuse what no probe can have, with the source line and what to write instead
+ *   define.c   no undefined behaviour left for the optimiser to build on
  *   module.c   the order of things: inline all, simplify, guard, optimise, generate, link
  *   objects.c  state objects of probe.h (globals in the source) become LOCAL + offset
  *   memory.c   memcpy and the like become loads, stores and loops: a probe has no libc
@@ -69,6 +70,7 @@ const char *fay_callee(LLVMValueRef call);
 
 int fay_check_module(struct fay_unit *unit);    /* as it comes in */
 int fay_check_simplified(struct fay_unit *unit); /* after inlining: what is left in the probes */
+void fay_define(struct fay_unit *unit);
 int fay_expand_memory(struct fay_unit *unit);
 int fay_guard(struct fay_unit *unit);
 int fay_fuel(struct fay_unit *unit);

@@ -33,6 +33,8 @@ static const struct {
 	{"FAY_ENTRY(\"a!b\") {\n((void (*)(void))event->arg[0])(); }\n", "call through a pointer", 4, FAY_E_REFUSED},
 	{"static int f(int x, ...) { return x; }\nFAY_ENTRY(\"a!b\") { n.n += f(1, 2); }\n", "variable arguments", 0, FAY_E_REFUSED},
 	{"FAY_ENTRY(\"a!b\") {\nvolatile double d = event->tid; n.n = d * 2.5; }\n", "floating point", 4, FAY_E_REFUSED},
+	{"typedef int v4 __attribute__((vector_size(16)));\nFAY_ENTRY(\"a!b\") {\nvolatile v4 a = {event->tid}; a = a / a; n.n = a[0]; }\n",
+	 "vectors", 5, FAY_E_REFUSED},
 	{"FAY_ENTRY(\"a!b\") {\nvolatile char v[event->tid]; v[0] = 1; }\n", "variable-length array", 4, FAY_E_REFUSED},
 	{"FAY_ENTRY(\"a!b\") {\n__builtin_trap(); }\n", "cannot trap", 4, FAY_E_REFUSED},
 	{"FAY_ENTRY(\"a!b\") {\n__builtin_memset(&n, 0, event->arg[0]); }\n", "variable size", 4, FAY_E_REFUSED},
