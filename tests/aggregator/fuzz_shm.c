@@ -6,6 +6,8 @@
 
 #include "producer.h"
 
+static const char some_name[NAME_SIZE] = "name";
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -22,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t i = 0; i < 2; i++) {
 		producer_init(&producer, &shm, 1, i);
 		for (int j = 0; j < 20; j++)
-			producer_record(&producer, j, "name", j);
+			producer_record(&producer, j, some_name, j);
 	}
 	/* The magic stays, else nothing else is ever looked at. */
 	memcpy((uint8_t *)shm.control + 8, data, control);
