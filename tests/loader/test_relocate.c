@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* Displaced instructions, without a process: what is copied, corrected and refused. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "relocate.h"
+
+#define FROM 0x555555554000u
+#define TO 0x555555000000u
+
+static bool displace(const char *bytes, size_t size, uint64_t to, struct fay_displaced *displaced, char *reason)
+{
+	uint8_t padded[32];
+
+	memset(padded, 0x90, sizeof(padded));
+	memcpy(padded, bytes, size);
+	reason[0] = 0;
+	return fay_displace(padded, sizeof(padded), FROM, to, displaced, reason);
+}
+
+static void test_copied(void **state)
+{
+	struct fay_displaced displaced;
+	char reason[FAY_REASON_MAX];
+	int32_t rel;
+
+	/* push rbp; mov rbp, rsp; sub rsp, 0x10: 8 bytes */
+	assert_true(displace("\x55\x48\x89\xe5\x48\x83\xec\x10", 8, TO, &displaced, reason));
+	assert_int_equal(displaced.length, 8);
+	assert_int_equal(displaced.count, 3);
+	assert_int_equal(displaced.map[2].from, 4);
+	assert_memory_equal(displaced.code, "\x55\x48\x89\xe5\x48\x83\xec\x10\xe9", 9);
+	memcpy(&rel, displaced.code + 9, 4);
+	assert_int_equal(TO + 13 + (int64_t)rel, FROM + 8);
+}
+
+static void test_rip_relative(void **state)
+{
+	struct fay_displaced displaced;
+	char reason[FAY_REASON_MAX];
+	int32_t disp;
+
+	/* mov rax, [rip + 0x100] */
+	assert_true(displace("\x48\x8b\x05\x00\x01\x00\x00", 7, TO, &displaced, reason));
+	memcpy(&disp, displaced.code + 3, 4);
+	assert_int_equal(TO + 7 + (int64_t)disp, FROM + 7 + 0x100);
+	/* cmpb $0, 0x100(%rip): an immediate behind the displacement */
+	assert_true(displace("\x80\x3d\x00\x01\x00\x00\x00", 7, TO, &displaced, reason));
+	memcpy(&disp, displaced.code + 2, 4);
+	assert_int_equal(TO + 7 + (int64_t)disp, FROM + 7 + 0x100);
+	assert_false(displace("\x48\x8b\x05\x00\x01\x00\x00", 7, 0x10000, &displaced, reason));
+	assert_non_null(strstr(reason, "out of reach"));
+}
+
+static void test_branches(void **state)
+{
+	struct fay_displaced displaced;
+	char reason[FAY_REASON_MAX];
+	int32_t rel;
+	uint64_t pushed;
+
+	/* call +0x100: the original return address is pushed */
+	assert_true(displace("\xe8\x00\x01\x00\x00", 5, TO, &displaced, reason));
+	assert_int_equal(displaced.code[0], 0x68);
+	memcpy(&rel, displaced.code + 1, 4);
+	assert_memory_equal(displaced.code + 5, "\xc7\x44\x24\x04", 4);
+	pushed = (uint32_t)rel;
+	memcpy(&rel, displaced.code + 9, 4);
+	pushed |= (uint64_t)(uint32_t)rel << 32;
+	assert_int_equal(pushed, FROM + 5);
+	assert_int_equal(displaced.code[13], 0xe9);
+	memcpy(&rel, displaced.code + 14, 4);
+	assert_int_equal(TO + 18 + (int64_t)rel, FROM + 5 + 0x100);
+	/* test edi, edi; je +0x20 (short); nop */
+	assert_true(displace("\x85\xff\x74\x20\x90", 5, TO, &displaced, reason));
+	assert_memory_equal(displaced.code, "\x85\xff\x0f\x84", 4);
+	memcpy(&rel, displaced.code + 4, 4);
+	assert_int_equal(TO + 8 + (int64_t)rel, FROM + 4 + 0x20);
+	/* call *0x10(%rax); nop; nop becomes push; jmp *0x10(%rax) only if the call is last */
+	assert_true(displace("\x90\x90\xff\x50\x10", 5, TO, &displaced, reason));
+	assert_memory_equal(displaced.code + 15, "\xff\x60\x10", 3);
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+		const char *reason;
+	} cases[] = {
+		{ "\xff\xd0\x90\x90\x90", 5, "call within" },
+		{ "\xcc\x90\x90\x90\x90", 5, "breakpoint" },
+		{ "\xe2\x10\x90\x90\x90", 5, "cannot be moved" },     /* loop */
+		{ "\xe3\x10\x90\x90\x90", 5, "cannot be moved" },     /* jrcxz */
+		{ "\xeb\x01\x90\x90\x90", 5, "jump into its first" }, /* jmp +1 */
+		{ "\x90\x90\xff\x54\x24\x08", 6, "stack pointer" },   /* call *8(%rsp) */
+		{ "\x06\x90\x90\x90\x90", 5, "no instruction" },
+	};
+	struct fay_displaced displaced;
+	char reason[FAY_REASON_MAX];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_false(displace(cases[i].bytes, cases[i].size, TO, &displaced, reason));
+		if (!strstr(reason, cases[i].reason))
+			fail_msg("case %zu: %s", i, reason);
+	}
+}
+
+static void test_patchable(void **state)
+{
+	char reason[FAY_REASON_MAX];
+	size_t site;
+
+	assert_true(fay_patchable((const uint8_t *)"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x5d\xc3", 10, 0, FROM, &site, reason));
+	assert_int_equal(site, 4);
+	assert_true(fay_patchable((const uint8_t *)"\x31\xc0\xc3\xcc\xcc\xcc", 3, 3, FROM, &site, reason));
+	assert_int_equal(site, 0);
+	assert_false(fay_patchable((const uint8_t *)"\x31\xc0\xc3\x55\x48\x89", 3, 3, FROM, &site, reason));
+	assert_non_null(strstr(reason, "is 3 bytes long"));
+	/* the same padding, but it would begin the next aligned function */
+	assert_false(fay_patchable((const uint8_t *)"\x31\xc0\xc3\xcc\xcc\xcc", 3, 3, FROM + 13, &site, reason));
+	assert_false(fay_patchable((const uint8_t *)"\x90\x90\x90\x90\x90\xeb\xfa", 7, 0, FROM, &site, reason));
+	assert_non_null(strstr(reason, "jump into"));
+	assert_false(fay_patchable((const uint8_t *)"\x90\x90\x90\x90\x90\xeb\xf9", 7, 0, FROM, &site, reason));
+	assert_non_null(strstr(reason, "loop back"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_copied),	 cmocka_unit_test(test_rip_relative), cmocka_unit_test(test_branches),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_patchable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
