@@ -6,6 +6,8 @@
  *
  * Exit code 0 if user processes can be traced natively, 1 if not. Each line: yes or no, what for, why.
  */
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -197,6 +199,43 @@ static void check_memfd(struct finding *finding)
 		      sealed ? "mapped executable" : "made", strerror(code));
 	}
 	close(fd);
+}
+
+/* Is fay's code (a memfd of that name, see the loader) mapped in the process? */
+static bool has_zone(const char *pid)
+{
+	char path[300], *line = NULL;
+	size_t room = 0;
+	bool zone = false;
+	snprintf(path, sizeof(path), "/proc/%s/maps", pid);
+	FILE *maps = fopen(path, "re");
+	while (maps && !zone && getline(&line, &room, maps) > 0)
+		zone = strstr(line, "/memfd:fay-code");
+	free(line);
+	if (maps)
+		fclose(maps);
+	return zone;
+}
+
+static void check_zones(struct finding *finding)
+{
+	char list[300] = "";
+	size_t used = 0, processes = 0;
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	while (proc && (entry = readdir(proc)))
+		if (isdigit((unsigned char)entry->d_name[0]) && has_zone(entry->d_name)) {
+			processes++;
+			if (used + 16 < sizeof(list))
+				used += (size_t)snprintf(list + used, sizeof(list) - used, " %.10s", entry->d_name);
+		}
+	if (proc)
+		closedir(proc);
+	if (!processes)
+		found(finding, true, "no process that can be looked into carries fay's code");
+	else
+		found(finding, false, "fay's code is mapped in %zu process%s, PID%s: traced at this moment, or traced by a fay that was killed",
+		      processes, processes == 1 ? "" : "es", list);
 }
 
 /* --- the kernel, native -------------------------------------------------------------------------------------------- */
@@ -448,6 +487,7 @@ static const struct check {
 	{ "ptrace", "attach to processes", true, check_ptrace },
 	{ "memfd", "sealed, executable memory", true, check_memfd },
 	{ "map-files", "read the very file that is mapped", false, check_map_files },
+	{ "zones", "no leftovers in processes", false, check_zones },
 	{ "kernel-modules", "native kernel probes (fay.ko)", false, check_modules },
 	{ "ftrace", "kernel hotpatch points", false, check_ftrace },
 	{ "kallsyms", "kernel symbols", false, check_kallsyms },
