@@ -612,6 +612,44 @@ static int guard_call(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call
 	return 0;
 }
 
+static bool never_negative(LLVMValueRef v, LLVMValueRef at)
+{
+	unsigned width = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(LLVMTypeOf(v)) : 65;
+
+	return width > 1 && width <= 64 && fay_range_of(v, at).hi < UINT64_C(1) << (width - 1);
+}
+
+/* Signed comparisons and extensions of what is never negative, as unsigned ones: intervals say more about those. */
+static void make_unsigned(LLVMBuilderRef b, LLVMValueRef i)
+{
+	LLVMValueRef left = LLVMGetOperand(i, 0), made;
+	LLVMIntPredicate predicate;
+
+	if (!never_negative(left, i))
+		return;
+	LLVMPositionBuilderBefore(b, i);
+	if (LLVMGetInstructionOpcode(i) == LLVMSExt) {
+		made = LLVMBuildZExt(b, left, LLVMTypeOf(i), "");
+	} else {
+		predicate = LLVMGetICmpPredicate(i);
+		if (predicate < LLVMIntSGT || !never_negative(LLVMGetOperand(i, 1), i))
+			return;
+		made = LLVMBuildICmp(b, predicate - LLVMIntSGT + LLVMIntUGT, left, LLVMGetOperand(i, 1), "");
+	}
+	LLVMReplaceAllUsesWith(i, made);
+	LLVMInstructionEraseFromParent(i);
+}
+
+static void make_all_unsigned(LLVMBuilderRef b, LLVMValueRef function)
+{
+	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k; k = LLVMGetNextBasicBlock(k))
+		for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i; i = next) {
+			next = LLVMGetNextInstruction(i);
+			if (LLVMGetInstructionOpcode(i) == LLVMSExt || LLVMGetInstructionOpcode(i) == LLVMICmp)
+				make_unsigned(b, i);
+		}
+}
+
 static int guard_instruction(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
 {
 	switch (LLVMGetInstructionOpcode(i)) {
@@ -639,6 +677,7 @@ int fay_guard(struct fay_unit *unit)
 	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f && !result; f = LLVMGetNextFunction(f)) {
 		if (LLVMIsDeclaration(f))
 			continue;
+		make_all_unsigned(b, f);
 		split_loads(unit, b, f);
 		if (convert_pointers(unit, b, f)) {
 			result = fay_error_set(unit->error, FAY_E_INTERNAL, "pointers of a loop could not be rewritten as offsets");

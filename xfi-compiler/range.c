@@ -68,6 +68,38 @@ static bool induction_of(LLVMValueRef phi, uint64_t *start, uint64_t *step, LLVM
 	return false;
 }
 
+#define REACH_MAX 256
+
+/* Whether `to` can be reached from `from` without passing `header`. Too many blocks: yes. */
+static bool reaches(LLVMBasicBlockRef from, LLVMBasicBlockRef to, LLVMBasicBlockRef header)
+{
+	LLVMBasicBlockRef seen[REACH_MAX];
+	unsigned count = 0;
+
+	if (from == header)
+		return false;
+	seen[count++] = from;
+	for (unsigned i = 0; i < count; i++) {
+		LLVMValueRef terminator = LLVMGetBasicBlockTerminator(seen[i]);
+
+		if (seen[i] == to)
+			return true;
+		for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
+			LLVMBasicBlockRef next = LLVMGetSuccessor(terminator, s);
+			unsigned k = 0;
+
+			while (k < count && seen[k] != next)
+				k++;
+			if (k < count || next == header)
+				continue;
+			if (count == REACH_MAX)
+				return true;
+			seen[count++] = next;
+		}
+	}
+	return false;
+}
+
 /*
  * The largest value of an induction variable inside its loop: the exit test is in the header or in the latch, which every
  * round passes.
@@ -93,13 +125,15 @@ static bool induction_last(LLVMValueRef phi, uint64_t *first, uint64_t *last)
 		if (!exit_compare(tests[t], &left, &predicate, &bound) || (left != phi && left != next))
 			continue;
 		terminator = LLVMGetBasicBlockTerminator(tests[t]);
-		if (tests[t] == latch)
+		if (tests[t] == latch) {
 			stays_on_true = LLVMGetSuccessor(terminator, 0) == header;
-		else /* the header's exit leaves by the edge that cannot come back at once; take the usual shapes only */
-			stays_on_true = predicate == LLVMIntULT || predicate == LLVMIntULE || predicate == LLVMIntNE ||
-					predicate == LLVMIntSLT || predicate == LLVMIntSLE;
-		if (tests[t] == latch && LLVMGetSuccessor(terminator, 0) == LLVMGetSuccessor(terminator, 1))
-			continue;
+			if (stays_on_true == (LLVMGetSuccessor(terminator, 1) == header))
+				continue;
+		} else {
+			stays_on_true = reaches(LLVMGetSuccessor(terminator, 0), latch, header);
+			if (stays_on_true == reaches(LLVMGetSuccessor(terminator, 1), latch, header))
+				continue; /* not an exit */
+		}
 		if (!stays_on_true) { /* invert: the loop goes on when the condition is false */
 			switch (predicate) {
 			case LLVMIntEQ: predicate = LLVMIntNE; break;
@@ -131,10 +165,13 @@ static bool induction_last(LLVMValueRef phi, uint64_t *first, uint64_t *last)
 		}
 		if (limit > width / 2)
 			continue;
-		/* The values are start, start + step, ...: round down to one of them. A test of phi itself in the latch lets one more through. */
+		/*
+		 * The values are start, start + step, ...: round down to one of them. A test of phi itself sees one more; where the
+		 * test comes first, the branch into the body takes that one away again (range_value).
+		 */
 		*first = start;
 		*last = limit > start ? limit - (limit - start) % step : start;
-		if (left == phi && tests[t] == latch && limit >= start)
+		if (left == phi && limit >= start)
 			*last += step;
 		return true;
 	}
@@ -387,6 +424,14 @@ static struct fay_range narrow(struct fay_range r, LLVMIntPredicate predicate, u
 		if (!holds && bound)
 			n.hi = r.hi < bound - 1 ? r.hi : bound - 1;
 		break;
+	case LLVMIntSLT: /* the caller has made sure that neither side is negative */
+		return narrow(r, LLVMIntULT, bound, holds);
+	case LLVMIntSLE:
+		return narrow(r, LLVMIntULE, bound, holds);
+	case LLVMIntSGT:
+		return narrow(r, LLVMIntUGT, bound, holds);
+	case LLVMIntSGE:
+		return narrow(r, LLVMIntUGE, bound, holds);
 	default:
 		break;
 	}
@@ -423,7 +468,8 @@ static struct fay_range range_value(LLVMValueRef value, LLVMValueRef at, int dep
 		LLVMValueRef left;
 		uint64_t bound;
 
-		if (before && exit_compare(before, &left, &predicate, &bound) && left == value)
+		if (before && exit_compare(before, &left, &predicate, &bound) && left == value &&
+		    (predicate < LLVMIntSGT || (r.hi <= width_mask(width_of(value)) / 2 && bound <= width_mask(width_of(value)) / 2)))
 			r = narrow(r, predicate, bound,
 				   LLVMGetSuccessor(LLVMGetBasicBlockTerminator(before), 0) == block);
 		block = before;
