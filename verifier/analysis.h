@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of the analysis share: the abstract state (state.c), its transfer functions and obligations (transfer.c), the
+ * fixpoint (verify.c), loop bounds and cost (loops.c), and the solver (smt.c, counterexample.c).
+ */
+#ifndef FAY_VERIFIER_ANALYSIS_H
+#define FAY_VERIFIER_ANALYSIS_H
+
+#include "cfg.h"
+#include "domain.h"
+#include "report.h"
+
+/* Locations of a state: registers, the operands of the last comparison, then stack slots of 4 bytes downward from rsp at entry. */
+enum { LOC_FLAGS_A = 16, LOC_FLAGS_B, LOC_FLAGS_R, LOC_SLOTS };
+#define FAY_STACK_HARD 8192u /* bytes; above this STK-LIMIT whatever the policy says */
+#define FAY_MAX_LOCATIONS (LOC_SLOTS + FAY_STACK_HARD / 4)
+#define FAY_STATE_BYTES_MAX ((size_t)1 << 30) /* all states of one probe */
+
+/* What the flags are the flags of. */
+enum fay_flags_record {
+	RECORD_NONE,
+	RECORD_COMPARE, /* a - b; r the difference */
+	RECORD_RESULT,  /* ZF and SF of r */
+	RECORD_LOGIC,   /* r against 0, CF and OF clear */
+	RECORD_BIT,     /* CF: bit b of a */
+};
+
+struct fay_state {
+	uint32_t count;    /* locations in use */
+	uint32_t next_id;  /* names from here on are unused */
+	uint8_t record;    /* enum fay_flags_record */
+	uint8_t flags_width;
+	uint8_t flags_covered;   /* FLAG_* that the record describes */
+	uint8_t flags_undefined; /* FLAG_* that must not be read */
+	bool carry_inverted;     /* COMPARE of an addition: CF is the complement of the borrow */
+	struct fay_value loc[];
+};
+
+struct fay_state *fay_state_create(uint32_t capacity);
+static inline size_t fay_state_size(uint32_t count) { return sizeof(struct fay_state) + count * sizeof(struct fay_value); }
+static inline int64_t fay_state_depth(const struct fay_state *s) { return 4 * (int64_t)(s->count - LOC_SLOTS); }
+void fay_state_entry(struct fay_state *s);
+void fay_state_copy(struct fay_state *to, const struct fay_state *from);
+/* Names become 1 + the first location that bears them: the form of stored states. Also drops ranking tags if asked. */
+bool fay_state_canonical(struct fay_state *s);
+/* a := a joined with b. Both have the same depth. b's 8-byte slots may be split. */
+bool fay_state_join(struct fay_state *a, struct fay_state *b);
+void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t, unsigned visits);
+/* Whether every concrete state that inner describes is described by outer. inner's 8-byte slots may be split. */
+bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner);
+/* Grows with uninitialised slots, or forgets those above the new stack pointer. */
+void fay_state_set_depth(struct fay_state *s, int64_t depth);
+
+struct fay_value fay_value_scalar(struct fay_scalar s);
+struct fay_value fay_value_uninit(void);
+static inline bool fay_value_numeric(const struct fay_value *v) { return v->kind == KIND_SCALAR || v->kind == KIND_POINTER; }
+
+/* Stack slots. Offsets are from rsp at entry, negative; the range was checked to lie within the frame. */
+enum fay_slot_status { SLOT_OK, SLOT_UNINIT, SLOT_KIND, SLOT_RETURN };
+enum fay_slot_status fay_stack_load(struct fay_state *s, int64_t offset, unsigned size, struct fay_value *value);
+enum fay_slot_status fay_stack_store(struct fay_state *s, int64_t offset, unsigned size, const struct fay_value *value);
+/* `size` bytes somewhere in [low, high]: what may be read, what remains after an unknown write. fill: these bytes count as initialised after. */
+enum fay_slot_status fay_stack_check(const struct fay_state *s, int64_t low, int64_t high);
+enum fay_slot_status fay_stack_havoc(struct fay_state *s, int64_t low, int64_t high, bool fill);
+
+/* One proof obligation that the abstract values do not discharge. */
+enum fay_goal {
+	GOAL_UNREACHABLE, /* the instruction must not be reached (the rule is broken whenever it is) */
+	GOAL_BOUNDS,      /* the address of `insn`'s memory operand stays within its region */
+	GOAL_DIVIDE,      /* the division does not fault */
+	GOAL_RANGE,       /* a register lies within [low, high] (unsigned) */
+};
+struct fay_obligation {
+	uint32_t node, insn;   /* index of the graph's node; of the instruction in cfg->insns */
+	enum fay_goal goal;
+	enum fay_rule rule;
+	enum fay_outcome outcome;
+	const char *what, *missing;
+	uint8_t region, reg;   /* BOUNDS; RANGE */
+	uint32_t size;         /* BOUNDS: bytes */
+	int64_t low, high;     /* BOUNDS: offsets from the region's start that the first byte may have; RANGE */
+	bool discharged;       /* by the abstract values already */
+};
+#define FAY_MAX_PENDING 4096u
+
+struct fay_analysis {
+	struct fay_arena *arena;
+	const struct fay_image *image;
+	const struct fay_policy *policy;
+	const struct fay_cfg *cfg;
+	const struct fay_graph *graph;
+	struct fay_verdict *verdict;
+	uint64_t deadline;      /* monotonic ns, 0 none */
+	struct fay_thresholds thresholds;
+	bool refine;            /* branches refine values (off for the speculation pass) */
+	/* The fixpoint. */
+	struct fay_state **in;  /* per node; NULL not reached */
+	uint16_t *visits;
+	size_t state_bytes;
+	struct fay_state *current, *branch; /* scratch, of full capacity */
+	bool checking;          /* the last pass: obligations count, facts are gathered */
+	/* Where the transfer function is. */
+	uint32_t node, insn;
+	struct fay_refusal refusal; /* a hard stop: memory, time */
+	/* Gathered while checking. */
+	uint64_t obligation_count;
+	uint32_t pending_count, pending_capacity;
+	struct fay_obligation *pending;
+	bool keep_all;          /* also the discharged ones (fay_verify_smt2) */
+	struct fay_probe_facts *facts;
+	int64_t deepest;        /* bytes below rsp at entry */
+	uint64_t worst_instructions;
+	uint64_t *bounds;       /* per node that heads a loop: iterations at most */
+};
+
+/* Runs block `node` from *an->current. False: the path ends here (refused, or infeasible). */
+bool fay_transfer_block(struct fay_analysis *an, uint32_t node);
+/* Assumes the condition of JCC `insn` (or its opposite) in *s. False: impossible. */
+bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enum fay_cc cc, bool holds);
+
+/* Fixpoint and check of one probe; then loops and cost. */
+struct fay_refusal fay_loops_bound(struct fay_analysis *an);
+
+/* The solver's part: sets *proved, or fills the rejection's counterexample. */
+struct fay_solver;
+struct fay_solver *fay_solver_create(struct fay_analysis *an);
+void fay_solver_destroy(struct fay_solver *solver);
+enum fay_answer { ANSWER_PROVED, ANSWER_REFUTED, ANSWER_UNKNOWN };
+enum fay_answer fay_solver_discharge(struct fay_solver *solver, const struct fay_obligation *o, struct fay_rejection *rejection);
+
+#endif

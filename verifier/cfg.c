@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Control flow: which bytes are instructions, and how they follow one another.
+ *
+ * Decoding starts at the probes' entries and follows direct jumps, both sides of every condition, calls, and what follows a call.
+ * Every byte of .text is at most one of: start of an instruction, inside an instruction. A target or a fall-through that meets an
+ * inside, or whose bytes run over a start, is CFI-OVERLAP. So the instructions that are analysed are all that can ever run,
+ * provided that indirect transfers are refused (jumps) or proved (returns).
+ *
+ * Loops are found by Havlak's version of Tarjan's algorithm ("Nesting of Reducible and Irreducible Loops", TOPLAS 1997), which is
+ * nearly linear; an irreducible loop is refused.
+ */
+#include "cfg.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "report.h"
+
+#define CFG_INTERIOR UINT32_MAX
+
+static const struct fay_refusal fine;
+
+uint64_t fay_monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static struct fay_refusal no_memory(struct fay_arena *arena)
+{
+	return fay_refuse(arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory");
+}
+
+struct builder {
+	struct fay_cfg *cfg;
+	struct fay_agree *agree;
+	uint8_t *leader;    /* per byte of .text */
+	uint32_t *work;     /* offsets still to decode from; one entry a leader at most */
+	uint32_t work_count;
+	uint32_t capacity;  /* of cfg->insns */
+	uint64_t deadline;
+};
+
+static bool in_text(const struct fay_cfg *cfg, uint64_t address)
+{
+	return address - cfg->image->text.start < cfg->image->text.size;
+}
+
+static void add_leader(struct builder *b, uint64_t address)
+{
+	uint64_t offset = address - b->cfg->image->text.start;
+
+	if (!b->leader[offset]) {
+		b->leader[offset] = 1;
+		b->work[b->work_count++] = (uint32_t)offset;
+	}
+}
+
+static struct fay_refusal add_target(struct builder *b, const struct fay_insn *insn)
+{
+	if (!in_text(b->cfg, insn->target))
+		return fay_refuse(b->cfg->arena, FAY_RULE_CFI_TARGET, insn->address, "goes to 0x%llx, which is not in the code",
+				  (unsigned long long)insn->target);
+	add_leader(b, insn->target);
+	return fine;
+}
+
+/* Marks the instruction's bytes; refuses bytes that already are something else. */
+static struct fay_refusal claim_bytes(struct builder *b, const struct fay_insn *insn, uint32_t index)
+{
+	uint32_t *at = b->cfg->at + (insn->address - b->cfg->image->text.start);
+
+	for (unsigned i = 0; i < insn->length; i++)
+		if (at[i])
+			return fay_refuse(b->cfg->arena, FAY_RULE_CFI_OVERLAP, insn->address,
+					  "this instruction overlaps another reachable one at 0x%llx",
+					  (unsigned long long)(insn->address + i));
+	at[0] = index + 1;
+	for (unsigned i = 1; i < insn->length; i++)
+		at[i] = CFG_INTERIOR;
+	return fine;
+}
+
+static struct fay_refusal decode_one(struct builder *b, uint64_t address, struct fay_insn *insn)
+{
+	struct fay_cfg *cfg = b->cfg;
+	const struct fay_image *image = cfg->image;
+	const uint8_t *bytes = image->layout.bytes + (address - image->layout_base);
+	size_t available = image->text.start + image->text.size - address;
+	struct fay_refusal r = fay_decode(cfg->arena, bytes, available, address, insn);
+
+	if (r.rule == FAY_RULE_NONE)
+		r = fay_agree_check(b->agree, cfg->arena, bytes, available, insn);
+	if (r.rule == FAY_RULE_NONE)
+		r = claim_bytes(b, insn, cfg->insn_count);
+	return r;
+}
+
+static bool grow_insns(struct builder *b)
+{
+	if (b->cfg->insn_count == b->capacity) {
+		uint32_t capacity = b->capacity ? b->capacity * 2 : 256;
+		void *grown = realloc(b->cfg->insns, capacity * sizeof(*b->cfg->insns));
+
+		if (!grown)
+			return false;
+		b->cfg->insns = grown;
+		b->capacity = capacity;
+	}
+	return true;
+}
+
+/* What follows `insn`: sets *falls if the next instruction may run after it. */
+static struct fay_refusal follow(struct builder *b, const struct fay_insn *insn, bool *falls)
+{
+	struct fay_refusal r = fine;
+	uint64_t next = insn->address + insn->length;
+
+	*falls = true;
+	switch (insn->op) {
+	case OP_JMP:
+		*falls = false;
+		return add_target(b, insn);
+	case OP_JCC:
+	case OP_CALL:
+		r = add_target(b, insn);
+		if (r.rule == FAY_RULE_NONE && in_text(b->cfg, next))
+			add_leader(b, next);
+		return r;
+	case OP_RET:
+		*falls = false;
+		return fine;
+	case OP_JMP_TABLE:
+		return fay_refuse(b->cfg->arena, FAY_RULE_CFI_INDIRECT, insn->address, "an indirect jump: its target is not proved");
+	default:
+		return fine;
+	}
+}
+
+static struct fay_refusal decode_run(struct builder *b, uint64_t address)
+{
+	struct fay_cfg *cfg = b->cfg;
+
+	for (;;) {
+		struct fay_refusal r;
+		struct fay_insn *insn;
+		uint32_t mark;
+		bool falls;
+
+		if (!in_text(cfg, address)) {
+			uint64_t last = cfg->insn_count ? cfg->insns[cfg->insn_count - 1].address : cfg->image->text.start;
+
+			return fay_refuse(cfg->arena, FAY_RULE_CFI_END, last, "execution runs off the end of the code after this instruction");
+		}
+		mark = cfg->at[address - cfg->image->text.start];
+		if (mark == CFG_INTERIOR)
+			return fay_refuse(cfg->arena, FAY_RULE_CFI_OVERLAP, address, "reached as an instruction, but inside another one");
+		if (mark)
+			return fine;
+		if (cfg->insn_count >= FAY_MAX_INSNS)
+			return fay_refuse(cfg->arena, FAY_RULE_LIM_RESOURCE, address, "more than %u instructions", FAY_MAX_INSNS);
+		if (b->deadline && !(cfg->insn_count & 1023) && fay_monotonic_ns() > b->deadline)
+			return fay_refuse(cfg->arena, FAY_RULE_LIM_TIME, address, "time ran out while decoding");
+		if (!grow_insns(b))
+			return no_memory(cfg->arena);
+		insn = &cfg->insns[cfg->insn_count];
+		r = decode_one(b, address, insn);
+		if (r.rule == FAY_RULE_NONE) {
+			cfg->insn_count++;
+			r = follow(b, insn, &falls);
+		}
+		if (r.rule != FAY_RULE_NONE)
+			return r;
+		if (!falls)
+			return fine;
+		address += insn->length;
+	}
+}
+
+static bool ends_block(const struct fay_insn *insn)
+{
+	return insn->op == OP_JMP || insn->op == OP_JCC || insn->op == OP_CALL || insn->op == OP_RET || insn->op == OP_JMP_TABLE;
+}
+
+/* Sorts by address (the map gives the order) and cuts blocks. */
+static bool make_blocks(struct builder *b)
+{
+	struct fay_cfg *cfg = b->cfg;
+	uint64_t size = cfg->image->text.size;
+	struct fay_insn *sorted = calloc(cfg->insn_count ? cfg->insn_count : 1, sizeof(*sorted));
+	uint32_t n = 0;
+
+	cfg->blocks = calloc(cfg->insn_count ? cfg->insn_count : 1, sizeof(*cfg->blocks));
+	cfg->block_of = calloc(cfg->insn_count ? cfg->insn_count : 1, sizeof(*cfg->block_of));
+	if (!sorted || !cfg->blocks || !cfg->block_of) {
+		free(sorted);
+		return false;
+	}
+	for (uint64_t offset = 0; offset < size; offset++) {
+		uint32_t mark = cfg->at[offset];
+
+		if (!mark || mark == CFG_INTERIOR)
+			continue;
+		sorted[n] = cfg->insns[mark - 1];
+		cfg->at[offset] = n + 1;
+		if (!n || b->leader[offset] || ends_block(&sorted[n - 1]) ||
+		    sorted[n - 1].address + sorted[n - 1].length != sorted[n].address)
+			cfg->blocks[cfg->block_count++] = (struct fay_block){ .first = n };
+		cfg->blocks[cfg->block_count - 1].count++;
+		cfg->block_of[n] = cfg->block_count - 1;
+		n++;
+	}
+	free(cfg->insns);
+	cfg->insns = sorted;
+	return true;
+}
+
+struct fay_refusal fay_cfg_build(struct fay_cfg *cfg, struct fay_arena *arena, const struct fay_image *image, uint64_t deadline)
+{
+	struct fay_refusal r = fine;
+	uint64_t size = image->text.size;
+	struct builder b = { .cfg = cfg, .deadline = deadline };
+
+	*cfg = (struct fay_cfg){ .image = image, .arena = arena };
+	cfg->at = calloc(size + 16, sizeof(*cfg->at));
+	b.leader = calloc(size + 1, 1);
+	b.work = calloc(size + 1, sizeof(*b.work));
+	b.agree = fay_agree_create();
+	if (!cfg->at || !b.leader || !b.work || !b.agree)
+		r = no_memory(arena);
+	for (uint32_t i = 0; r.rule == FAY_RULE_NONE && i < image->probe_count; i++) {
+		uint64_t entry = image->layout_base + image->probes[i].code_offset;
+
+		if (in_text(cfg, entry))
+			add_leader(&b, entry);
+		else
+			r = fay_refuse(arena, FAY_RULE_CFI_TARGET, entry, "probe %u starts outside the code", i);
+	}
+	while (r.rule == FAY_RULE_NONE && b.work_count)
+		r = decode_run(&b, image->text.start + b.work[--b.work_count]);
+	if (r.rule == FAY_RULE_NONE && !make_blocks(&b))
+		r = no_memory(arena);
+	if (b.agree)
+		fay_agree_destroy(b.agree);
+	free(b.leader);
+	free(b.work);
+	return r;
+}
+
+void fay_cfg_deinit(struct fay_cfg *cfg)
+{
+	free(cfg->insns);
+	free(cfg->blocks);
+	free(cfg->block_of);
+	free(cfg->at);
+	*cfg = (struct fay_cfg){ 0 };
+}
+
+uint32_t fay_cfg_block_at(const struct fay_cfg *cfg, uint64_t address)
+{
+	uint32_t mark, block;
+
+	if (!in_text(cfg, address))
+		return FAY_NONE;
+	mark = cfg->at[address - cfg->image->text.start];
+	if (!mark || mark == CFG_INTERIOR)
+		return FAY_NONE;
+	block = cfg->block_of[mark - 1];
+	return cfg->blocks[block].first == mark - 1 ? block : FAY_NONE;
+}
+
+/* ---- the graph of one probe ---- */
+
+struct graph_builder {
+	struct fay_graph *graph;
+	const struct fay_cfg *cfg;
+	uint32_t node_capacity, context_capacity;
+	uint32_t *table;      /* open addressing, 1 + node */
+	uint32_t table_size;  /* power of two */
+	struct fay_refusal refusal;
+};
+
+static void refuse(struct graph_builder *g, enum fay_rule rule, uint64_t address, const char *what)
+{
+	if (g->refusal.rule == FAY_RULE_NONE)
+		g->refusal = fay_refuse(g->cfg->arena, rule, address, "%s", what);
+}
+
+static uint32_t hash_node(uint32_t context, uint32_t block)
+{
+	uint64_t h = ((uint64_t)context << 32 | block) * 0x9e3779b97f4a7c15u;
+
+	return (uint32_t)(h >> 32);
+}
+
+static bool grow_nodes(struct graph_builder *g)
+{
+	struct fay_graph *graph = g->graph;
+	uint32_t capacity = g->node_capacity ? g->node_capacity * 2 : 64;
+	void *nodes = realloc(graph->nodes, capacity * sizeof(*graph->nodes));
+	uint32_t *table;
+
+	if (!nodes)
+		return false;
+	graph->nodes = nodes;
+	table = calloc((size_t)capacity * 4, sizeof(*table));
+	if (!table)
+		return false;
+	free(g->table);
+	g->table = table;
+	g->table_size = capacity * 4;
+	g->node_capacity = capacity;
+	for (uint32_t i = 0; i < graph->node_count; i++) {
+		uint32_t h = hash_node(graph->nodes[i].context, graph->nodes[i].block) & (g->table_size - 1);
+
+		while (g->table[h])
+			h = (h + 1) & (g->table_size - 1);
+		g->table[h] = i + 1;
+	}
+	return true;
+}
+
+/* The node (context, block), made if new. */
+static uint32_t intern_node(struct graph_builder *g, uint32_t context, uint32_t block)
+{
+	struct fay_graph *graph = g->graph;
+	uint32_t h;
+
+	if (graph->node_count == g->node_capacity && !grow_nodes(g)) {
+		refuse(g, FAY_RULE_LIM_RESOURCE, 0, "out of memory");
+		return FAY_NONE;
+	}
+	for (h = hash_node(context, block) & (g->table_size - 1); g->table[h]; h = (h + 1) & (g->table_size - 1)) {
+		const struct fay_node *node = &graph->nodes[g->table[h] - 1];
+
+		if (node->context == context && node->block == block)
+			return g->table[h] - 1;
+	}
+	if (graph->node_count >= FAY_MAX_NODES) {
+		refuse(g, FAY_RULE_LIM_RESOURCE, g->cfg->insns[g->cfg->blocks[block].first].address,
+		       "more blocks than the verifier takes, calls followed");
+		return FAY_NONE;
+	}
+	graph->nodes[graph->node_count] = (struct fay_node){
+		.context = context, .block = block, .succ = { FAY_NONE, FAY_NONE }, .header = FAY_NONE };
+	g->table[h] = graph->node_count + 1;
+	return graph->node_count++;
+}
+
+static uint32_t add_context(struct graph_builder *g, struct fay_context context, uint64_t address)
+{
+	struct fay_graph *graph = g->graph;
+
+	if (context.depth > FAY_MAX_CALL_DEPTH) {
+		refuse(g, FAY_RULE_LIM_RESOURCE, address, "calls nested deeper than 8");
+		return FAY_NONE;
+	}
+	if (graph->context_count >= FAY_MAX_CONTEXTS) {
+		refuse(g, FAY_RULE_LIM_RESOURCE, address, "more call sites than the verifier takes, calls followed");
+		return FAY_NONE;
+	}
+	if (graph->context_count == g->context_capacity) {
+		uint32_t capacity = g->context_capacity ? g->context_capacity * 2 : 16;
+		void *grown = realloc(graph->contexts, capacity * sizeof(*graph->contexts));
+
+		if (!grown) {
+			refuse(g, FAY_RULE_LIM_RESOURCE, address, "out of memory");
+			return FAY_NONE;
+		}
+		graph->contexts = grown;
+		g->context_capacity = capacity;
+	}
+	graph->contexts[graph->context_count] = context;
+	return graph->context_count++;
+}
+
+/* A call from `node`: the callee's entry in a context of its own. */
+static uint32_t enter_call(struct graph_builder *g, uint32_t node, const struct fay_insn *call)
+{
+	struct fay_graph *graph = g->graph;
+	uint32_t context = graph->nodes[node].context, entry = fay_cfg_block_at(g->cfg, call->target);
+	uint32_t after = fay_cfg_block_at(g->cfg, call->address + call->length), callee;
+
+	if (entry == FAY_NONE || after == FAY_NONE) {
+		refuse(g, FAY_RULE_CFI_TARGET, call->address, "a call to what is not an instruction");
+		return FAY_NONE;
+	}
+	for (uint32_t c = context; c != FAY_NONE; c = graph->contexts[c].parent)
+		if (graph->contexts[c].entry_block == entry) {
+			refuse(g, FAY_RULE_CFI_RECURSION, call->address, "calls a function that is still running");
+			return FAY_NONE;
+		}
+	callee = add_context(g, (struct fay_context){ .parent = context, .depth = graph->contexts[context].depth + 1,
+						      .entry_block = entry, .return_block = after }, call->address);
+	return callee == FAY_NONE ? FAY_NONE : intern_node(g, callee, entry);
+}
+
+static uint32_t jump_to(struct graph_builder *g, uint32_t node, uint64_t address)
+{
+	uint32_t block = fay_cfg_block_at(g->cfg, address);
+
+	if (block == FAY_NONE) {
+		refuse(g, FAY_RULE_CFI_OVERLAP, address, "goes to what is not the start of an instruction");
+		return FAY_NONE;
+	}
+	return intern_node(g, g->graph->nodes[node].context, block);
+}
+
+static void connect(struct graph_builder *g, uint32_t node)
+{
+	const struct fay_cfg *cfg = g->cfg;
+	struct fay_graph *graph = g->graph;
+	const struct fay_block *block = &cfg->blocks[graph->nodes[node].block];
+	const struct fay_insn *last = &cfg->insns[block->first + block->count - 1];
+	uint64_t next = last->address + last->length;
+	uint32_t first = FAY_NONE, second = FAY_NONE, context = graph->nodes[node].context;
+
+	switch (last->op) {
+	case OP_JMP:
+		first = jump_to(g, node, last->target);
+		break;
+	case OP_JCC:
+		first = jump_to(g, node, last->target);
+		second = jump_to(g, node, next);
+		break;
+	case OP_CALL:
+		first = enter_call(g, node, last);
+		break;
+	case OP_RET:
+		if (graph->contexts[context].parent != FAY_NONE)
+			first = intern_node(g, graph->contexts[context].parent, graph->contexts[context].return_block);
+		break;
+	default:
+		first = jump_to(g, node, next);
+	}
+	graph->nodes[node].succ[0] = first;
+	graph->nodes[node].succ[1] = second;
+}
+
+/* ---- order and loops ---- */
+
+struct order {
+	uint32_t *pre;      /* node -> preorder number */
+	uint32_t *last;     /* preorder number -> greatest preorder number below it */
+	uint32_t *node_of;  /* preorder number -> node */
+	uint32_t *rank;     /* node -> reverse postorder number */
+};
+
+/* Depth-first search without recursion. */
+static bool search(const struct fay_graph *graph, struct order *o)
+{
+	uint32_t n = graph->node_count, pre = 0, post = n, depth = 0;
+	uint32_t *stack = calloc(n, sizeof(*stack));
+	uint8_t *next = calloc(n, 1);
+
+	if (!stack || !next) {
+		free(stack);
+		free(next);
+		return false;
+	}
+	memset(o->pre, 0xff, n * sizeof(*o->pre));
+	stack[depth++] = 0;
+	o->node_of[pre] = 0;
+	o->pre[0] = pre++;
+	while (depth) {
+		uint32_t node = stack[depth - 1];
+
+		if (next[node] < 2) {
+			/* The fall-through first, so that it ends up after the taken side in reverse postorder. */
+			uint32_t to = graph->nodes[node].succ[next[node]++];
+
+			if (to != FAY_NONE && o->pre[to] == FAY_NONE) {
+				o->node_of[pre] = to;
+				o->pre[to] = pre++;
+				stack[depth++] = to;
+			}
+			continue;
+		}
+		o->last[o->pre[node]] = pre - 1;
+		o->rank[node] = --post;
+		depth--;
+	}
+	free(stack);
+	free(next);
+	return post == 0; /* every node is reachable, as it was made on being reached */
+}
+
+/* Renumbers the nodes in reverse postorder; o is in the new numbers afterwards. */
+static bool renumber(struct fay_graph *graph, struct order *o)
+{
+	uint32_t n = graph->node_count;
+	struct fay_node *nodes = calloc(n, sizeof(*nodes));
+	uint32_t *pre = calloc(n, sizeof(*pre));
+
+	if (!nodes || !pre) {
+		free(nodes);
+		free(pre);
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		nodes[o->rank[i]] = graph->nodes[i];
+		for (int k = 0; k < 2; k++)
+			if (graph->nodes[i].succ[k] != FAY_NONE)
+				nodes[o->rank[i]].succ[k] = o->rank[graph->nodes[i].succ[k]];
+		pre[o->rank[i]] = o->pre[i];
+	}
+	for (uint32_t i = 0; i < n; i++)
+		o->node_of[pre[i]] = i;
+	free(graph->nodes);
+	free(o->pre);
+	graph->nodes = nodes;
+	o->pre = pre;
+	return true;
+}
+
+static bool list_preds(struct fay_graph *graph)
+{
+	uint32_t n = graph->node_count, total = 0;
+
+	graph->preds = calloc(2 * (size_t)n + 1, sizeof(*graph->preds));
+	if (!graph->preds)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		for (int k = 0; k < 2; k++)
+			if (graph->nodes[i].succ[k] != FAY_NONE)
+				graph->nodes[graph->nodes[i].succ[k]].pred_count++;
+	for (uint32_t i = 0; i < n; i++) {
+		graph->nodes[i].first_pred = total;
+		total += graph->nodes[i].pred_count;
+		graph->nodes[i].pred_count = 0;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		for (int k = 0; k < 2; k++)
+			if (graph->nodes[i].succ[k] != FAY_NONE) {
+				struct fay_node *to = &graph->nodes[graph->nodes[i].succ[k]];
+
+				graph->preds[to->first_pred + to->pred_count++] = i;
+			}
+	return true;
+}
+
+static uint32_t find(uint32_t *parent, uint32_t x)
+{
+	while (parent[x] != x) {
+		parent[x] = parent[parent[x]];
+		x = parent[x];
+	}
+	return x;
+}
+
+static bool is_ancestor(const struct order *o, uint32_t above, uint32_t below)
+{
+	return o->pre[above] <= o->pre[below] && o->pre[below] <= o->last[o->pre[above]];
+}
+
+/* All nodes of the loop of `header` get it as their header. FAY_NONE, or a node through which the loop is entered beside its header. */
+static uint32_t collect_loop(struct fay_graph *graph, const struct order *o, uint32_t *parent, uint32_t *work, uint32_t *mark, uint32_t header)
+{
+	uint32_t count = 0, done = 0;
+	struct fay_node *h = &graph->nodes[header];
+
+	for (uint32_t i = 0; i < h->pred_count; i++) {
+		uint32_t from = graph->preds[h->first_pred + i], x;
+
+		if (!is_ancestor(o, header, from))
+			continue;
+		h->is_header = true;
+		x = find(parent, from);
+		if (x != header && mark[x] != header) {
+			mark[x] = header;
+			work[count++] = x;
+		}
+	}
+	while (done < count) {
+		const struct fay_node *node = &graph->nodes[work[done++]];
+
+		for (uint32_t i = 0; i < node->pred_count; i++) {
+			uint32_t from = graph->preds[node->first_pred + i], x;
+
+			if (is_ancestor(o, (uint32_t)(node - graph->nodes), from))
+				continue; /* a back edge to an inner header */
+			x = find(parent, from);
+			if (!is_ancestor(o, header, x))
+				return (uint32_t)(node - graph->nodes);
+			if (x != header && mark[x] != header) {
+				mark[x] = header;
+				work[count++] = x;
+			}
+		}
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		graph->nodes[work[i]].header = header;
+		parent[work[i]] = header;
+	}
+	graph->loop_count += h->is_header;
+	return FAY_NONE;
+}
+
+static bool nest_loops(struct graph_builder *g, const struct order *o)
+{
+	struct fay_graph *graph = g->graph;
+	uint32_t n = graph->node_count;
+	uint32_t *parent = calloc(n, sizeof(*parent)), *work = calloc(n, sizeof(*work)), *mark = calloc(n, sizeof(*mark));
+	bool ok = parent && work && mark;
+
+	for (uint32_t i = 0; ok && i < n; i++) {
+		parent[i] = i;
+		mark[i] = FAY_NONE;
+	}
+	for (uint32_t p = n; ok && p-- > 0;) {
+		uint32_t odd = collect_loop(graph, o, parent, work, mark, o->node_of[p]);
+
+		if (odd != FAY_NONE) {
+			refuse(g, FAY_RULE_TRM_IRREDUCIBLE, g->cfg->insns[g->cfg->blocks[graph->nodes[odd].block].first].address,
+			       "this loop can be entered here as well as at its head");
+			break;
+		}
+	}
+	free(parent);
+	free(work);
+	free(mark);
+	return ok;
+}
+
+struct fay_refusal fay_graph_build(struct fay_graph *graph, const struct fay_cfg *cfg, uint64_t entry)
+{
+	struct graph_builder g = { .graph = graph, .cfg = cfg };
+	struct order o = { 0 };
+	uint32_t block = fay_cfg_block_at(cfg, entry);
+	bool ok;
+
+	*graph = (struct fay_graph){ 0 };
+	if (block == FAY_NONE)
+		return fay_refuse(cfg->arena, FAY_RULE_CFI_TARGET, entry, "the probe does not start at an instruction");
+	if (add_context(&g, (struct fay_context){ .parent = FAY_NONE, .entry_block = block, .return_block = FAY_NONE }, entry) != FAY_NONE)
+		intern_node(&g, 0, block);
+	for (uint32_t i = 0; g.refusal.rule == FAY_RULE_NONE && i < graph->node_count; i++)
+		connect(&g, i);
+	free(g.table);
+	if (g.refusal.rule != FAY_RULE_NONE)
+		return g.refusal;
+	o.pre = calloc(graph->node_count, sizeof(uint32_t));
+	o.last = calloc(graph->node_count, sizeof(uint32_t));
+	o.node_of = calloc(graph->node_count, sizeof(uint32_t));
+	o.rank = calloc(graph->node_count, sizeof(uint32_t));
+	ok = o.pre && o.last && o.node_of && o.rank && search(graph, &o) && renumber(graph, &o) && list_preds(graph) && nest_loops(&g, &o);
+	free(o.pre);
+	free(o.last);
+	free(o.node_of);
+	free(o.rank);
+	if (!ok && g.refusal.rule == FAY_RULE_NONE)
+		g.refusal = no_memory(cfg->arena);
+	return g.refusal;
+}
+
+void fay_graph_deinit(struct fay_graph *graph)
+{
+	free(graph->nodes);
+	free(graph->preds);
+	free(graph->contexts);
+	*graph = (struct fay_graph){ 0 };
+}
+
+bool fay_graph_in_loop(const struct fay_graph *graph, uint32_t node, uint32_t header)
+{
+	while (node != FAY_NONE && node != header)
+		node = graph->nodes[node].header;
+	return node == header;
+}

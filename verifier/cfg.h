@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The code of an image as instructions and basic blocks (struct fay_cfg, once an image), and as the graph of one probe (struct
+ * fay_graph), whose nodes are (call context, block): calls are followed as if the callee stood in place, so every return has one
+ * place to go to.
+ */
+#ifndef FAY_VERIFIER_CFG_H
+#define FAY_VERIFIER_CFG_H
+
+#include "decode.h"
+#include "image.h"
+#include "insn.h"
+
+/* Limits; reaching one is LIM-RESOURCE. */
+#define FAY_MAX_INSNS (1u << 21)
+#define FAY_MAX_NODES (1u << 18)
+#define FAY_MAX_CONTEXTS (1u << 14)
+#define FAY_MAX_CALL_DEPTH 8u
+#define FAY_NONE UINT32_MAX
+
+struct fay_block {
+	uint32_t first; /* index of its first instruction */
+	uint32_t count;
+};
+
+struct fay_cfg {
+	const struct fay_image *image;
+	struct fay_arena *arena;
+	uint32_t insn_count, block_count;
+	struct fay_insn *insns;    /* reachable along direct jumps and calls, by address */
+	struct fay_block *blocks;  /* by address */
+	uint32_t *block_of;        /* of each instruction */
+	uint32_t *at;              /* per byte of .text: 0 nothing, CFG_INTERIOR, else 1 + instruction index */
+};
+
+/* Decodes all that the probes' entries reach. *cfg is to be released in any case. deadline: monotonic ns, 0 none. */
+struct fay_refusal fay_cfg_build(struct fay_cfg *cfg, struct fay_arena *arena, const struct fay_image *image, uint64_t deadline);
+void fay_cfg_deinit(struct fay_cfg *cfg);
+/* The block that begins at `address`, or FAY_NONE. */
+uint32_t fay_cfg_block_at(const struct fay_cfg *cfg, uint64_t address);
+uint64_t fay_monotonic_ns(void);
+
+struct fay_context {
+	uint32_t parent;      /* FAY_NONE for the probe itself */
+	uint32_t depth;
+	uint32_t entry_block;
+	uint32_t return_block; /* in the parent's context */
+};
+
+struct fay_node {
+	uint32_t context, block;
+	uint32_t succ[2];     /* JCC: taken, not taken; FAY_NONE */
+	uint32_t first_pred, pred_count; /* in graph->preds */
+	uint32_t header;      /* innermost loop's header that holds this node; for a header: the enclosing loop's */
+	bool is_header;
+};
+
+struct fay_graph {
+	uint32_t node_count, context_count, loop_count;
+	struct fay_node *nodes; /* in reverse postorder; 0 is the entry; a back edge goes to a number not greater */
+	uint32_t *preds;
+	struct fay_context *contexts;
+};
+
+struct fay_refusal fay_graph_build(struct fay_graph *graph, const struct fay_cfg *cfg, uint64_t entry);
+void fay_graph_deinit(struct fay_graph *graph);
+/* The header of the innermost loop that `node` is in (itself if it is one), or FAY_NONE. */
+static inline uint32_t fay_graph_loop(const struct fay_graph *graph, uint32_t node)
+{
+	return graph->nodes[node].is_header ? node : graph->nodes[node].header;
+}
+/* Whether `node` is in the loop of `header`. */
+bool fay_graph_in_loop(const struct fay_graph *graph, uint32_t node, uint32_t header);
+
+#endif

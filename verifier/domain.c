@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sets of 64-bit numbers: see domain.h. Nothing here allocates, loops over input or can fail; tests/verifier/test_domain.c compares
+ * every operation with the concrete one on random members.
+ *
+ * Limits: the congruence is kept for moduli up to 2^31 and given up where an operation may wrap.
+ */
+#include "domain.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define SIGN_BIT ((uint64_t)1 << 63)
+#define MODULUS_MAX ((uint64_t)1 << 31)
+
+typedef __int128 wide;
+typedef unsigned __int128 uwide;
+
+static uint64_t min_u(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t max_u(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static int64_t min_s(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max_s(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t t = a % b;
+
+		a = b;
+		b = t;
+	}
+	return a;
+}
+
+/* x modulo m as a number in [0, m). */
+static uint64_t modulo(wide x, uint64_t m)
+{
+	wide r = x % (wide)m;
+
+	return (uint64_t)(r < 0 ? r + (wide)m : r);
+}
+
+struct fay_scalar fay_scalar_top(void)
+{
+	return (struct fay_scalar){ .unknown = UINT64_MAX, .umax = UINT64_MAX, .smin = INT64_MIN, .smax = INT64_MAX, .modulus = 1 };
+}
+
+struct fay_scalar fay_scalar_const(uint64_t value)
+{
+	return (struct fay_scalar){ .value = value, .umin = value, .umax = value, .smin = (int64_t)value, .smax = (int64_t)value,
+				    .modulus = 1 };
+}
+
+struct fay_scalar fay_scalar_range(uint64_t umin, uint64_t umax)
+{
+	struct fay_scalar s = fay_scalar_top();
+
+	s.umin = umin;
+	s.umax = umax;
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+struct fay_scalar fay_scalar_srange(int64_t smin, int64_t smax)
+{
+	struct fay_scalar s = fay_scalar_top();
+
+	s.smin = smin;
+	s.smax = smax;
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+/* Known bits that follow from the common prefix of both bounds. False if they contradict what is known. */
+static bool tighten_bits(struct fay_scalar *s)
+{
+	uint64_t differ = s->umin ^ s->umax;
+	uint64_t free_bits = differ ? UINT64_MAX >> __builtin_clzll(differ) : 0;
+	uint64_t newly = s->unknown & ~free_bits;
+
+	if ((s->value ^ s->umin) & ~free_bits & ~s->unknown)
+		return false;
+	s->value |= s->umin & newly;
+	s->unknown &= free_bits;
+	return true;
+}
+
+static bool tighten_unsigned(struct fay_scalar *s)
+{
+	uint64_t step;
+
+	s->umin = max_u(s->umin, s->value);
+	s->umax = min_u(s->umax, s->value | s->unknown);
+	if (s->umin > s->umax)
+		return false;
+	/* Known low bits: the bounds themselves must have them. */
+	if (s->unknown && !(s->unknown & 1)) {
+		step = s->unknown & -s->unknown;
+		uint64_t up = (s->value - s->umin) & (step - 1), down = (s->umax - s->value) & (step - 1);
+
+		if (up > s->umax - s->umin || down > s->umax - s->umin)
+			return false;
+		s->umin += up;
+		s->umax -= down;
+	}
+	return s->umin <= s->umax;
+}
+
+static bool tighten_signed(struct fay_scalar *s)
+{
+	uint64_t low = s->value, high = s->value | s->unknown;
+
+	if (s->unknown & SIGN_BIT) {
+		low |= SIGN_BIT;
+		high &= ~SIGN_BIT;
+	}
+	s->smin = max_s(s->smin, (int64_t)low);
+	s->smax = min_s(s->smax, (int64_t)high);
+	if ((int64_t)s->umin <= (int64_t)s->umax) {
+		s->smin = max_s(s->smin, (int64_t)s->umin);
+		s->smax = min_s(s->smax, (int64_t)s->umax);
+	}
+	if (s->smin > s->smax)
+		return false;
+	if (s->modulus > 1) {
+		wide up = (wide)s->smin + modulo((wide)s->remainder - s->smin, s->modulus);
+		wide down = (wide)s->smax - modulo((wide)s->smax - (wide)s->remainder, s->modulus);
+
+		if (up > down)
+			return false;
+		s->smin = (int64_t)up;
+		s->smax = (int64_t)down;
+	}
+	if (s->smin >= 0 || s->smax < 0) {
+		s->umin = max_u(s->umin, (uint64_t)s->smin);
+		s->umax = min_u(s->umax, (uint64_t)s->smax);
+	}
+	return s->umin <= s->umax;
+}
+
+bool fay_scalar_normalise(struct fay_scalar *s)
+{
+	for (int round = 0; round < 4; round++) {
+		struct fay_scalar old = *s;
+
+		if (!tighten_unsigned(s) || !tighten_signed(s) || !tighten_bits(s))
+			return false;
+		if (old.umin == s->umin && old.umax == s->umax && old.smin == s->smin && old.smax == s->smax &&
+		    old.unknown == s->unknown)
+			break;
+	}
+	if (s->umin == s->umax) {
+		if ((int64_t)s->umin < s->smin || (int64_t)s->umin > s->smax)
+			return false;
+		*s = fay_scalar_const(s->umin);
+	}
+	return true;
+}
+
+/* Chinese remainder for the one easy case: one modulus divides the other; otherwise the larger one is kept. */
+static bool meet_congruence(struct fay_scalar *to, const struct fay_scalar *with)
+{
+	if (with->modulus <= 1)
+		return true;
+	if (to->modulus % with->modulus == 0)
+		return to->remainder % with->modulus == with->remainder;
+	if (with->modulus % to->modulus == 0 && with->remainder % to->modulus != to->remainder)
+		return false;
+	if (with->modulus > to->modulus) {
+		to->modulus = with->modulus;
+		to->remainder = with->remainder;
+	}
+	return true;
+}
+
+bool fay_scalar_meet(struct fay_scalar *to, const struct fay_scalar *with)
+{
+	uint64_t both_known = ~to->unknown & ~with->unknown;
+
+	if ((to->value ^ with->value) & both_known)
+		return false;
+	to->value |= with->value;
+	to->unknown &= with->unknown;
+	to->umin = max_u(to->umin, with->umin);
+	to->umax = min_u(to->umax, with->umax);
+	to->smin = max_s(to->smin, with->smin);
+	to->smax = min_s(to->smax, with->smax);
+	if (to->umin > to->umax || to->smin > to->smax || !meet_congruence(to, with))
+		return false;
+	return fay_scalar_normalise(to);
+}
+
+/* The modulus as the lattice sees it: 0 for a single number. */
+static uint64_t lattice_modulus(const struct fay_scalar *s) { return fay_scalar_is_const(s) ? 0 : s->modulus; }
+static uint64_t lattice_remainder(const struct fay_scalar *s, uint64_t m)
+{
+	return fay_scalar_is_const(s) ? modulo((int64_t)s->umin, m) : s->remainder % m;
+}
+
+static void set_modulus(struct fay_scalar *s, uint64_t m, uint64_t remainder)
+{
+	if (m > 1 && m <= MODULUS_MAX) {
+		s->modulus = m;
+		s->remainder = remainder % m;
+	} else {
+		s->modulus = 1;
+		s->remainder = 0;
+	}
+}
+
+struct fay_scalar fay_scalar_join(const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	uint64_t differ = (a->value ^ b->value) | a->unknown | b->unknown;
+	struct fay_scalar s = {
+		.value = a->value & ~differ, .unknown = differ,
+		.umin = min_u(a->umin, b->umin), .umax = max_u(a->umax, b->umax),
+		.smin = min_s(a->smin, b->smin), .smax = max_s(a->smax, b->smax),
+		.modulus = 1,
+	};
+	uint64_t m = gcd(lattice_modulus(a), lattice_modulus(b));
+
+	if (m != 1) {
+		int64_t ra = fay_scalar_is_const(a) ? (int64_t)a->umin : (int64_t)a->remainder;
+		int64_t rb = fay_scalar_is_const(b) ? (int64_t)b->umin : (int64_t)b->remainder;
+		wide apart = (wide)ra - rb;
+
+		if (apart < 0)
+			apart = -apart;
+		if (apart <= UINT64_MAX) {
+			m = gcd(m, (uint64_t)apart);
+			if (m > 1)
+				set_modulus(&s, m, modulo(ra, m));
+		}
+	}
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+bool fay_scalar_includes(const struct fay_scalar *outer, const struct fay_scalar *inner)
+{
+	if (inner->unknown & ~outer->unknown)
+		return false;
+	if ((inner->value ^ outer->value) & ~outer->unknown)
+		return false;
+	if (inner->umin < outer->umin || inner->umax > outer->umax || inner->smin < outer->smin || inner->smax > outer->smax)
+		return false;
+	if (outer->modulus > 1 && !fay_scalar_is_const(outer)) {
+		if (fay_scalar_is_const(inner))
+			return modulo((int64_t)inner->umin, outer->modulus) == outer->remainder;
+		return inner->modulus % outer->modulus == 0 && inner->remainder % outer->modulus == outer->remainder;
+	}
+	return true;
+}
+
+bool fay_scalar_contains(const struct fay_scalar *s, uint64_t number)
+{
+	struct fay_scalar one = fay_scalar_const(number);
+
+	return fay_scalar_includes(s, &one);
+}
+
+bool fay_scalar_equal(const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	return a->value == b->value && a->unknown == b->unknown && a->umin == b->umin && a->umax == b->umax && a->smin == b->smin &&
+	       a->smax == b->smax && a->modulus == b->modulus && a->remainder == b->remainder;
+}
+
+static int64_t threshold_up(const struct fay_thresholds *t, int64_t from, int64_t otherwise)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->values[i] >= from)
+			return t->values[i];
+	return otherwise;
+}
+
+static int64_t threshold_down(const struct fay_thresholds *t, int64_t from, int64_t otherwise)
+{
+	for (uint32_t i = t->count; i-- > 0;)
+		if (t->values[i] <= from)
+			return t->values[i];
+	return otherwise;
+}
+
+struct fay_scalar fay_scalar_widen(const struct fay_scalar *old, const struct fay_scalar *joined, const struct fay_thresholds *t)
+{
+	struct fay_scalar s = *joined;
+	uint64_t changed = joined->unknown & ~old->unknown;
+
+	if (changed) {
+		/* Give up every bit from the lowest new unknown one up: the bounds say again which high bits are zero. */
+		uint64_t above = ~((changed & -changed) - 1);
+
+		s.unknown |= above;
+		s.value &= ~above;
+	}
+	if (joined->umax > old->umax) {
+		s.umax = UINT64_MAX;
+		if (joined->umax <= INT64_MAX)
+			s.umax = (uint64_t)threshold_up(t, (int64_t)joined->umax, -1);
+	}
+	if (joined->umin < old->umin) {
+		s.umin = 0;
+		if (joined->umin <= INT64_MAX) {
+			int64_t down = threshold_down(t, (int64_t)joined->umin, 0);
+
+			s.umin = down > 0 ? (uint64_t)down : 0;
+		}
+	}
+	if (joined->smax > old->smax)
+		s.smax = threshold_up(t, joined->smax, INT64_MAX);
+	if (joined->smin < old->smin)
+		s.smin = threshold_down(t, joined->smin, INT64_MIN);
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+static uint64_t width_mask(unsigned width) { return width >= 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1; }
+
+struct fay_scalar fay_scalar_zext(const struct fay_scalar *s, unsigned width)
+{
+	uint64_t mask = width_mask(width);
+	struct fay_scalar r = fay_scalar_top();
+
+	if (s->umax <= mask)
+		return *s;
+	r.value = s->value & mask;
+	r.unknown = s->unknown & mask;
+	r.umax = mask;
+	if (s->umin >> width == s->umax >> width) {
+		r.umin = s->umin & mask;
+		r.umax = s->umax & mask;
+	} else if (s->smin >> width == s->smax >> width) {
+		r.umin = (uint64_t)s->smin & mask;
+		r.umax = (uint64_t)s->smax & mask;
+	}
+	fay_scalar_normalise(&r);
+	return r;
+}
+
+struct fay_scalar fay_scalar_sext(const struct fay_scalar *s, unsigned width)
+{
+	uint64_t mask = width_mask(width), sign = (uint64_t)1 << (width - 1);
+	struct fay_scalar z, r;
+
+	if (width >= 64 || (s->smin >= -(int64_t)sign && s->smax < (int64_t)sign))
+		return *s;
+	z = fay_scalar_zext(s, width);
+	if (z.umax < sign)
+		return z;
+	if (z.umin >= sign) {
+		r = fay_scalar_const(~mask);
+		return fay_scalar_add(&z, &r);
+	}
+	r = fay_scalar_top();
+	r.value = z.value & ~sign;
+	r.unknown = z.unknown | ~mask | sign;
+	r.smin = -(int64_t)sign;
+	r.smax = (int64_t)(sign - 1);
+	fay_scalar_normalise(&r);
+	return r;
+}
+
+static void bits_add(struct fay_scalar *s, const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	uint64_t masks = a->unknown + b->unknown, values = a->value + b->value;
+	uint64_t chi = (masks + values) ^ values, mu = chi | a->unknown | b->unknown;
+
+	s->value = values & ~mu;
+	s->unknown = mu;
+}
+
+static void bits_sub(struct fay_scalar *s, const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	uint64_t dv = a->value - b->value, alpha = dv + a->unknown, beta = dv - b->unknown;
+	uint64_t chi = alpha ^ beta, mu = chi | a->unknown | b->unknown;
+
+	s->value = dv & ~mu;
+	s->unknown = mu;
+}
+
+struct fay_scalar fay_scalar_add(const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	struct fay_scalar s = fay_scalar_top();
+	uint64_t low, high;
+	bool low_wraps = __builtin_add_overflow(a->umin, b->umin, &low), high_wraps = __builtin_add_overflow(a->umax, b->umax, &high);
+	int64_t slow, shigh;
+
+	bits_add(&s, a, b);
+	if (low_wraps == high_wraps) {
+		s.umin = low;
+		s.umax = high;
+	}
+	if (!__builtin_add_overflow(a->smin, b->smin, &slow) && !__builtin_add_overflow(a->smax, b->smax, &shigh)) {
+		uint64_t m = gcd(lattice_modulus(a), lattice_modulus(b));
+
+		s.smin = slow;
+		s.smax = shigh;
+		if (m > 1)
+			set_modulus(&s, m, (lattice_remainder(a, m) + lattice_remainder(b, m)) % m);
+	}
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+struct fay_scalar fay_scalar_sub(const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	struct fay_scalar s = fay_scalar_top();
+	uint64_t low, high;
+	bool low_wraps = __builtin_sub_overflow(a->umin, b->umax, &low), high_wraps = __builtin_sub_overflow(a->umax, b->umin, &high);
+	int64_t slow, shigh;
+
+	bits_sub(&s, a, b);
+	if (low_wraps == high_wraps) {
+		s.umin = low;
+		s.umax = high;
+	}
+	if (!__builtin_sub_overflow(a->smin, b->smax, &slow) && !__builtin_sub_overflow(a->smax, b->smin, &shigh)) {
+		uint64_t m = gcd(lattice_modulus(a), lattice_modulus(b));
+
+		s.smin = slow;
+		s.smax = shigh;
+		if (m > 1)
+			set_modulus(&s, m, (lattice_remainder(a, m) + m - lattice_remainder(b, m)) % m);
+	}
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+struct fay_scalar fay_scalar_and(const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	struct fay_scalar s = fay_scalar_top();
+	uint64_t possible_a = a->value | a->unknown, possible_b = b->value | b->unknown;
+
+	s.value = a->value & b->value;
+	s.unknown = possible_a & possible_b & ~s.value;
+	s.umax = min_u(a->umax, b->umax);
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+static uint64_t fill_below(uint64_t x) { return x ? UINT64_MAX >> __builtin_clzll(x) : 0; }
+
+struct fay_scalar fay_scalar_or(const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	struct fay_scalar s = fay_scalar_top();
+
+	s.value = a->value | b->value;
+	s.unknown = (a->unknown | b->unknown) & ~s.value;
+	s.umin = max_u(a->umin, b->umin);
+	s.umax = fill_below(a->umax | b->umax);
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+struct fay_scalar fay_scalar_xor(const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	struct fay_scalar s = fay_scalar_top();
+
+	s.unknown = a->unknown | b->unknown;
+	s.value = (a->value ^ b->value) & ~s.unknown;
+	s.umax = fill_below(a->umax | b->umax);
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+static unsigned low_zeros(const struct fay_scalar *s)
+{
+	uint64_t possible = s->value | s->unknown;
+
+	return possible ? (unsigned)__builtin_ctzll(possible) : 64;
+}
+
+struct fay_scalar fay_scalar_mul(const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	struct fay_scalar s = fay_scalar_top();
+	unsigned zeros = low_zeros(a) + low_zeros(b);
+	uwide uhigh = (uwide)a->umax * b->umax;
+	wide p[4] = { (wide)a->smin * b->smin, (wide)a->smin * b->smax, (wide)a->smax * b->smin, (wide)a->smax * b->smax };
+	wide low = p[0], high = p[0];
+
+	if (fay_scalar_is_const(a) && fay_scalar_is_const(b))
+		return fay_scalar_const(a->umin * b->umin);
+	if (zeros >= 64)
+		return fay_scalar_const(0);
+	s.unknown = UINT64_MAX << zeros;
+	if (uhigh <= UINT64_MAX) {
+		s.umin = a->umin * b->umin;
+		s.umax = (uint64_t)uhigh;
+	}
+	for (int i = 1; i < 4; i++) {
+		low = p[i] < low ? p[i] : low;
+		high = p[i] > high ? p[i] : high;
+	}
+	if (low >= INT64_MIN && high <= INT64_MAX) {
+		const struct fay_scalar *c = fay_scalar_is_const(a) ? a : b, *x = c == a ? b : a;
+
+		s.smin = (int64_t)low;
+		s.smax = (int64_t)high;
+		if (fay_scalar_is_const(c) && c->umin && c->umin <= MODULUS_MAX && x->modulus <= MODULUS_MAX / c->umin)
+			set_modulus(&s, x->modulus * c->umin, x->remainder * c->umin);
+	}
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+struct fay_scalar fay_scalar_mul_high(const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	return fay_scalar_range((uint64_t)((uwide)a->umin * b->umin >> 64), (uint64_t)((uwide)a->umax * b->umax >> 64));
+}
+
+struct fay_scalar fay_scalar_shl(const struct fay_scalar *a, const struct fay_scalar *count)
+{
+	struct fay_scalar s = fay_scalar_top();
+	unsigned least = (unsigned)count->umin, most = (unsigned)count->umax;
+
+	if (fay_scalar_is_const(count)) {
+		if (least < 63) {
+			struct fay_scalar factor = fay_scalar_const((uint64_t)1 << least);
+
+			s = fay_scalar_mul(a, &factor);
+		}
+		uint64_t unknown = a->unknown << least, value = a->value << least;
+		struct fay_scalar bits = fay_scalar_top();
+
+		bits.unknown = unknown;
+		bits.value = value;
+		fay_scalar_normalise(&bits);
+		fay_scalar_meet(&s, &bits);
+		return s;
+	}
+	unsigned zeros = low_zeros(a) + least;
+
+	if (zeros < 64)
+		s.unknown = UINT64_MAX << zeros;
+	else
+		return fay_scalar_const(0);
+	if (a->umax <= UINT64_MAX >> most) {
+		s.umin = a->umin << least;
+		s.umax = a->umax << most;
+	}
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+struct fay_scalar fay_scalar_shr(const struct fay_scalar *a, const struct fay_scalar *count)
+{
+	struct fay_scalar s = fay_scalar_top();
+	unsigned least = (unsigned)count->umin, most = (unsigned)count->umax;
+
+	if (fay_scalar_is_const(count)) {
+		s.value = a->value >> least;
+		s.unknown = a->unknown >> least;
+	}
+	s.umin = a->umin >> most;
+	s.umax = a->umax >> least;
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+struct fay_scalar fay_scalar_sar(const struct fay_scalar *a, const struct fay_scalar *count)
+{
+	struct fay_scalar s = fay_scalar_top();
+	unsigned least = (unsigned)count->umin, most = (unsigned)count->umax;
+
+	if (fay_scalar_is_const(count)) {
+		s.unknown = (uint64_t)((int64_t)a->unknown >> least);
+		s.value = (uint64_t)((int64_t)a->value >> least) & ~s.unknown;
+	}
+	s.smin = a->smin >> (a->smin < 0 ? least : most);
+	s.smax = a->smax >> (a->smax < 0 ? most : least);
+	fay_scalar_normalise(&s);
+	return s;
+}
+
+struct fay_scalar fay_scalar_udiv(const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	return fay_scalar_range(a->umin / b->umax, a->umax / b->umin);
+}
+
+struct fay_scalar fay_scalar_urem(const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	if (a->umax < b->umin)
+		return *a;
+	return fay_scalar_range(0, min_u(a->umax, b->umax - 1));
+}
+
+bool fay_scalar_assume_ult(struct fay_scalar *x, struct fay_scalar *y)
+{
+	if (y->umax == 0 || x->umin == UINT64_MAX)
+		return false;
+	x->umax = min_u(x->umax, y->umax - 1);
+	y->umin = max_u(y->umin, x->umin + 1);
+	return x->umin <= x->umax && y->umin <= y->umax && fay_scalar_normalise(x) && fay_scalar_normalise(y);
+}
+
+bool fay_scalar_assume_ule(struct fay_scalar *x, struct fay_scalar *y)
+{
+	x->umax = min_u(x->umax, y->umax);
+	y->umin = max_u(y->umin, x->umin);
+	return x->umin <= x->umax && y->umin <= y->umax && fay_scalar_normalise(x) && fay_scalar_normalise(y);
+}
+
+bool fay_scalar_assume_slt(struct fay_scalar *x, struct fay_scalar *y)
+{
+	if (y->smax == INT64_MIN || x->smin == INT64_MAX)
+		return false;
+	x->smax = min_s(x->smax, y->smax - 1);
+	y->smin = max_s(y->smin, x->smin + 1);
+	return x->smin <= x->smax && y->smin <= y->smax && fay_scalar_normalise(x) && fay_scalar_normalise(y);
+}
+
+bool fay_scalar_assume_sle(struct fay_scalar *x, struct fay_scalar *y)
+{
+	x->smax = min_s(x->smax, y->smax);
+	y->smin = max_s(y->smin, x->smin);
+	return x->smin <= x->smax && y->smin <= y->smax && fay_scalar_normalise(x) && fay_scalar_normalise(y);
+}
+
+bool fay_scalar_assume_eq(struct fay_scalar *x, struct fay_scalar *y)
+{
+	if (!fay_scalar_meet(x, y))
+		return false;
+	*y = *x;
+	return true;
+}
+
+/* Removes one number where it is a bound. */
+static bool exclude(struct fay_scalar *s, uint64_t number)
+{
+	if (s->umin == s->umax)
+		return s->umin != number;
+	if (s->umin == number)
+		s->umin++;
+	if (s->umax == number)
+		s->umax--;
+	if (s->smin == (int64_t)number)
+		s->smin++;
+	if (s->smax == (int64_t)number)
+		s->smax--;
+	return s->umin <= s->umax && s->smin <= s->smax && fay_scalar_normalise(s);
+}
+
+bool fay_scalar_assume_ne(struct fay_scalar *x, struct fay_scalar *y)
+{
+	if (fay_scalar_is_const(y) && !exclude(x, y->umin))
+		return false;
+	if (fay_scalar_is_const(x) && !exclude(y, x->umin))
+		return false;
+	return true;
+}
+
+const char *fay_scalar_print(const struct fay_scalar *s, char *buffer, unsigned size)
+{
+	char stride[32] = "";
+
+	if (s->modulus > 1 && !fay_scalar_is_const(s))
+		snprintf(stride, sizeof(stride), " step %" PRIu64, s->modulus);
+	if (fay_scalar_is_const(s))
+		snprintf(buffer, size, "%" PRId64, (int64_t)s->umin);
+	else if (s->umin == 0 && s->umax == UINT64_MAX && s->smin == INT64_MIN && s->smax == INT64_MAX)
+		snprintf(buffer, size, "anything");
+	else if (s->smin < 0 && s->smax - (uint64_t)s->smin < s->umax - s->umin)
+		snprintf(buffer, size, "[%" PRId64 ", %" PRId64 "]%s", s->smin, s->smax, stride);
+	else
+		snprintf(buffer, size, "[%" PRIu64 ", %" PRIu64 "]%s", s->umin, s->umax, stride);
+	return buffer;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verifier's main line: parse, decode, and for each probe: graph, invariant, obligations, loop bounds, policy. Any doubt is a
+ * rejection. docs/verifier.md argues guarantee by guarantee why an accepted image keeps them.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis.h"
+#include "fixpoint.h"
+
+#define ARENA_BYTES ((size_t)512 << 20)
+
+struct run {
+	struct fay_arena *arena;
+	const struct fay_policy *policy;
+	struct fay_verdict *verdict;
+	struct fay_image image;
+	struct fay_cfg cfg;
+	uint64_t deadline;
+	const char *smt2_dir; /* or NULL */
+	int smt2_error;       /* errno */
+};
+
+static const struct fay_refusal fine;
+
+static void reject(struct run *run, const struct fay_image *image, struct fay_refusal refusal)
+{
+	run->verdict->outcome = refusal.outcome;
+	fay_rejection_fill(run->arena, image, &refusal, &run->verdict->rejection);
+}
+
+/* ---- thresholds for widening ---- */
+
+static void add_threshold(struct fay_thresholds *t, int64_t value)
+{
+	uint32_t at = 0;
+
+	while (at < t->count && t->values[at] < value)
+		at++;
+	if ((at < t->count && t->values[at] == value) || t->count == sizeof(t->values) / sizeof(t->values[0]))
+		return;
+	memmove(&t->values[at + 1], &t->values[at], (t->count - at) * sizeof(t->values[0]));
+	t->values[at] = value;
+	t->count++;
+}
+
+static void add_around(struct fay_thresholds *t, int64_t value)
+{
+	if (value == INT64_MIN || value == INT64_MAX)
+		return;
+	add_threshold(t, value);
+	add_threshold(t, value - 1);
+	add_threshold(t, value + 1);
+}
+
+static void collect_thresholds(struct fay_thresholds *t, const struct run *run)
+{
+	static const unsigned powers[] = { 7, 8, 15, 16, 31, 32, 47, 62 };
+
+	t->count = 0;
+	add_around(t, 0);
+	for (unsigned i = 0; i < sizeof(powers) / sizeof(powers[0]); i++)
+		add_threshold(t, ((int64_t)1 << powers[i]) - 1);
+	add_threshold(t, -((int64_t)1 << 31));
+	add_around(t, run->image.header.local_size);
+	add_around(t, run->image.header.global_size);
+	add_around(t, (int64_t)run->image.rodata.size);
+	add_around(t, sizeof(struct fay_event));
+	for (uint32_t i = 0; i < run->cfg.insn_count && t->count < 480; i++) {
+		const struct fay_insn *insn = &run->cfg.insns[i];
+
+		if (insn->src.kind == OPERAND_IMM && insn->op != OP_SHL && insn->op != OP_SHR && insn->op != OP_SAR)
+			add_around(t, insn->src.imm);
+		if (insn->op == OP_LEA && !insn->src.rip)
+			add_around(t, insn->src.disp);
+	}
+}
+
+/* ---- rejections ---- */
+
+/* The shortest chain of blocks from the probe's entry to `node`, as offsets in .text. */
+static void fill_path(const struct fay_analysis *an, uint32_t node, struct fay_rejection *rejection)
+{
+	const struct fay_graph *g = an->graph;
+	uint32_t *from = calloc(g->node_count, sizeof(*from)), *queue = calloc(g->node_count, sizeof(*queue));
+	uint32_t head = 0, tail = 0, length = 1;
+
+	if (from && queue) {
+		memset(from, 0xff, g->node_count * sizeof(*from));
+		from[0] = 0;
+		queue[tail++] = 0;
+		while (head < tail && from[node] == FAY_NONE) {
+			uint32_t at = queue[head++];
+
+			for (int k = 0; k < 2; k++) {
+				uint32_t to = g->nodes[at].succ[k];
+
+				if (to != FAY_NONE && from[to] == FAY_NONE) {
+					from[to] = at;
+					queue[tail++] = to;
+				}
+			}
+		}
+		for (uint32_t at = node; at != 0 && length < g->node_count; at = from[at])
+			length++;
+		/* The last FAY_MAX_PATH_STEPS blocks. */
+		rejection->path_length = length < FAY_MAX_PATH_STEPS ? length : FAY_MAX_PATH_STEPS;
+		for (size_t i = rejection->path_length; i-- > 0; node = from[node])
+			rejection->path[i] = an->cfg->insns[an->cfg->blocks[g->nodes[node].block].first].address - an->image->text.start;
+	}
+	free(from);
+	free(queue);
+}
+
+static struct fay_refusal refusal_of(const struct fay_analysis *an, const struct fay_obligation *o)
+{
+	return (struct fay_refusal){ .rule = o->rule, .outcome = o->outcome, .address = an->cfg->insns[o->insn].address,
+				     .what = o->what, .missing = o->missing };
+}
+
+/* Rejects because of `o`. */
+static void reject_obligation(struct run *run, const struct fay_analysis *an, const struct fay_obligation *o)
+{
+	reject(run, &run->image, refusal_of(an, o));
+	fill_path(an, o->node, &run->verdict->rejection);
+}
+
+/* ---- one probe ---- */
+
+static struct fay_refusal check_costs(struct fay_analysis *an)
+{
+	const struct fay_policy *policy = an->policy;
+	uint64_t entry = an->image->layout_base + an->facts->code_offset;
+
+	an->facts->worst_instructions = an->worst_instructions;
+	an->facts->worst_stack = (uint64_t)an->deepest + 8;
+	if (an->worst_instructions > policy->max_instructions)
+		return fay_refuse(an->arena, FAY_RULE_POL_INSTRUCTIONS, entry, "%llu instructions in the worst case; the policy allows %llu",
+				  (unsigned long long)an->worst_instructions, (unsigned long long)policy->max_instructions);
+	if (an->facts->worst_stack > policy->max_stack)
+		return fay_refuse(an->arena, FAY_RULE_POL_STACK, entry, "%llu bytes of stack in the worst case; the policy allows %llu",
+				  (unsigned long long)an->facts->worst_stack, (unsigned long long)policy->max_stack);
+	return fine;
+}
+
+/* Invariant, obligations, bounds. False: rejected. */
+static bool analyse(struct run *run, struct fay_analysis *an)
+{
+	struct fay_refusal r = fay_fixpoint(an);
+
+	if (r.rule == FAY_RULE_NONE) {
+		run->verdict->obligations += an->obligation_count;
+		for (uint32_t i = 0; i < an->pending_count; i++) {
+			reject_obligation(run, an, &an->pending[i]);
+			return false;
+		}
+		r = fay_loops_bound(an);
+	}
+	if (r.rule == FAY_RULE_NONE)
+		r = check_costs(an);
+	if (r.rule != FAY_RULE_NONE)
+		reject(run, &run->image, r);
+	return r.rule == FAY_RULE_NONE;
+}
+
+static void release(struct fay_analysis *an)
+{
+	fay_fixpoint_release(an);
+	free(an->in);
+	free(an->visits);
+	free(an->bounds);
+	free(an->current);
+	free(an->branch);
+	free(an->pending);
+}
+
+static bool verify_graph(struct run *run, const struct fay_graph *graph, struct fay_probe_facts *facts,
+			 const struct fay_thresholds *thresholds, bool refine)
+{
+	struct fay_analysis an = {
+		.arena = run->arena, .image = &run->image, .policy = run->policy, .cfg = &run->cfg, .graph = graph,
+		.verdict = run->verdict, .deadline = run->deadline, .thresholds = *thresholds, .refine = refine, .facts = facts,
+		.in = calloc(graph->node_count, sizeof(struct fay_state *)), .visits = calloc(graph->node_count, sizeof(uint16_t)),
+		.bounds = calloc(graph->node_count, sizeof(uint64_t)),
+		.current = fay_state_create(FAY_MAX_LOCATIONS), .branch = fay_state_create(FAY_MAX_LOCATIONS),
+	};
+	bool ok = false;
+
+	if (!an.in || !an.visits || !an.bounds || !an.current || !an.branch)
+		reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
+	else
+		ok = analyse(run, &an);
+	release(&an);
+	return ok;
+}
+
+static bool verify_probe(struct run *run, struct fay_probe_facts *facts, const struct fay_thresholds *thresholds)
+{
+	struct fay_graph graph;
+	struct fay_refusal r = fay_graph_build(&graph, &run->cfg, run->image.layout_base + facts->code_offset);
+	bool ok;
+
+	if (r.rule != FAY_RULE_NONE) {
+		reject(run, &run->image, r);
+		ok = false;
+	} else {
+		run->verdict->blocks += graph.node_count;
+		run->verdict->loops += graph.loop_count;
+		ok = verify_graph(run, &graph, facts, thresholds, true);
+	}
+	fay_graph_deinit(&graph);
+	return ok;
+}
+
+/* ---- the image ---- */
+
+static struct fay_refusal check_policy(const struct run *run)
+{
+	const struct fay_policy *policy = run->policy;
+	const struct fay_image *image = &run->image;
+
+	if (image->header.local_size > policy->max_local || image->header.global_size > policy->max_global)
+		return fay_refuse(run->arena, FAY_RULE_POL_STATE, 0, "%u bytes of local and %u of global state; the policy allows %llu and %llu",
+				  image->header.local_size, image->header.global_size, (unsigned long long)policy->max_local,
+				  (unsigned long long)policy->max_global);
+	for (uint32_t i = 0; policy->pattern_count && i < image->probe_count; i++) {
+		bool found = false;
+
+		for (uint32_t k = 0; k < policy->pattern_count && k < 32; k++)
+			found |= fnmatch(policy->patterns[k], image->probes[i].pattern, 0) == 0;
+		if (!found)
+			return fay_refuse(run->arena, FAY_RULE_POL_TRACEPOINT, 0, "the policy does not allow tracepoint \"%s\"",
+					  image->probes[i].pattern);
+	}
+	return fine;
+}
+
+static void verify_image(struct run *run, const void *bytes, size_t size)
+{
+	struct fay_refusal r = fay_image_parse(run->arena, bytes, size, &run->image);
+	struct fay_thresholds *thresholds;
+	bool ok = true;
+
+	if (r.rule != FAY_RULE_NONE) {
+		reject(run, NULL, r);
+		return;
+	}
+	r = check_policy(run);
+	if (r.rule == FAY_RULE_NONE)
+		r = fay_cfg_build(&run->cfg, run->arena, &run->image, run->deadline);
+	run->verdict->instructions = run->cfg.insn_count;
+	thresholds = fay_arena_alloc(run->arena, sizeof(*thresholds));
+	if (r.rule == FAY_RULE_NONE && !thresholds)
+		r = fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory");
+	if (r.rule != FAY_RULE_NONE) {
+		reject(run, &run->image, r);
+		return;
+	}
+	collect_thresholds(thresholds, run);
+	for (uint32_t i = 0; ok && i < run->image.probe_count; i++)
+		ok = verify_probe(run, &run->image.probes[i], thresholds);
+	if (!ok)
+		return;
+	run->verdict->outcome = FAY_ACCEPTED;
+	run->verdict->layout = run->image.layout;
+	run->verdict->schema = run->image.schema;
+	run->verdict->probe_count = run->image.probe_count;
+	run->verdict->probes = run->image.probes;
+}
+
+static int verify(const void *bytes, size_t size, const struct fay_policy *policy, const char *smt2_dir, struct fay_verdict *verdict)
+{
+	uint64_t begin = fay_monotonic_ns();
+	struct fay_policy standard;
+	struct run *run = calloc(1, sizeof(*run));
+	int error = ENOMEM;
+
+	*verdict = (struct fay_verdict){ .outcome = FAY_EXHAUSTED };
+	verdict->rejection = (struct fay_rejection){ .rule = FAY_RULE_LIM_RESOURCE, .outcome = FAY_EXHAUSTED, .what = "out of memory" };
+	fay_policy_default(&standard);
+	if (run)
+		run->arena = fay_arena_create(ARENA_BYTES);
+	if (run && run->arena) {
+		verdict->arena = run->arena;
+		run->policy = policy ? policy : &standard;
+		run->verdict = verdict;
+		run->deadline = run->policy->total_ms ? begin + run->policy->total_ms * (uint64_t)1000000 : 0;
+		run->smt2_dir = smt2_dir;
+		fay_sha256(bytes, size, verdict->image_sha256);
+		verify_image(run, bytes, size);
+		fay_cfg_deinit(&run->cfg);
+		if (verdict->outcome == FAY_ACCEPTED)
+			verdict->rejection = (struct fay_rejection){ 0 };
+		error = run->smt2_error;
+	}
+	free(run);
+	verdict->nanoseconds = fay_monotonic_ns() - begin;
+	return error;
+}
+
+void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy, struct fay_verdict *verdict)
+{
+	verify(bytes, size, policy, NULL, verdict);
+}
+
+void fay_verdict_deinit(struct fay_verdict *verdict)
+{
+	if (verdict->arena)
+		fay_arena_destroy(verdict->arena);
+	*verdict = (struct fay_verdict){ 0 };
+}
+
+int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *policy, const char *smt2_dir, struct fay_verdict *verdict)
+{
+	(void)smt2_dir;
+	verify(bytes, size, policy, NULL, verdict);
+	errno = ENOTSUP;
+	return -1;
+}
