@@ -14,39 +14,42 @@
 
 #include "unit.h"
 
-/* x / 0 and the most negative number / -1 would fault: the divisor becomes 1 then. */
+/*
+ * x / 0 is x, x % 0 is 0, the smallest number / -1 is itself. The divisor that the instruction gets is 2 in these cases: with 1
+ * the code generator finds an addition with carry, whose result no interval shows to be other than 0.
+ */
 static void define_divide(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
 {
 	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
-	LLVMValueRef divisor = LLVMGetOperand(i, 1), bad;
+	LLVMValueRef x = LLVMGetOperand(i, 0), divisor = LLVMGetOperand(i, 1), zero, minus = NULL, safe, result, at;
 	LLVMTypeRef type = LLVMTypeOf(divisor);
-	bool is_signed = opcode == LLVMSDiv || opcode == LLVMSRem;
+	bool is_signed = opcode == LLVMSDiv || opcode == LLVMSRem, quotient = opcode == LLVMUDiv || opcode == LLVMSDiv;
 
 	if (LLVMIsAConstantInt(divisor) && !LLVMIsNull(divisor) && !(is_signed && LLVMConstIntGetSExtValue(divisor) == -1))
 		return;
 	if (!is_signed && fay_range_of(divisor, i).lo)
 		return;
+	at = LLVMGetNextInstruction(i);
 	LLVMPositionBuilderBefore(b, i);
+	x = LLVMBuildFreeze(b, x, "");
 	divisor = LLVMBuildFreeze(b, divisor, "");
-	if (is_signed) /* -1 as well: 0 and -1 are the divisors d with d + 1 <= 1 unsigned */
-		bad = LLVMBuildICmp(b, LLVMIntULE, LLVMBuildAdd(b, divisor, LLVMConstInt(type, 1, 0), ""),
-				    LLVMConstInt(type, 1, 0), "");
-	else
-		bad = LLVMBuildICmp(b, LLVMIntEQ, divisor, LLVMConstNull(type), "");
+	zero = LLVMBuildICmp(b, LLVMIntEQ, divisor, LLVMConstNull(type), "");
+	safe = LLVMBuildSelect(b, zero, LLVMConstInt(type, 2, 0), divisor, "");
 	if (is_signed) {
-		LLVMValueRef minus = LLVMBuildICmp(b, LLVMIntEQ, divisor, LLVMConstAllOnes(type), "");
-		LLVMValueRef safe = LLVMBuildSelect(b, bad, LLVMConstInt(type, 1, 0), divisor, "");
-		LLVMValueRef result;
+		minus = LLVMBuildICmp(b, LLVMIntEQ, divisor, LLVMConstAllOnes(type), "");
+		safe = LLVMBuildSelect(b, minus, LLVMConstInt(type, 2, 0), safe, "");
+	}
+	LLVMSetOperand(i, 0, x);
+	LLVMSetOperand(i, 1, safe);
+	LLVMPositionBuilderBefore(b, at);
+	result = LLVMBuildSelect(b, zero, quotient ? x : LLVMConstNull(type), i, "");
+	LLVMReplaceAllUsesWith(i, result);
+	LLVMSetOperand(result, 2, i);
+	if (minus) {
+		LLVMValueRef last = LLVMBuildSelect(b, minus, quotient ? LLVMBuildNeg(b, x, "") : LLVMConstNull(type), result, "");
 
-		LLVMSetOperand(i, 1, safe);
-		if (opcode == LLVMSDiv) { /* n / -1 is -n, by the way that cannot fault */
-			LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(i));
-			result = LLVMBuildSelect(b, minus, LLVMBuildNeg(b, LLVMGetOperand(i, 0), ""), i, "");
-			LLVMReplaceAllUsesWith(i, result);
-			LLVMSetOperand(result, 2, i);
-		}
-	} else {
-		LLVMSetOperand(i, 1, LLVMBuildSelect(b, bad, LLVMConstInt(type, 1, 0), divisor, ""));
+		LLVMReplaceAllUsesWith(result, last);
+		LLVMSetOperand(last, 2, result);
 	}
 	unit->guards++;
 }
