@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The decoder and its two witnesses: golden cases (decode.cases), real compiled code, random bytes.
+ *
+ * On compiled code and on random bytes the property is the one the verifier rests on: whatever our decoder admits, Zydis and Capstone read the same way.
+ * On compiled code it is also checked that our decoder finds every instruction boundary that Zydis finds.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "decode.h"
+
+#define ARENA_BYTES ((size_t)256 << 20)
+
+static struct fay_agree *agree;
+
+static size_t parse_hex(const char *text, uint8_t *bytes, size_t max)
+{
+	size_t count = 0;
+	unsigned byte;
+	int used;
+
+	while (count < max && sscanf(text, " %2x%n", &byte, &used) == 1) {
+		bytes[count++] = (uint8_t)byte;
+		text += used;
+	}
+	return count;
+}
+
+static void golden_case(unsigned number, const char *hex, const char *expected)
+{
+	struct fay_arena *arena = fay_arena_create(1 << 20);
+	struct fay_insn insn;
+	uint8_t bytes[32];
+	char got[64];
+	size_t size = parse_hex(hex, bytes, sizeof(bytes));
+	struct fay_refusal refusal = fay_decode(arena, bytes, size, 0x1000, &insn);
+
+	if (refusal.rule != FAY_RULE_NONE)
+		snprintf(got, sizeof(got), "%s", fay_rule_id(refusal.rule));
+	else
+		snprintf(got, sizeof(got), "%s %u", fay_op_table[insn.op].name, insn.width);
+	if (strcmp(got, expected) != 0)
+		fail_msg("decode.cases:%u: %s: expected %s, got %s (%s)", number, hex, expected, got, refusal.what ? refusal.what : "");
+	if (refusal.rule == FAY_RULE_NONE) {
+		if (insn.length != size)
+			fail_msg("decode.cases:%u: %s: length %u", number, hex, insn.length);
+		refusal = fay_agree_check(agree, arena, bytes, size, &insn);
+		if (refusal.rule != FAY_RULE_NONE)
+			fail_msg("decode.cases:%u: %s: %s", number, hex, refusal.what);
+	}
+	fay_arena_destroy(arena);
+}
+
+static void test_golden(void **state)
+{
+	FILE *file = fopen(DECODE_CASES, "r");
+	char line[256];
+	unsigned number = 0, cases = 0;
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		char *bar = strchr(line, '|');
+
+		number++;
+		if (line[0] == '#' || !bar)
+			continue;
+		*bar = '\0';
+		bar[1 + strcspn(bar + 1, "\n")] = '\0';
+		golden_case(number, line, bar + 2);
+		cases++;
+	}
+	fclose(file);
+	assert_true(cases > 250);
+}
+
+struct counts {
+	uint64_t seen, decoded, refused;
+};
+
+/* Checks one place; `length` is Zydis's. */
+static void check_at(const uint8_t *bytes, size_t size, uint64_t address, int length, struct fay_arena *arena, struct counts *counts)
+{
+	struct fay_insn insn;
+	struct fay_refusal refusal = fay_decode(arena, bytes, size, address, &insn);
+
+	counts->seen++;
+	if (refusal.rule != FAY_RULE_NONE) {
+		counts->refused++;
+		return;
+	}
+	counts->decoded++;
+	refusal = fay_agree_check(agree, arena, bytes, size, &insn);
+	if (refusal.rule != FAY_RULE_NONE || insn.length != length) {
+		char text[128] = "";
+
+		fay_disassemble(bytes, size, address, text, sizeof(text));
+		for (int i = 0; i < 15 && (size_t)i < size; i++)
+			print_message("%02x ", bytes[i]);
+		print_message("\n");
+		fail_msg("%#lx: %s (Zydis: %s, %d bytes)", (unsigned long)address, refusal.what ? refusal.what : "length", text, length);
+	}
+}
+
+static void sweep_text(const uint8_t *text, size_t size, uint64_t address, struct counts *counts)
+{
+	struct fay_arena *arena = fay_arena_create(ARENA_BYTES);
+
+	for (size_t at = 0; at < size;) {
+		char line[128];
+		int length = fay_disassemble(text + at, size - at, address + at, line, sizeof(line));
+
+		if (length)
+			check_at(text + at, size - at, address + at, length, arena, counts);
+		at += length ? (size_t)length : 1;
+		if (counts->seen % 100000 == 0) {
+			fay_arena_destroy(arena);
+			arena = fay_arena_create(ARENA_BYTES);
+		}
+	}
+	fay_arena_destroy(arena);
+}
+
+static bool sweep_file(const char *path, struct counts *counts)
+{
+	int fd = open(path, O_RDONLY);
+	struct stat stat;
+	const uint8_t *file;
+	const Elf64_Ehdr *header;
+	const Elf64_Shdr *sections;
+	const char *names;
+
+	if (fd < 0 || fstat(fd, &stat) != 0)
+		return false;
+	file = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	assert_true(file != MAP_FAILED);
+	header = (const void *)file;
+	sections = (const void *)(file + header->e_shoff);
+	names = (const char *)file + sections[header->e_shstrndx].sh_offset;
+	for (unsigned i = 0; i < header->e_shnum; i++) {
+		if (strcmp(names + sections[i].sh_name, ".text") == 0)
+			sweep_text(file + sections[i].sh_offset, sections[i].sh_size, sections[i].sh_addr, counts);
+	}
+	munmap((void *)file, (size_t)stat.st_size);
+	return true;
+}
+
+/* Code that others compiled: this program, the C library, a shell. */
+static void test_real_text(void **state)
+{
+	static const char *const paths[] = { "/proc/self/exe", "/bin/dash", "/bin/bash" };
+	struct counts counts = { 0 };
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		sweep_file(paths[i], &counts);
+	print_message("real code: %lu instructions, %lu decoded, %lu refused\n", (unsigned long)counts.seen, (unsigned long)counts.decoded,
+		      (unsigned long)counts.refused);
+	assert_true(counts.seen > 10000);
+	assert_true(counts.decoded * 10 > counts.seen * 7);
+}
+
+static uint64_t random_state = 0x9e3779b97f4a7c15;
+static uint64_t next_random(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+/* Random bytes behind a random opcode: half of them with a plausible prefix. */
+static void test_random_bytes(void **state)
+{
+	static const uint8_t starts[] = { 0x48, 0x0f, 0x66, 0xf0, 0xf3, 0x41, 0x44, 0x40 };
+	struct fay_arena *arena = fay_arena_create(ARENA_BYTES);
+	struct counts counts = { 0 };
+
+	for (unsigned i = 0; i < 1000000; i++) {
+		uint8_t bytes[16];
+		uint64_t words[2] = { next_random(), next_random() };
+		unsigned choice = (unsigned)(next_random() >> 32);
+		size_t size = 16;
+		char line[128];
+		struct fay_insn insn;
+
+		memcpy(bytes, words, 16);
+		if (choice & 1)
+			bytes[0] = starts[choice >> 1 & 7];
+		if ((choice & 0x30) == 0)
+			bytes[1] = 0x0f;
+		if ((choice & 0xf00) == 0)
+			size = 1 + (choice >> 12) % 8;
+		if (fay_decode(arena, bytes, size, 0x400000, &insn).rule == FAY_RULE_NONE)
+			check_at(bytes, size, 0x400000, fay_disassemble(bytes, size, 0x400000, line, sizeof(line)), arena, &counts);
+		if (i % 50000 == 0) {
+			fay_arena_destroy(arena);
+			arena = fay_arena_create(ARENA_BYTES);
+		}
+	}
+	fay_arena_destroy(arena);
+	print_message("random bytes: %lu of 1000000 decoded, all agreed\n", (unsigned long)counts.decoded);
+	assert_true(counts.decoded > 100000);
+}
+
+static int set_up(void **state)
+{
+	agree = fay_agree_create();
+	return agree ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	fay_agree_destroy(agree);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_real_text),
+		cmocka_unit_test(test_random_bytes),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

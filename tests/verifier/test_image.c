@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The image parser on the worked example: what it reads of it, every truncation, every byte changed, and named contradictions.
+ */
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "image.h"
+
+static uint8_t *file;
+static size_t file_size;
+
+static struct fay_arena *new_arena(void)
+{
+	struct fay_arena *arena = fay_arena_create((size_t)16 << 20);
+	assert_non_null(arena);
+	return arena;
+}
+
+static void test_valid(void **state)
+{
+	struct fay_arena *arena = new_arena();
+	struct fay_image image;
+	struct fay_refusal refusal = fay_image_parse(arena, file, file_size, &image);
+
+	if (refusal.rule != FAY_RULE_NONE)
+		fail_msg("%s: %s", fay_rule_id(refusal.rule), refusal.what);
+	assert_int_equal(image.probe_count, 1);
+	assert_string_equal(image.probes[0].pattern, "libc!read");
+	assert_int_equal(image.probes[0].kind, FAY_PROBE_ENTRY);
+	assert_int_equal(image.layout_base + image.probes[0].code_offset, image.text.start);
+	assert_int_equal(image.layout.bytes[image.layout.code_offset], 0x48);
+	assert_int_equal(image.schema.state_count, 2);
+	assert_string_equal(image.schema.states[0].name, "requests");
+	assert_int_equal(image.schema.states[1].kind, FAY_STATE_STREAM);
+	assert_int_equal(image.schema.column_count, 3);
+	assert_string_equal(image.schema.columns[1].name, "bytes");
+	assert_int_equal(image.layout.slot_count, 1);
+	assert_int_equal(image.layout.slots[0].helper, FAY_HELPER_EMIT);
+	assert_int_equal(fay_image_slot(&image, image.layout_base + image.layout.slots[0].offset), FAY_HELPER_EMIT);
+	assert_int_equal(fay_image_slot(&image, image.layout_base + image.layout.slots[0].offset + 1), -1);
+	for (uint64_t i = 0; i < image.got.size; i++)
+		assert_int_equal(image.layout.bytes[image.got.start - image.layout_base + i], 0);
+	assert_int_equal(image.symbol_count, 1);
+	assert_string_equal(image.symbols[0].name, "probe_read");
+	fay_arena_destroy(arena);
+}
+
+static enum fay_rule parse_rule(const void *bytes, size_t size)
+{
+	struct fay_arena *arena = new_arena();
+	struct fay_image image;
+	struct fay_refusal refusal = fay_image_parse(arena, bytes, size, &image);
+
+	/* Whoever is let through has all that later stages rely on; whoever is refused is told why. */
+	if (refusal.rule != FAY_RULE_NONE) {
+		assert_non_null(refusal.what);
+		assert_true(refusal.outcome != FAY_ACCEPTED);
+	} else {
+		assert_true(image.text.size > 0 && image.text.start >= image.layout_base);
+		assert_true(image.text.start + image.text.size <= image.layout_base + image.layout.size);
+		for (uint32_t i = 0; i < image.probe_count; i++)
+			assert_true(image.probes[i].code_offset - image.layout.code_offset < image.layout.code_size);
+	}
+	fay_arena_destroy(arena);
+	return refusal.rule;
+}
+
+static void test_truncated(void **state)
+{
+	/* In an allocation of its exact size, so that a sanitizer sees a read past the end. */
+	for (size_t size = 0; size < file_size; size++) {
+		uint8_t *copy = malloc(size ? size : 1);
+
+		memcpy(copy, file, size);
+		if (parse_rule(copy, size) == FAY_RULE_NONE)
+			fail_msg("%zu of %zu bytes accepted", size, file_size);
+		free(copy);
+	}
+}
+
+static void test_flipped(void **state)
+{
+	static const uint8_t masks[] = { 0x01, 0x80, 0xff };
+	uint8_t *copy = malloc(file_size);
+	unsigned accepted = 0;
+
+	memcpy(copy, file, file_size);
+	for (size_t at = 0; at < file_size; at++) {
+		for (unsigned i = 0; i < sizeof(masks); i++) {
+			copy[at] ^= masks[i];
+			accepted += parse_rule(copy, file_size) == FAY_RULE_NONE;
+			copy[at] ^= masks[i];
+		}
+	}
+	free(copy);
+	print_message("%u of %zu changed files still parse (gaps, code, names)\n", accepted, 3 * file_size);
+}
+
+static Elf64_Shdr *section_header(uint8_t *bytes, const char *name)
+{
+	Elf64_Ehdr *header = (void *)bytes;
+	Elf64_Shdr *sections = (void *)(bytes + header->e_shoff);
+
+	for (unsigned i = 0; i < header->e_shnum; i++) {
+		if (strcmp((char *)bytes + sections[header->e_shstrndx].sh_offset + sections[i].sh_name, name) == 0)
+			return &sections[i];
+	}
+	fail_msg("no section %s", name);
+	return NULL;
+}
+
+static Elf64_Phdr *segment(uint8_t *bytes, uint32_t type, unsigned skip)
+{
+	Elf64_Ehdr *header = (void *)bytes;
+	Elf64_Phdr *segments = (void *)(bytes + header->e_phoff);
+
+	for (unsigned i = 0; i < header->e_phnum; i++) {
+		if (segments[i].p_type == type && skip-- == 0)
+			return &segments[i];
+	}
+	fail_msg("no segment of type %u", type);
+	return NULL;
+}
+
+/* One line a contradiction: the rule that must name it, and the statement that makes it. */
+#define EHDR ((Elf64_Ehdr *)b)
+#define SECTION(name) section_header(b, name)
+#define LOAD(n) segment(b, PT_LOAD, n)
+#define AT(name, type, offset) (*(type *)(b + SECTION(name)->sh_offset + (offset)))
+#define RELA ((Elf64_Rela *)(b + SECTION(".rela.dyn")->sh_offset))
+#define CONTRADICTIONS(C)                                                                                                            \
+	C(IMG_ELF, EHDR->e_type = ET_EXEC)                                                                                           \
+	C(IMG_ELF, EHDR->e_machine = EM_AARCH64)                                                                                     \
+	C(IMG_ELF, EHDR->e_ident[EI_CLASS] = ELFCLASS32)                                                                             \
+	C(IMG_ELF, EHDR->e_shoff = UINT64_MAX - 8)                                                                                   \
+	C(IMG_ELF, EHDR->e_shnum = 0)                                                                                                \
+	C(IMG_LIMIT, EHDR->e_shnum = 0xff00)                                                                                         \
+	C(IMG_ELF, EHDR->e_entry = 0x1001)                                                                                           \
+	C(IMG_WX, LOAD(1)->p_flags |= PF_W)                                                                                          \
+	C(IMG_WX, LOAD(3)->p_flags |= PF_X)                                                                                          \
+	C(IMG_WX, LOAD(2)->p_flags |= PF_W)                                                                                          \
+	C(IMG_WX, segment(b, PT_GNU_STACK, 0)->p_flags |= PF_X)                                                                      \
+	C(IMG_LAYOUT, LOAD(1)->p_memsz += 4096)                                                                                      \
+	C(IMG_LAYOUT, LOAD(1)->p_filesz -= 1)                                                                                        \
+	C(IMG_LAYOUT, LOAD(1)->p_vaddr = 0)                                                                                          \
+	C(IMG_LAYOUT, LOAD(1)->p_offset += 4096)                                                                                     \
+	C(IMG_LAYOUT, LOAD(1)->p_offset += 1)                                                                                        \
+	C(IMG_LAYOUT, LOAD(2)->p_vaddr = UINT64_MAX & ~0xfffull)                                                                     \
+	C(IMG_SECTION, segment(b, PT_GNU_RELRO, 0)->p_type = PT_INTERP)                                                              \
+	C(IMG_SECTION, segment(b, PT_GNU_RELRO, 0)->p_type = PT_TLS)                                                                 \
+	C(IMG_LAYOUT, segment(b, PT_DYNAMIC, 0)->p_offset += 16)                                                                     \
+	C(IMG_WX, SECTION(".text")->sh_flags |= SHF_WRITE)                                                                           \
+	C(IMG_SECTION, SECTION(".text")->sh_flags &= ~(uint64_t)SHF_EXECINSTR)                                                       \
+	C(IMG_LAYOUT, SECTION(".text")->sh_offset += 1)                                                                              \
+	C(IMG_LAYOUT, SECTION(".text")->sh_size += 4096)                                                                             \
+	C(IMG_LAYOUT, SECTION(".text")->sh_addr += 0x100000)                                                                         \
+	C(IMG_SECTION, SECTION(".text")->sh_type = SHT_NOBITS)                                                                       \
+	C(IMG_SECTION, SECTION(".rodata")->sh_name = SECTION(".text")->sh_name)                                                      \
+	C(IMG_LAYOUT, (SECTION(".rodata")->sh_addr += 8, SECTION(".rodata")->sh_offset += 8))                                        \
+	C(IMG_SECTION, SECTION(".rodata")->sh_name = SECTION(".shstrtab")->sh_name)                                                  \
+	C(IMG_WX, (SECTION(".rodata")->sh_flags |= SHF_WRITE, SECTION(".rodata")->sh_name = SECTION(".shstrtab")->sh_name))              \
+	C(IMG_SECTION, SECTION(".fay.strings")->sh_name = SECTION(".fay.state")->sh_name)                                            \
+	C(IMG_SECTION, SECTION(".fay.image")->sh_size = 0)                                                                           \
+	C(IMG_SECTION, SECTION(".fay.image")->sh_flags = 0)                                                                          \
+	C(IMG_ELF, SECTION(".text")->sh_name = 0x7fffffff)                                                                           \
+	C(IMG_RELOC, RELA->r_info = ELF64_R_INFO(1, R_X86_64_64))                                                                    \
+	C(IMG_RELOC, RELA->r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE))                                                              \
+	C(IMG_RELOC, RELA->r_info = ELF64_R_INFO(1, R_X86_64_IRELATIVE))                                                             \
+	C(IMG_RELOC, RELA->r_info = ELF64_R_INFO(7, R_X86_64_GLOB_DAT))                                                              \
+	C(IMG_RELOC, RELA->r_addend = 8)                                                                                             \
+	C(IMG_RELOC, RELA->r_offset = 0x1000)                                                                                        \
+	C(IMG_RELOC, RELA->r_offset += 4)                                                                                            \
+	C(IMG_RELOC, RELA->r_offset += 8)                                                                                            \
+	C(IMG_RELOC, SECTION(".rela.dyn")->sh_size = 0)                                                                              \
+	C(IMG_ELF, ((Elf64_Sym *)(b + SECTION(".dynsym")->sh_offset))[1].st_name = 0x1000)                                           \
+	C(IMG_RELOC, ((Elf64_Sym *)(b + SECTION(".dynsym")->sh_offset))[1].st_shndx = 5)                                             \
+	C(IMG_IMPORT, AT(".dynstr", char, 1) = 'x')                                                                                  \
+	C(IMG_RELOC, AT(".dynamic", uint64_t, 0) = DT_TEXTREL)                                                                       \
+	C(IMG_RELOC, AT(".dynamic", uint64_t, 0) = DT_JMPREL)                                                                        \
+	C(IMG_SECTION, AT(".dynamic", uint64_t, 0) = DT_INIT)                                                                        \
+	C(IMG_SECTION, AT(".dynamic", uint64_t, 0) = DT_INIT_ARRAY)                                                                  \
+	C(IMG_IMPORT, AT(".dynamic", uint64_t, 0) = DT_NEEDED)                                                                       \
+	C(IMG_SECTION, AT(".dynamic", uint64_t, 0) = 0x6ffffefb)                                                                     \
+	C(IMG_RELOC, (AT(".dynamic", uint64_t, 0) = DT_RELA, AT(".dynamic", uint64_t, 8) = 0x2000))                                  \
+	C(IMG_TABLE, AT(".fay.image", char, 0) = 'X')                                                                                \
+	C(IMG_TABLE, AT(".fay.image", uint32_t, 8) = 2)                                                                              \
+	C(IMG_TABLE, AT(".fay.image", uint32_t, 12) = 1)                                                                             \
+	C(IMG_TABLE, AT(".fay.image", uint32_t, 16) = 17)                                                                            \
+	C(IMG_TABLE, AT(".fay.image", uint32_t, 16) = 8)                                                                             \
+	C(IMG_LIMIT, AT(".fay.image", uint32_t, 16) = FAY_IMAGE_MAX_LOCAL + 8)                                                       \
+	C(IMG_LIMIT, AT(".fay.image", uint32_t, 24) = FAY_IMAGE_MAX_PROBES + 1)                                                      \
+	C(IMG_TABLE, AT(".fay.image", uint32_t, 24) = 2)                                                                             \
+	C(IMG_TABLE, AT(".fay.image", uint32_t, 28) = 1)                                                                             \
+	C(IMG_TABLE, AT(".fay.image", uint32_t, 60) = 1)                                                                             \
+	C(IMG_TABLE, AT(".fay.probes", int32_t, 0) = 0)                                                                              \
+	C(IMG_TABLE, AT(".fay.probes", int32_t, 0) = 0x7fffffff)                                                                     \
+	C(IMG_TABLE, AT(".fay.probes", int32_t, 0) = INT32_MIN)                                                                      \
+	C(IMG_TABLE, AT(".fay.probes", uint32_t, 4) = 10)                                                                            \
+	C(IMG_TABLE, AT(".fay.probes", uint32_t, 4) = FAY_PROBE_BEGIN)                                                               \
+	C(IMG_TABLE, AT(".fay.probes", int32_t, 8) = 0)                                                                              \
+	C(IMG_TABLE, AT(".fay.probes", uint32_t, 12) = 1)                                                                            \
+	C(IMG_TABLE, AT(".fay.probes", uint64_t, 16) = 1)                                                                            \
+	C(IMG_TABLE, AT(".fay.probes", uint64_t, 24) = 1)                                                                            \
+	C(IMG_TABLE, AT(".fay.state", uint16_t, 4) = 4)                                                                              \
+	C(IMG_TABLE, AT(".fay.state", uint16_t, 6) = 3)                                                                              \
+	C(IMG_TABLE, AT(".fay.state", uint16_t, 6) = FAY_SCOPE_GLOBAL)                                                               \
+	C(IMG_TABLE, AT(".fay.state", uint32_t, 8) = 8)                                                                              \
+	C(IMG_TABLE, AT(".fay.state", uint32_t, 8) = 0xfffffff8)                                                                     \
+	C(IMG_TABLE, AT(".fay.state", uint32_t, 12) = 24)                                                                            \
+	C(IMG_TABLE, AT(".fay.state", uint32_t, 16) = 2)                                                                             \
+	C(IMG_TABLE, AT(".fay.state", uint16_t, 22) = 4)                                                                             \
+	C(IMG_TABLE, AT(".fay.state", uint32_t, 24) = 2)                                                                             \
+	C(IMG_TABLE, AT(".fay.state", uint32_t, 28) = 12)                                                                            \
+	C(IMG_TABLE, AT(".fay.state", uint32_t, 44) = 1)                                                                             \
+	C(IMG_TABLE, AT(".fay.state", int32_t, 48) = AT(".fay.state", int32_t, 0) - 48)                                              \
+	C(IMG_TABLE, AT(".fay.columns", uint16_t, 4) = 7)                                                                            \
+	C(IMG_TABLE, AT(".fay.columns", uint16_t, 6) = 8)                                                                            \
+	C(IMG_TABLE, AT(".fay.columns", uint16_t, 6) = FAY_MERGE_KEY)                                                                \
+	C(IMG_TABLE, AT(".fay.columns", uint32_t, 8) = 8)                                                                            \
+	C(IMG_TABLE, AT(".fay.columns", uint32_t, 8) = 16)                                                                           \
+	C(IMG_TABLE, AT(".fay.columns", uint32_t, 12) = 4)                                                                           \
+	C(IMG_TABLE, AT(".fay.columns", uint64_t, 16) = 1)                                                                           \
+	C(IMG_TABLE, AT(".fay.strings", char, 2) = '\n')                                                                             \
+	C(IMG_TABLE, AT(".fay.strings", char, 2) = (char)0xff)                                                                       \
+	C(IMG_TABLE, AT(".fay.strings", char, SECTION(".fay.strings")->sh_size - 1) = 'x')
+
+static void contradict(uint8_t *b, unsigned which, enum fay_rule *rule, const char **text)
+{
+	unsigned number = 0;
+#define C(expected, statement)                                                                                                       \
+	if (number++ == which) {                                                                                                     \
+		*rule = FAY_RULE_##expected;                                                                                         \
+		*text = #statement;                                                                                                  \
+		(void)(statement);                                                                                                   \
+		return;                                                                                                              \
+	}
+	CONTRADICTIONS(C)
+#undef C
+	*rule = FAY_RULE_NONE;
+}
+
+static void test_contradictions(void **state)
+{
+	uint8_t *copy = malloc(file_size);
+	unsigned which = 0, wrong = 0;
+
+	for (;; which++) {
+		enum fay_rule expected, got;
+		const char *text = NULL;
+
+		memcpy(copy, file, file_size);
+		contradict(copy, which, &expected, &text);
+		if (expected == FAY_RULE_NONE)
+			break;
+		got = parse_rule(copy, file_size);
+		if (got != expected) {
+			print_error("%s: expected %s, got %s\n", text, fay_rule_id(expected), fay_rule_id(got));
+			wrong++;
+		}
+	}
+	free(copy);
+	print_message("%u contradictions\n", which);
+	assert_int_equal(wrong, 0);
+}
+
+static void hash_text(const char *text, char hex[65])
+{
+	uint8_t digest[32];
+
+	fay_sha256(text, strlen(text), digest);
+	for (unsigned i = 0; i < 32; i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* FIPS 180-4 examples, and the two sides of the padding's edge. */
+static void test_sha256(void **state)
+{
+	char hex[65];
+
+	hash_text("", hex);
+	assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+	hash_text("abc", hex);
+	assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	hash_text("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", hex);
+	assert_string_equal(hex, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+static int set_up(void **state)
+{
+	FILE *in = fopen(EXAMPLE_IMAGE, "rb");
+
+	if (!in)
+		return -1;
+	file = malloc(1 << 20);
+	file_size = fread(file, 1, 1 << 20, in);
+	fclose(in);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	free(file);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_valid),	       cmocka_unit_test(test_truncated), cmocka_unit_test(test_flipped),
+		cmocka_unit_test(test_contradictions), cmocka_unit_test(test_sha256),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
