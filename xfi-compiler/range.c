@@ -51,7 +51,7 @@ static bool exit_compare(LLVMBasicBlockRef block, LLVMValueRef *left, LLVMIntPre
 }
 
 /* phi = [start, outside], [phi + step, latch] with constants. */
-static bool induction_of(LLVMValueRef phi, uint64_t *start, uint64_t *step, LLVMValueRef *next, LLVMBasicBlockRef *latch)
+bool fay_induction(LLVMValueRef phi, uint64_t *start, uint64_t *step, LLVMValueRef *next, LLVMBasicBlockRef *latch)
 {
 	if (!LLVMIsAPHINode(phi) || LLVMCountIncoming(phi) != 2)
 		return false;
@@ -112,7 +112,7 @@ static bool induction_last(LLVMValueRef phi, uint64_t *first, uint64_t *last)
 	LLVMBasicBlockRef tests[2];
 	LLVMIntPredicate predicate;
 
-	if (!induction_of(phi, &start, &step, &next, &latch) || !step || step > (1u << 30))
+	if (!fay_induction(phi, &start, &step, &next, &latch) || !step || step > (1u << 30))
 		return false;
 	width = width_mask(width_of(phi));
 	tests[0] = header;
@@ -187,7 +187,7 @@ bool fay_loop_bounded(LLVMBasicBlockRef header, LLVMBasicBlockRef latch)
 
 		if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMIntegerTypeKind || width_of(i) > 64)
 			continue;
-		if (induction_of(i, &start, &step, &next, &from) && from == latch && induction_last(i, &first, &last) &&
+		if (fay_induction(i, &start, &step, &next, &from) && from == latch && induction_last(i, &first, &last) &&
 		    (last - first) / step <= 65536)
 			return true;
 	}

@@ -10,6 +10,7 @@
  *   range.c    unsigned ranges of IR integers: which index needs no guard
  *   guard.c    the XFI guards: every access inside its region for every input
  *   fuel.c     every loop ends
+ *   shape.c    last changes for the sake of the proof
  *   highbyte.c no ah, bh, ch, dh
  *   codegen.c  machine code with general registers only
  *   link.c     relocatable object to text, read-only data, helper slots
@@ -76,6 +77,7 @@ int fay_guard(struct fay_unit *unit);
 int fay_fuel(struct fay_unit *unit);
 int fay_lower_calls(struct fay_unit *unit);   /* fay_object_flush(&table) to fay_flush(local, state) */
 int fay_lower_objects(struct fay_unit *unit);
+void fay_shape(struct fay_unit *unit);
 void fay_avoid_high_bytes(struct fay_unit *unit);
 int fay_unit_object(struct fay_unit *unit, LLVMMemoryBufferRef *object);
 int fay_unit_assembly(struct fay_unit *unit, struct fay_buffer *text);
@@ -86,6 +88,8 @@ struct fay_range {
 	uint64_t lo, hi;
 };
 struct fay_range fay_range_of(LLVMValueRef value, LLVMValueRef at);
+/* phi = [start, outside], [next = phi + step, latch] with constants. */
+bool fay_induction(LLVMValueRef phi, uint64_t *start, uint64_t *step, LLVMValueRef *next, LLVMBasicBlockRef *latch);
 /* Whether the loop whose header is `header` (entered back from `latch`) has an obvious constant bound. */
 bool fay_loop_bounded(LLVMBasicBlockRef header, LLVMBasicBlockRef latch);
 

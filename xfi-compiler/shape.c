@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The last look at the IR: shapes that are right but that make poor machine code for a proof.
+ *
+ *   divisions of 8 and 16 bits   have their result in ah, or in pairs of 16-bit registers; done in 32 bits instead
+ *   loop tests of the old value  `next = i + 1; if (i < 9) again` becomes `if (next < 10) again`: then the register that lives on
+ *                                is the one that is compared, and its bound needs no relation between two registers
+ */
+#include "unit.h"
+
+static void widen_division(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
+{
+	LLVMTypeRef type = LLVMTypeOf(i), i32 = LLVMInt32TypeInContext(unit->context);
+	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+	bool is_signed = opcode == LLVMSDiv || opcode == LLVMSRem;
+	LLVMValueRef x, y;
+
+	if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(type) >= 32)
+		return;
+	LLVMPositionBuilderBefore(b, i);
+	x = LLVMBuildIntCast2(b, LLVMGetOperand(i, 0), i32, is_signed, "");
+	y = LLVMBuildIntCast2(b, LLVMGetOperand(i, 1), i32, is_signed, "");
+	LLVMReplaceAllUsesWith(i, LLVMBuildTrunc(b, LLVMBuildBinOp(b, opcode, x, y, ""), type, ""));
+	LLVMInstructionEraseFromParent(i);
+}
+
+static void test_next(LLVMBuilderRef b, LLVMValueRef phi)
+{
+	uint64_t start, step, bound;
+	LLVMValueRef next, terminator, condition, right;
+	LLVMBasicBlockRef latch;
+	unsigned width;
+
+	if (LLVMGetTypeKind(LLVMTypeOf(phi)) != LLVMIntegerTypeKind || !fay_induction(phi, &start, &step, &next, &latch))
+		return;
+	width = LLVMGetIntTypeWidth(LLVMTypeOf(phi));
+	terminator = LLVMGetBasicBlockTerminator(latch);
+	if (width > 64 || !LLVMIsABranchInst(terminator) || !LLVMIsConditional(terminator))
+		return;
+	condition = LLVMGetCondition(terminator);
+	if (!LLVMIsAICmpInst(condition) || LLVMGetOperand(condition, 0) != phi || !LLVMIsAConstantInt(LLVMGetOperand(condition, 1)))
+		return;
+	/* Adding the step to both sides is right if neither overflows: the loop is known to end, and small. */
+	right = LLVMGetOperand(condition, 1);
+	bound = LLVMConstIntGetZExtValue(right);
+	if (!fay_loop_bounded(LLVMGetInstructionParent(phi), latch) || step > 65536 || bound > (UINT64_MAX >> (65 - width)) - step)
+		return;
+	LLVMPositionBuilderBefore(b, terminator);
+	LLVMSetCondition(terminator, LLVMBuildICmp(b, LLVMGetICmpPredicate(condition), next,
+						   LLVMConstInt(LLVMTypeOf(phi), bound + step, 0), ""));
+	if (!LLVMGetFirstUse(condition))
+		LLVMInstructionEraseFromParent(condition);
+}
+
+void fay_shape(struct fay_unit *unit)
+{
+	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
+
+	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k; k = LLVMGetNextBasicBlock(k)) {
+			for (LLVMValueRef i = LLVMGetFirstInstruction(k); i && LLVMIsAPHINode(i); i = LLVMGetNextInstruction(i))
+				test_next(b, i);
+			for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i; i = next) {
+				LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+
+				next = LLVMGetNextInstruction(i);
+				if (opcode == LLVMUDiv || opcode == LLVMSDiv || opcode == LLVMURem || opcode == LLVMSRem)
+					widen_division(unit, b, i);
+			}
+		}
+	LLVMDisposeBuilder(b);
+}
