@@ -1,0 +1,12 @@
+# The corpus (corpus/, run_corpus.c) and the check that each rule is documented and tested.
+add_executable(run_corpus run_corpus.c)
+target_link_libraries(run_corpus PRIVATE fay_verifier)
+set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/corpus)
+foreach(group decoding memory values flow stack state liveness image)
+  add_test(NAME verifier_reject_${group} COMMAND run_corpus ${corpus}/prologue.s ${corpus}/reject/${group}.s.txt)
+  set_tests_properties(verifier_reject_${group} PROPERTIES LABELS reject TIMEOUT 300)
+endforeach()
+add_test(NAME verifier_accept COMMAND run_corpus ${corpus}/prologue.s ${corpus}/accept/accept.s.txt)
+set_tests_properties(verifier_accept PROPERTIES LABELS unit TIMEOUT 300)
+add_test(NAME rules_complete COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/rules_complete ${CMAKE_SOURCE_DIR})
+set_tests_properties(rules_complete PROPERTIES LABELS unit)
