@@ -306,7 +306,21 @@ void fay_verdict_print(FILE *out, const char *name, const struct fay_verdict *ve
 
 /* --- JSON ---------------------------------------------------------------------------------------- */
 
-/* Bytes are taken as Latin-1 where they are not ASCII, so that the line is valid JSON whatever the image holds. */
+/* The length of the well-formed UTF-8 sequence at s (RFC 3629), 0 if there is none. The terminating NUL ends any sequence. */
+static size_t utf8_sequence(const unsigned char *s)
+{
+	size_t length = s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+
+	for (size_t i = 1; i < length; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return length;
+}
+
+/* UTF-8 goes through; any other byte becomes U+FFFD, so that the line is valid JSON whatever the file's name holds. */
 static void json_string(FILE *out, const char *text)
 {
 	if (!text) {
@@ -319,8 +333,15 @@ static void json_string(FILE *out, const char *text)
 			fprintf(out, "\\%c", *c);
 		else if (*c == '\n')
 			fputs("\\n", out);
-		else if (*c < 0x20 || *c >= 0x7f)
+		else if (*c < 0x20 || *c == 0x7f)
 			fprintf(out, "\\u%04x", *c);
+		else if (*c > 0x7f && !utf8_sequence(c))
+			fputs("\\ufffd", out);
+		else if (*c > 0x7f) {
+			size_t length = utf8_sequence(c);
+			fwrite(c, 1, length, out);
+			c += length - 1;
+		}
 		else
 			fputc(*c, out);
 	}
