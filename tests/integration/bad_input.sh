@@ -7,7 +7,7 @@ target=$!
 started+=("$target")
 exec 9>"$work/in"
 wait_for "$work/target.out" ready
-before=$(text_hash "$target" threads_target)
+before=$(text_hash "$target")
 count='cluster.Function("threads_target!work").Count()'
 
 exits "unknown function" 2 "$FAY" trace -p "$target" 'cluster.Function("threads_target!wrok").Count()'
@@ -65,7 +65,7 @@ got=0
 equal "full disk: exit code" 4 "$got"
 contains "full disk: said so" "$work/err" "No space left on device"
 
-equal "text after all failures" "$before" "$(text_hash "$target" threads_target)"
+equal "text after all failures" "$before" "$(text_hash "$target")"
 
 # Two at once on the same function, ended in the order of their start: both count right.
 "$FAY" trace --json -p "$target" "$count" >"$work/first.json" 2>"$work/first.err" &
@@ -84,7 +84,7 @@ wait "$second"
 for which in first second; do
 	equal "$which of two sessions" 200000 "$(jq -s 'map(select(.type == "row" and .final))[0].values.Count' "$work/$which.json")"
 done
-equal "text after both" "$before" "$(text_hash "$target" threads_target)"
+equal "text after both" "$before" "$(text_hash "$target")"
 
 # The target exits while traced; the result is printed and it is said.
 trace -p "$target" "$count"

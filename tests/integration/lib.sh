@@ -48,10 +48,10 @@ end_trace() {
 }
 # The final rows' sum of one column
 final_sum() { jq -s --arg c "$1" '[.[] | select(.type == "row" and .final) | .values[$c]] | add // 0' "$work/trace.json"; }
-text_hash() { # of the first executable mapping of a module in a process
-	local range
-	range=$(awk -v m="$2" '$2 ~ /x/ && $6 ~ m {print $1; exit}' "/proc/$1/maps")
-	[ -n "$range" ] || fail "process $1 has no executable mapping of $2"
+text_hash() { # PID [MODULE]: of the first executable mapping of a module, else of the program itself
+	local range module=${2:-$(readlink "/proc/$1/exe")}
+	range=$(awk -v m="$module" '$2 ~ /x/ && index($6, m) {print $1; exit}' "/proc/$1/maps")
+	[ -n "$range" ] || fail "process $1 has no executable mapping of $module"
 	local start=$((16#${range%-*})) end=$((16#${range#*-}))
 	dd if="/proc/$1/mem" bs=4096 skip=$((start / 4096)) count=$(((end - start) / 4096)) status=none iflag=fullblock | sha256sum | cut -d' ' -f1
 }

@@ -20,14 +20,14 @@ exec 9>"$work/sql"
 echo "select 'backend ' || pg_backend_pid();" >&9
 wait_for "$work/psql.out" backend
 backend=$(sed -n 's/^backend //p' "$work/psql.out")
-before=$(text_hash "$backend" postgres)
+before=$(text_hash "$backend")
 trace -p "$backend" 'cluster.Function("postgres!PortalRun").Count()'
 for i in $(seq 2000); do echo "select $i;"; done >&9
 echo "\\echo finished" >&9
 wait_for "$work/psql.out" finished
 end_trace
 equal "postgres!PortalRun for 2000 statements" 2000 "$(final_sum Count)"
-equal "text of postgres after detach" "$before" "$(text_hash "$backend" postgres)"
+equal "text of postgres after detach" "$before" "$(text_hash "$backend")"
 echo "select 'still ' || 'serving';" >&9
 wait_for "$work/psql.out" "still serving"
 exec 9>&-
