@@ -82,6 +82,7 @@ struct fay_obligation {
 	bool discharged;       /* by the abstract values already */
 };
 #define FAY_MAX_PENDING 4096u
+#define FAY_MAX_KEPT (1u << 20) /* when all are to be written out */
 
 struct fay_analysis {
 	struct fay_arena *arena;
@@ -121,11 +122,8 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 /* Fixpoint and check of one probe; then loops and cost. */
 struct fay_refusal fay_loops_bound(struct fay_analysis *an);
 
-/* The solver's part: sets *proved, or fills the rejection's counterexample. */
-struct fay_solver;
-struct fay_solver *fay_solver_create(struct fay_analysis *an);
-void fay_solver_destroy(struct fay_solver *solver);
-enum fay_answer { ANSWER_PROVED, ANSWER_REFUTED, ANSWER_UNKNOWN };
-enum fay_answer fay_solver_discharge(struct fay_solver *solver, const struct fay_obligation *o, struct fay_rejection *rejection);
+/* One instruction; the address of a memory operand (false: not a pointer). */
+bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn);
+bool fay_transfer_address(struct fay_analysis *an, const struct fay_operand *mem, struct fay_value *address);
 
 #endif

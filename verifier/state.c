@@ -60,8 +60,10 @@ void fay_state_entry(struct fay_state *s)
 		if (i < 16)
 			s->loc[i].tag = (uint8_t)i;
 	}
-	for (unsigned i = 0; i < sizeof(saved); i++)
+	for (unsigned i = 0; i < sizeof(saved); i++) {
 		s->loc[saved[i]].kind = KIND_SAVED;
+		s->loc[saved[i]].init = 0xff;
+	}
 	s->loc[FAY_RDI] = pointer(REGION_EVENT);
 	s->loc[FAY_RSI] = pointer(REGION_LOCAL);
 	s->loc[FAY_RDX] = pointer(REGION_GLOBAL);

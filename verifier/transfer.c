@@ -24,7 +24,7 @@ static struct fay_obligation *add_pending(struct fay_analysis *an, enum fay_goal
 {
 	struct fay_obligation *o;
 
-	if (an->pending_count >= FAY_MAX_PENDING) {
+	if (an->pending_count >= (an->keep_all ? FAY_MAX_KEPT : FAY_MAX_PENDING)) {
 		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, insn_of(an)->address, "too many open obligations");
 		return NULL;
 	}
@@ -659,6 +659,20 @@ static bool address_of(struct fay_analysis *an, const struct fay_operand *mem, s
 	return true;
 }
 
+/* A discharged obligation that is to be written out. */
+static void keep_bounds(struct fay_analysis *an, const struct access *access, int64_t low, int64_t high)
+{
+	struct fay_obligation *o = add_pending(an, GOAL_BOUNDS, FAY_RULE_MEM_BOUNDS, FAY_UNPROVED);
+
+	if (!o)
+		return;
+	o->discharged = true;
+	o->region = (uint8_t)access->region;
+	o->size = access->size;
+	o->low = low;
+	o->high = high;
+}
+
 /* Whether [offset, offset + size) lies in [low, high + size) for every offset; else an obligation. False if the path must end. */
 static bool check_bounds(struct fay_analysis *an, struct access *access, int64_t low, int64_t high, bool helper)
 {
@@ -671,8 +685,11 @@ static bool check_bounds(struct fay_analysis *an, struct access *access, int64_t
 	if (an->checking)
 		an->obligation_count++;
 	access->proved = o->smin >= low && o->smax <= high;
-	if (access->proved)
+	if (access->proved) {
+		if (an->checking && an->keep_all && !helper)
+			keep_bounds(an, access, low, high);
 		return true;
+	}
 	never = o->smax < low || o->smin > high;
 	if (access->region == REGION_STACK)
 		rule = o->smin < low ? FAY_RULE_MEM_BELOW_SP : FAY_RULE_STK_RETURN;
@@ -1146,11 +1163,12 @@ static bool divide_obligation(struct fay_analysis *an, bool holds, const char *m
 	if (!an->checking)
 		return true;
 	an->obligation_count++;
-	if (holds)
+	if (holds && !an->keep_all)
 		return true;
 	o = add_pending(an, GOAL_DIVIDE, FAY_RULE_ARI_DIVIDE, FAY_UNPROVED);
 	if (!o)
 		return false;
+	o->discharged = holds;
 	o->what = "a division that may fault";
 	o->missing = fay_arena_printf(an->arena, "%s", missing);
 	return true;
@@ -1730,17 +1748,31 @@ static bool step(struct fay_analysis *an, const struct fay_insn *insn)
 	}
 }
 
+bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn)
+{
+	an->node = node;
+	an->insn = insn;
+	if (an->current->next_id > UINT32_MAX / 2)
+		return refuse(an, FAY_RULE_LIM_RESOURCE, "a path with too many values");
+	return step(an, insn_of(an)) && check_stack_pointer(an);
+}
+
 bool fay_transfer_block(struct fay_analysis *an, uint32_t node)
 {
 	const struct fay_block *block = &an->cfg->blocks[an->graph->nodes[node].block];
 
-	an->node = node;
-	for (uint32_t i = 0; i < block->count; i++) {
-		an->insn = block->first + i;
-		if (!step(an, insn_of(an)) || !check_stack_pointer(an))
+	for (uint32_t i = 0; i < block->count; i++)
+		if (!fay_transfer_step(an, node, block->first + i))
 			return false;
-		if (an->current->next_id > UINT32_MAX / 2)
-			return refuse(an, FAY_RULE_LIM_RESOURCE, "a block with too many values");
-	}
 	return true;
+}
+
+bool fay_transfer_address(struct fay_analysis *an, const struct fay_operand *mem, struct fay_value *address)
+{
+	bool checking = an->checking, ok;
+
+	an->checking = false;
+	ok = address_of(an, mem, address);
+	an->checking = checking;
+	return ok && address->kind == KIND_POINTER;
 }

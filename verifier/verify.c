@@ -7,8 +7,10 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analysis.h"
+#include "counterexample.h"
 #include "fixpoint.h"
 
 #define ARENA_BYTES ((size_t)512 << 20)
@@ -22,6 +24,8 @@ struct run {
 	uint64_t deadline;
 	const char *smt2_dir; /* or NULL */
 	int smt2_error;       /* errno */
+	uint32_t smt2_count;
+	uint32_t probe;       /* in hand */
 };
 
 static const struct fay_refusal fine;
@@ -121,11 +125,55 @@ static struct fay_refusal refusal_of(const struct fay_analysis *an, const struct
 				     .what = o->what, .missing = o->missing };
 }
 
-/* Rejects because of `o`. */
-static void reject_obligation(struct run *run, const struct fay_analysis *an, const struct fay_obligation *o)
+static const char *unconfirmed(const struct fay_analysis *an, const struct fay_model *model)
 {
-	reject(run, &run->image, refusal_of(an, o));
-	fill_path(an, o->node, &run->verdict->rejection);
+	const char *text = "candidate, not confirmed by execution (state at the loop's head or the entry):\n";
+
+	for (unsigned i = 0; text && i < 16; i++)
+		if (i != FAY_RSP)
+			text = fay_arena_printf(an->arena, "%s%s = 0x%llx\n", text, fay_gpr_name(i, 64),
+						(unsigned long long)model->registers[i]);
+	return text;
+}
+
+/* Rejects because of `o`; model NULL if the solver gave none. */
+static void reject_obligation(struct run *run, struct fay_analysis *an, const struct fay_obligation *o, const struct fay_model *model)
+{
+	struct fay_obligation broken = *o;
+	struct fay_rejection found = { 0 };
+	bool replayed = fay_counterexample_find(an, &broken, model, &found);
+	struct fay_refusal refusal = refusal_of(an, &broken);
+
+	if (replayed) {
+		refusal.outcome = fay_rule_outcome(broken.rule);
+		refusal.missing = NULL;
+	}
+	reject(run, &run->image, refusal);
+	fill_path(an, broken.node, &run->verdict->rejection);
+	if (replayed) {
+		run->verdict->rejection.counterexample = found.counterexample;
+		run->verdict->rejection.replayed = true;
+		run->verdict->rejection.path_length = found.path_length;
+		memcpy(run->verdict->rejection.path, found.path, sizeof(found.path));
+	} else if (model && broken.missing) {
+		run->verdict->rejection.counterexample = unconfirmed(an, model);
+	}
+}
+
+static void write_smt2(struct run *run, const struct fay_analysis *an, const struct fay_obligation *o, const char *text)
+{
+	char path[4096];
+	FILE *file;
+
+	if (!text || run->smt2_error)
+		return;
+	snprintf(path, sizeof(path), "%s/probe%u-%05u-%s-%llx.smt2", run->smt2_dir, run->probe, run->smt2_count++, fay_rule_id(o->rule),
+		 (unsigned long long)(an->cfg->insns[o->insn].address - an->image->text.start));
+	file = fopen(path, "we");
+	if (!file || fputs(text, file) < 0)
+		run->smt2_error = errno;
+	if (file && fclose(file) && !run->smt2_error)
+		run->smt2_error = errno;
 }
 
 /* ---- one probe ---- */
@@ -146,6 +194,34 @@ static struct fay_refusal check_costs(struct fay_analysis *an)
 	return fine;
 }
 
+/* Asks the solver for what the abstract values left open. False: rejected. */
+static bool discharge(struct run *run, struct fay_analysis *an)
+{
+	struct fay_model *model = calloc(1, sizeof(*model));
+	bool ok = model != NULL;
+
+	for (uint32_t i = 0; ok && i < an->pending_count; i++) {
+		const struct fay_obligation *o = &an->pending[i];
+		const char *text = NULL;
+		enum fay_answer answer = fay_smt_ask(an, o, model, run->smt2_dir ? &text : NULL);
+
+		if (run->smt2_dir)
+			write_smt2(run, an, o, text);
+		if (o->discharged)
+			continue;
+		if (answer != ANSWER_PROVED) {
+			reject_obligation(run, an, o, answer == ANSWER_REFUTED ? model : NULL);
+			free(model);
+			return false;
+		}
+		run->verdict->obligations_by_solver++;
+	}
+	if (!model)
+		reject(run, NULL, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
+	free(model);
+	return ok;
+}
+
 /* Invariant, obligations, bounds. False: rejected. */
 static bool analyse(struct run *run, struct fay_analysis *an)
 {
@@ -153,10 +229,8 @@ static bool analyse(struct run *run, struct fay_analysis *an)
 
 	if (r.rule == FAY_RULE_NONE) {
 		run->verdict->obligations += an->obligation_count;
-		for (uint32_t i = 0; i < an->pending_count; i++) {
-			reject_obligation(run, an, &an->pending[i]);
+		if (!discharge(run, an))
 			return false;
-		}
 		r = fay_loops_bound(an);
 	}
 	if (r.rule == FAY_RULE_NONE)
@@ -182,7 +256,7 @@ static bool verify_graph(struct run *run, const struct fay_graph *graph, struct 
 {
 	struct fay_analysis an = {
 		.arena = run->arena, .image = &run->image, .policy = run->policy, .cfg = &run->cfg, .graph = graph,
-		.verdict = run->verdict, .deadline = run->deadline, .thresholds = *thresholds, .refine = refine, .facts = facts,
+		.verdict = run->verdict, .deadline = run->deadline, .thresholds = *thresholds, .refine = refine, .facts = facts, .keep_all = run->smt2_dir != NULL,
 		.in = calloc(graph->node_count, sizeof(struct fay_state *)), .visits = calloc(graph->node_count, sizeof(uint16_t)),
 		.bounds = calloc(graph->node_count, sizeof(uint64_t)),
 		.current = fay_state_create(FAY_MAX_LOCATIONS), .branch = fay_state_create(FAY_MAX_LOCATIONS),
@@ -260,8 +334,10 @@ static void verify_image(struct run *run, const void *bytes, size_t size)
 		return;
 	}
 	collect_thresholds(thresholds, run);
-	for (uint32_t i = 0; ok && i < run->image.probe_count; i++)
+	for (uint32_t i = 0; ok && i < run->image.probe_count; i++) {
+		run->probe = i;
 		ok = verify_probe(run, &run->image.probes[i], thresholds);
+	}
 	if (!ok)
 		return;
 	run->verdict->outcome = FAY_ACCEPTED;
@@ -315,8 +391,14 @@ void fay_verdict_deinit(struct fay_verdict *verdict)
 
 int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *policy, const char *smt2_dir, struct fay_verdict *verdict)
 {
-	(void)smt2_dir;
-	verify(bytes, size, policy, NULL, verdict);
-	errno = ENOTSUP;
+	int error;
+
+	*verdict = (struct fay_verdict){ .outcome = FAY_EXHAUSTED };
+	if (mkdir(smt2_dir, 0777) && errno != EEXIST)
+		return -1;
+	error = verify(bytes, size, policy, smt2_dir, verdict);
+	if (!error)
+		return 0;
+	errno = error;
 	return -1;
 }

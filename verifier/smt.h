@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Obligations as bit-vector queries: see smt.c. */
+#ifndef FAY_VERIFIER_SMT_H
+#define FAY_VERIFIER_SMT_H
+
+#include "analysis.h"
+
+enum fay_answer { ANSWER_PROVED, ANSWER_REFUTED, ANSWER_UNKNOWN };
+
+/* A load whose value the model chose. */
+struct fay_model_load {
+	uint32_t node, insn;
+	unsigned size;
+	uint64_t value;
+};
+#define FAY_MODEL_LOADS 256u
+
+struct fay_model {
+	bool from_entry;    /* the query began at the probe's entry and cut no loop: a model is a candidate execution */
+	uint8_t event[128];
+	uint64_t registers[16]; /* at the place where the query began */
+	uint32_t load_count;
+	struct fay_model_load loads[FAY_MODEL_LOADS];
+};
+
+/*
+ * Asks Z3 whether obligation `o` holds; model (may be NULL) is filled when REFUTED. If smt2 is not NULL it receives the query as
+ * SMT-LIB 2 text in the arena; NULL if it was too large.
+ */
+enum fay_answer fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, const char **smt2);
+
+#endif
