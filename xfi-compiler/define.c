@@ -12,45 +12,94 @@
  */
 #include <string.h>
 
+#include <llvm-c/DebugInfo.h>
+
 #include "unit.h"
 
+static LLVMValueRef build_negative(LLVMBuilderRef b, LLVMValueRef v)
+{
+	return LLVMBuildICmp(b, LLVMIntSLT, v, LLVMConstNull(LLVMTypeOf(v)), "");
+}
+
+static LLVMValueRef build_magnitude(LLVMBuilderRef b, LLVMValueRef v)
+{
+	return LLVMBuildSelect(b, build_negative(b, v), LLVMBuildNeg(b, v, ""), v, "");
+}
+
+/* Quotient or remainder of x and y, y not 0, in the builder's block. */
+static LLVMValueRef build_division(LLVMBuilderRef b, LLVMOpcode opcode, LLVMValueRef x, LLVMValueRef y)
+{
+	bool is_signed = opcode == LLVMSDiv || opcode == LLVMSRem, quotient = opcode == LLVMUDiv || opcode == LLVMSDiv;
+	LLVMOpcode plain = quotient ? LLVMUDiv : LLVMURem;
+	LLVMValueRef made, minus;
+
+	if (!is_signed)
+		return LLVMBuildBinOp(b, plain, x, y, "");
+	made = LLVMBuildBinOp(b, plain, build_magnitude(b, x), build_magnitude(b, y), "");
+	minus = build_negative(b, quotient ? LLVMBuildXor(b, x, y, "") : x);
+	return LLVMBuildSelect(b, minus, LLVMBuildNeg(b, made, ""), made, "");
+}
+
+/* type fay.division(x, y): a function, inlined later, because the C API cannot split the block of the division. */
+static LLVMValueRef division_function(struct fay_unit *unit, LLVMOpcode opcode, LLVMTypeRef type)
+{
+	bool quotient = opcode == LLVMUDiv || opcode == LLVMSDiv;
+	LLVMTypeRef parameters[2] = {type, type};
+	LLVMBasicBlockRef from[2], out;
+	LLVMValueRef function, x, y, values[2], phi;
+	LLVMBuilderRef b;
+	char name[64];
+
+	snprintf(name, sizeof(name), "fay.division.%u.%u", (unsigned)opcode, LLVMGetIntTypeWidth(type));
+	function = LLVMGetNamedFunction(unit->module, name);
+	if (function)
+		return function;
+	b = LLVMCreateBuilderInContext(unit->context);
+	function = LLVMAddFunction(unit->module, name, LLVMFunctionType(type, parameters, 2, 0));
+	LLVMSetLinkage(function, LLVMInternalLinkage);
+	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName("alwaysinline", 12), 0));
+	from[0] = LLVMAppendBasicBlockInContext(unit->context, function, "");
+	from[1] = LLVMAppendBasicBlockInContext(unit->context, function, "");
+	out = LLVMAppendBasicBlockInContext(unit->context, function, "");
+	LLVMPositionBuilderAtEnd(b, from[0]);
+	x = LLVMBuildFreeze(b, LLVMGetParam(function, 0), "");
+	y = LLVMBuildFreeze(b, LLVMGetParam(function, 1), "");
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, y, LLVMConstNull(type), ""), out, from[1]);
+	LLVMPositionBuilderAtEnd(b, from[1]);
+	values[0] = quotient ? x : LLVMConstNull(type);
+	values[1] = build_division(b, opcode, x, y);
+	LLVMBuildBr(b, out);
+	LLVMPositionBuilderAtEnd(b, out);
+	phi = LLVMBuildPhi(b, type, "");
+	LLVMAddIncoming(phi, values, from, 2);
+	LLVMBuildRet(b, phi);
+	LLVMDisposeBuilder(b);
+	return function;
+}
+
 /*
- * x / 0 is x, x % 0 is 0, the smallest number / -1 is itself. The divisor that the instruction gets is 2 in these cases: with 1
- * the code generator finds an addition with carry, whose result no interval shows to be other than 0.
+ * x / 0 is x, x % 0 is 0, the smallest number / -1 is itself. The test for 0 is a branch: the ways to do without one end in
+ * arithmetic (an addition with carry, a conditional move on the carry of a negation) whose result no interval shows to be other
+ * than 0. Signed division goes by the magnitudes, as unsigned division cannot overflow.
  */
 static void define_divide(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
 {
 	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
-	LLVMValueRef x = LLVMGetOperand(i, 0), divisor = LLVMGetOperand(i, 1), zero, minus = NULL, safe, result, at;
-	LLVMTypeRef type = LLVMTypeOf(divisor);
-	bool is_signed = opcode == LLVMSDiv || opcode == LLVMSRem, quotient = opcode == LLVMUDiv || opcode == LLVMSDiv;
+	LLVMValueRef arguments[2] = {LLVMGetOperand(i, 0), LLVMGetOperand(i, 1)}, function, made, y = arguments[1];
+	bool is_signed = opcode == LLVMSDiv || opcode == LLVMSRem;
+	LLVMTypeRef type = LLVMTypeOf(y);
 
-	if (LLVMIsAConstantInt(divisor) && !LLVMIsNull(divisor) && !(is_signed && LLVMConstIntGetSExtValue(divisor) == -1))
+	if (LLVMIsAConstantInt(y) && !LLVMIsNull(y) && !(is_signed && LLVMConstIntGetSExtValue(y) == -1))
 		return;
-	if (!is_signed && fay_range_of(divisor, i).lo)
+	if (LLVMGetIntTypeWidth(type) > 64)
 		return;
-	at = LLVMGetNextInstruction(i);
+	function = division_function(unit, opcode, type);
 	LLVMPositionBuilderBefore(b, i);
-	x = LLVMBuildFreeze(b, x, "");
-	divisor = LLVMBuildFreeze(b, divisor, "");
-	zero = LLVMBuildICmp(b, LLVMIntEQ, divisor, LLVMConstNull(type), "");
-	safe = LLVMBuildSelect(b, zero, LLVMConstInt(type, 2, 0), divisor, "");
-	if (is_signed) {
-		minus = LLVMBuildICmp(b, LLVMIntEQ, divisor, LLVMConstAllOnes(type), "");
-		safe = LLVMBuildSelect(b, minus, LLVMConstInt(type, 2, 0), safe, "");
-	}
-	LLVMSetOperand(i, 0, x);
-	LLVMSetOperand(i, 1, safe);
-	LLVMPositionBuilderBefore(b, at);
-	result = LLVMBuildSelect(b, zero, quotient ? x : LLVMConstNull(type), i, "");
-	LLVMReplaceAllUsesWith(i, result);
-	LLVMSetOperand(result, 2, i);
-	if (minus) {
-		LLVMValueRef last = LLVMBuildSelect(b, minus, quotient ? LLVMBuildNeg(b, x, "") : LLVMConstNull(type), result, "");
-
-		LLVMReplaceAllUsesWith(result, last);
-		LLVMSetOperand(last, 2, result);
-	}
+	made = LLVMBuildCall2(b, LLVMGlobalGetValueType(function), function, arguments, 2, "");
+	LLVMInstructionSetDebugLoc(made, LLVMInstructionGetDebugLoc(i));
+	LLVMReplaceAllUsesWith(i, made);
+	LLVMInstructionEraseFromParent(i);
 	unit->guards++;
 }
 
@@ -159,7 +208,8 @@ void fay_define(struct fay_unit *unit)
 {
 	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
 
-	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module), last = LLVMGetLastFunction(unit->module); f;
+	     f = f == last ? NULL : LLVMGetNextFunction(f)) /* not those that are added meanwhile */
 		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k; k = LLVMGetNextBasicBlock(k))
 			for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i; i = next) {
 				next = LLVMGetNextInstruction(i);
