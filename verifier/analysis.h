@@ -81,6 +81,7 @@ struct fay_obligation {
 	int64_t low, high;     /* BOUNDS: offsets from the region's start that the first byte may have; RANGE */
 	bool discharged;       /* by the abstract values already */
 };
+#define FAY_MAX_FENCE_STEPS (1u << 24)
 #define FAY_MAX_PENDING 4096u
 #define FAY_MAX_KEPT (1u << 20) /* when all are to be written out */
 
@@ -93,7 +94,9 @@ struct fay_analysis {
 	struct fay_verdict *verdict;
 	uint64_t deadline;      /* monotonic ns, 0 none */
 	struct fay_thresholds thresholds;
-	bool refine;            /* branches refine values (off for the speculation pass) */
+	bool refine;            /* branches refine values (off in the speculation pass) */
+	struct fay_state **architectural; /* speculation pass: the first pass's invariant; else NULL */
+	uint64_t fence_steps;
 	/* The fixpoint. */
 	struct fay_state **in;  /* per node; NULL not reached */
 	uint16_t *visits;

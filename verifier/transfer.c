@@ -568,6 +568,35 @@ static bool learn_all(struct fay_value *v, const struct triple *t)
 	return learn(v, &t->a) && learn(v, &t->b) && learn(v, &t->r);
 }
 
+/*
+ * A 32-bit difference that could have wrapped is exact once the branch has excluded that: r is then a minus a constant, and
+ * bears a's name and ranking tag.
+ */
+static void name_exact(struct fay_state *s, const struct triple *t)
+{
+	uint64_t b = t->b.s.umin, wrapped = ((uint64_t)1 << 32) - b, apart;
+
+	if (s->record != RECORD_COMPARE || s->flags_width != 32 || !fay_value_numeric(&t->r) || !fay_scalar_is_const(&t->b.s) ||
+	    t->a.kind != KIND_SCALAR || !t->a.id || !t->r.id || t->r.id == t->a.id)
+		return;
+	if (t->a.s.umin >= b)
+		apart = -b;
+	else if (t->a.s.umax < b) /* always wraps: adds 2^32 - b */
+		apart = wrapped;
+	else
+		return;
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct fay_value *v = &s->loc[i];
+
+		if (v->id != t->r.id || !fay_value_numeric(v) || v->init != 0xff)
+			continue;
+		if (v->delta == t->r.delta)
+			move_origin(v, &t->a, (int64_t)apart, (int64_t)apart);
+		v->id = t->a.id;
+		v->delta = v->delta - t->r.delta + t->a.delta + apart;
+	}
+}
+
 bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enum fay_cc cc, bool holds)
 {
 	struct triple t;
@@ -581,6 +610,7 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 	for (uint32_t i = 0; i < s->count; i++)
 		if (!learn_all(&s->loc[i], &t))
 			return false;
+	name_exact(s, &t);
 	return true;
 }
 
@@ -733,11 +763,21 @@ static bool resolve(struct fay_analysis *an, const struct fay_value *address, un
 	return check_bounds(an, access, low, high, helper);
 }
 
+/* A locked access across a cache line stops every core of the machine, or raises #AC (split-lock detection). Regions begin at multiples of 8. */
+static bool aligned(struct fay_analysis *an, const struct access *access)
+{
+	const struct fay_scalar *o = &access->offset;
+
+	if (!insn_of(an)->locked || !((o->value | o->unknown) & (access->size - 1)))
+		return true;
+	return refuse(an, FAY_RULE_MEM_ALIGN, "a locked access that is not proved to be at a multiple of its size");
+}
+
 static bool locate(struct fay_analysis *an, const struct fay_operand *mem, unsigned size, bool write, struct access *access)
 {
 	struct fay_value address;
 
-	return address_of(an, mem, &address) && resolve(an, &address, size, write, false, access);
+	return address_of(an, mem, &address) && resolve(an, &address, size, write, false, access) && aligned(an, access);
 }
 
 static bool slot_refuse(struct fay_analysis *an, enum fay_slot_status status)
@@ -1277,8 +1317,9 @@ static bool do_bits(struct fay_analysis *an, const struct fay_insn *insn)
 			s = fay_scalar_range(0, width - 1);
 		else if (insn->op == OP_BSR)
 			s = fay_scalar_range(63 - (unsigned)__builtin_clzll(a.s.umin), 63 - (unsigned)__builtin_clzll(a.s.umax));
-		else
-			s = fay_scalar_range(0, 63 - (unsigned)__builtin_clzll(a.s.umax));
+		else /* the lowest bit set: at least the lowest possible one, at most the lowest certain one */
+			s = fay_scalar_range((unsigned)__builtin_ctzll(a.s.value | a.s.unknown),
+					     a.s.value ? (unsigned)__builtin_ctzll(a.s.value) : 63 - (unsigned)__builtin_clzll(a.s.umax));
 		break;
 	default:
 		break;
@@ -1368,11 +1409,9 @@ static bool do_cmov(struct fay_analysis *an, const struct fay_insn *insn)
 		return false;
 	if (!read_operand(an, &insn->src, insn->width, &yes) || !read_operand(an, &insn->dst, insn->width, &no))
 		return false;
-	may = may_not = true;
-	if (an->refine) {
-		may = refine_triple(s, (enum fay_cc)insn->cc, &t) && learn_all(&yes, &t);
-		may_not = refine_triple(s, (enum fay_cc)(insn->cc ^ 1), &t) && learn_all(&no, &t);
-	}
+	/* Also without branch refinement: a conditional move waits for its flags, it is not predicted. */
+	may = refine_triple(s, (enum fay_cc)insn->cc, &t) && learn_all(&yes, &t);
+	may_not = refine_triple(s, (enum fay_cc)(insn->cc ^ 1), &t) && learn_all(&no, &t);
 	if (!may && !may_not)
 		return false; /* not reachable */
 	if (may && may_not) {
@@ -1404,9 +1443,9 @@ static bool do_setcc(struct fay_analysis *an, const struct fay_insn *insn)
 
 	if (!flags_ready(an, fay_cc_flags((enum fay_cc)insn->cc)))
 		return false;
-	if (an->refine && !refine_triple(an->current, (enum fay_cc)insn->cc, &t))
+	if (!refine_triple(an->current, (enum fay_cc)insn->cc, &t))
 		s = fay_scalar_const(0);
-	else if (an->refine && !refine_triple(an->current, (enum fay_cc)(insn->cc ^ 1), &t))
+	else if (!refine_triple(an->current, (enum fay_cc)(insn->cc ^ 1), &t))
 		s = fay_scalar_const(1);
 	return write_operand(an, &insn->dst, 8, fresh(an, s));
 }
@@ -1684,10 +1723,47 @@ static bool do_call_slot(struct fay_analysis *an, const struct fay_insn *insn)
 	return true;
 }
 
+/*
+ * Speculation pass: nothing that was mispredicted runs past an lfence, so after it the state is the architectural one, which
+ * the first pass proved.
+ */
+static bool do_fence(struct fay_analysis *an)
+{
+	struct fay_state *speculative = an->current, **proved = an->architectural;
+	const struct fay_block *block = &an->cfg->blocks[an->graph->nodes[an->node].block];
+	uint32_t fence = an->insn;
+	bool checking = an->checking, ok;
+
+	if (!proved)
+		return true;
+	if (!proved[an->node])
+		return false;
+	if (an->fence_steps += fence - block->first, an->fence_steps > FAY_MAX_FENCE_STEPS) {
+		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, insn_of(an)->address, "too many fences in long blocks");
+		return false;
+	}
+	an->current = an->branch;
+	an->architectural = NULL;
+	an->checking = false;
+	fay_state_copy(an->current, proved[an->node]);
+	ok = true;
+	for (uint32_t i = block->first; ok && i < fence; i++)
+		ok = fay_transfer_step(an, an->node, i);
+	an->insn = fence;
+	an->checking = checking;
+	an->architectural = proved;
+	an->current = speculative;
+	if (ok)
+		fay_state_copy(an->current, an->branch);
+	return ok;
+}
+
 static bool step(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	switch (insn->op) {
-	case OP_NOP: case OP_LFENCE: case OP_JMP:
+	case OP_LFENCE:
+		return do_fence(an);
+	case OP_NOP: case OP_JMP:
 		return true;
 	case OP_MOV:
 		return do_mov(an, insn);

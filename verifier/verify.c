@@ -240,6 +240,55 @@ static bool analyse(struct run *run, struct fay_analysis *an)
 	return r.rule == FAY_RULE_NONE;
 }
 
+/*
+ * Guarantee 7: the same invariants and obligations once more with every branch taken either way whatever its condition says, except
+ * for what an lfence has settled. What then cannot be shown in bounds rests on a branch.
+ */
+static bool speculate(struct run *run, struct fay_analysis *an)
+{
+	struct fay_state **proved = an->in;
+	struct fay_probe_facts scratch = *an->facts, *facts = an->facts;
+	struct fay_refusal r;
+	bool ok = true;
+
+	an->in = calloc(an->graph->node_count, sizeof(struct fay_state *));
+	if (!an->in) {
+		an->in = proved;
+		reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
+		return false;
+	}
+	memset(an->visits, 0, an->graph->node_count * sizeof(*an->visits));
+	an->refine = false;
+	an->architectural = proved;
+	an->facts = &scratch;
+	an->keep_all = false;
+	r = fay_fixpoint(an);
+	an->facts = facts;
+	if (r.rule != FAY_RULE_NONE) {
+		reject(run, &run->image, r);
+		ok = false;
+	}
+	for (uint32_t i = 0; ok && i < an->pending_count; i++) {
+		struct fay_obligation *o = &an->pending[i];
+
+		if (o->goal == GOAL_DIVIDE)
+			continue; /* a division that faults is not retired */
+		r = refusal_of(an, o);
+		r.rule = FAY_RULE_SPC_BRANCH;
+		r.outcome = FAY_UNPROVED;
+		r.missing = "a mask, a conditional move or an lfence between the branch and this instruction";
+		reject(run, &run->image, r);
+		fill_path(an, o->node, &run->verdict->rejection);
+		ok = false;
+	}
+	fay_fixpoint_release(an);
+	free(an->in);
+	an->in = proved;
+	an->architectural = NULL;
+	an->refine = true;
+	return ok;
+}
+
 static void release(struct fay_analysis *an)
 {
 	fay_fixpoint_release(an);
@@ -266,7 +315,7 @@ static bool verify_graph(struct run *run, const struct fay_graph *graph, struct 
 	if (!an.in || !an.visits || !an.bounds || !an.current || !an.branch)
 		reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
 	else
-		ok = analyse(run, &an);
+		ok = analyse(run, &an) && (!run->policy->speculation_confined || speculate(run, &an));
 	release(&an);
 	return ok;
 }
