@@ -464,6 +464,16 @@ again:
 	free(r);
 }
 
+void fay_split_loads(struct fay_unit *unit)
+{
+	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
+
+	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+		if (!LLVMIsDeclaration(f))
+			split_loads(unit, b, f);
+	LLVMDisposeBuilder(b);
+}
+
 /* ---- the guards ---- */
 
 static LLVMValueRef build_umin(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef v, uint64_t most)

@@ -239,6 +239,7 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 	if (!result)
 		result = fay_expand_memory(unit);
 	close_unreachable(unit);
+	fay_split_loads(unit);
 	fay_shape(unit);
 	fay_avoid_high_bytes(unit);
 	return result;

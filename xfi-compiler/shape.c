@@ -3,6 +3,8 @@
  * The last look at the IR: shapes that are right but that make poor machine code for a proof.
  *
  *   divisions of 8 and 16 bits   have their result in ah, or in pairs of 16-bit registers; done in 32 bits instead
+ *   divisors from elsewhere      were compared with 0 in another block, maybe far away; compared again where they are used
+ *   values that do not matter    ("undef") become 0: otherwise a register is read that nobody wrote, if only to be ignored
  *   loop tests of the old value  `next = i + 1; if (i < 9) again` becomes `if (next < 10) again`: then the register that lives on
  *                                is the one that is compared, and its bound needs no relation between two registers
  */
@@ -22,6 +24,33 @@ static void widen_division(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef
 	y = LLVMBuildIntCast2(b, LLVMGetOperand(i, 1), i32, is_signed, "");
 	LLVMReplaceAllUsesWith(i, LLVMBuildTrunc(b, LLVMBuildBinOp(b, opcode, x, y, ""), type, ""));
 	LLVMInstructionEraseFromParent(i);
+}
+
+static void settle_operands(LLVMValueRef i)
+{
+	for (int o = 0; o < LLVMGetNumOperands(i); o++) {
+		LLVMValueRef v = LLVMGetOperand(i, o);
+
+		if ((LLVMIsUndef(v) || LLVMIsPoison(v)) && LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMIntegerTypeKind)
+			LLVMSetOperand(i, (unsigned)o, LLVMConstNull(LLVMTypeOf(v)));
+	}
+}
+
+/* The optimiser knows that the divisor is not 0 here (define.c) and would drop this; the code generator does not. */
+static void repeat_zero_test(LLVMBuilderRef b, LLVMValueRef i)
+{
+	LLVMValueRef y = LLVMGetOperand(i, 1), zero;
+	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+
+	if (LLVMIsAConstant(y) || (opcode != LLVMUDiv && opcode != LLVMURem))
+		return;
+	/* A magnitude made in this block: the flags of its negation would be used for the test, which says less to a proof. */
+	if (LLVMIsAInstruction(y) && LLVMGetInstructionParent(y) == LLVMGetInstructionParent(i) &&
+	    (LLVMIsASelectInst(y) || LLVMIsACallInst(y)))
+		return;
+	LLVMPositionBuilderBefore(b, i);
+	zero = LLVMBuildICmp(b, LLVMIntEQ, y, LLVMConstNull(LLVMTypeOf(y)), "");
+	LLVMSetOperand(i, 1, LLVMBuildSelect(b, zero, LLVMConstInt(LLVMTypeOf(y), 2, 0), y, ""));
 }
 
 static void test_next(LLVMBuilderRef b, LLVMValueRef phi)
@@ -64,6 +93,9 @@ void fay_shape(struct fay_unit *unit)
 				LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
 
 				next = LLVMGetNextInstruction(i);
+				settle_operands(i);
+				if (opcode == LLVMUDiv || opcode == LLVMURem)
+					repeat_zero_test(b, i);
 				if (opcode == LLVMUDiv || opcode == LLVMSDiv || opcode == LLVMURem || opcode == LLVMSRem)
 					widen_division(unit, b, i);
 			}

@@ -74,6 +74,7 @@ int fay_check_simplified(struct fay_unit *unit); /* after inlining: what is left
 void fay_define(struct fay_unit *unit);
 int fay_expand_memory(struct fay_unit *unit);
 int fay_guard(struct fay_unit *unit);
+void fay_split_loads(struct fay_unit *unit); /* optimisation merges loads of different objects; take them apart again */
 int fay_fuel(struct fay_unit *unit);
 int fay_lower_calls(struct fay_unit *unit);   /* fay_object_flush(&table) to fay_flush(local, state) */
 int fay_lower_objects(struct fay_unit *unit);
