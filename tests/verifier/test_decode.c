@@ -215,6 +215,80 @@ static void test_random_bytes(void **state)
 	assert_true(counts.decoded > 100000);
 }
 
+/* The witnesses notice when our reading is wrong in any one respect. */
+static void object_to(const uint8_t *bytes, size_t size, const struct fay_insn *insn, const char *respect)
+{
+	struct fay_arena *arena = fay_arena_create(1 << 20);
+
+	if (fay_agree_check(agree, arena, bytes, size, insn).rule != FAY_RULE_DEC_DISAGREE)
+		fail_msg("a wrong %s goes unnoticed", respect);
+	fay_arena_destroy(arena);
+}
+
+#define OBJECT(field, value)                                                                                                         \
+	do {                                                                                                                         \
+		struct fay_insn wrong = insn;                                                                                        \
+		wrong.field = value;                                                                                                 \
+		object_to(bytes, size, &wrong, #field);                                                                              \
+	} while (0)
+
+static void test_objections(void **state)
+{
+	static const uint8_t add[] = { 0xf0, 0x48, 0x01, 0x4c, 0x8b, 0x10 }; /* lock add [rbx+rcx*4+16], rcx */
+	static const uint8_t imul[] = { 0x48, 0x69, 0xc1, 0x00, 0x01, 0x00, 0x00 };
+	static const uint8_t load[] = { 0x8b, 0x05, 0x10, 0x00, 0x00, 0x00 };
+	static const uint8_t jump[] = { 0x0f, 0x84, 0x00, 0x01, 0x00, 0x00 };
+	static const uint8_t call[] = { 0xff, 0x15, 0x00, 0x10, 0x00, 0x00 };
+	static const uint8_t extend[] = { 0x0f, 0xb6, 0x07 };
+	static const uint8_t shift[] = { 0xc1, 0xe0, 0x04 };
+	static const struct {
+		const uint8_t *bytes;
+		size_t size;
+	} cases[] = { { add, sizeof(add) },   { imul, sizeof(imul) },	  { load, sizeof(load) }, { jump, sizeof(jump) },
+		      { call, sizeof(call) }, { extend, sizeof(extend) }, { shift, sizeof(shift) } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const uint8_t *bytes = cases[i].bytes;
+		size_t size = cases[i].size;
+		struct fay_arena *arena = fay_arena_create(1 << 20);
+		struct fay_insn insn;
+
+		assert_int_equal(fay_decode(arena, bytes, size, 0x4000, &insn).rule, FAY_RULE_NONE);
+		assert_int_equal(fay_agree_check(agree, arena, bytes, size, &insn).rule, FAY_RULE_NONE);
+		OBJECT(length, insn.length - 1);
+		OBJECT(op, OP_BSWAP);
+		OBJECT(locked, !insn.locked);
+		if (insn.target)
+			OBJECT(target, insn.target + 1);
+		if (insn.op == OP_JCC)
+			OBJECT(cc, CC_NE);
+		if (insn.dst.kind == OPERAND_REG)
+			OBJECT(dst.reg, FAY_R9);
+		if (insn.dst.kind == OPERAND_MEM) {
+			OBJECT(dst.disp, 17);
+			OBJECT(dst.base, FAY_RAX);
+			OBJECT(dst.base, FAY_NO_REG);
+			OBJECT(dst.index, FAY_RDX);
+			OBJECT(dst.index, FAY_NO_REG);
+			OBJECT(dst.scale, 8);
+			OBJECT(dst.rip, true);
+			OBJECT(width, 32);
+			OBJECT(dst.kind, OPERAND_REG);
+		}
+		if (insn.src.kind == OPERAND_REG)
+			OBJECT(src.reg, FAY_RSP);
+		if (insn.src.kind == OPERAND_IMM)
+			OBJECT(src.imm, insn.src.imm + 1);
+		if (insn.src.kind == OPERAND_MEM) {
+			OBJECT(src.disp, insn.src.disp + 1);
+			OBJECT(src_width, 16);
+		}
+		if (insn.op == OP_IMUL)
+			OBJECT(src2.imm, 0x101);
+		fay_arena_destroy(arena);
+	}
+}
+
 static int set_up(void **state)
 {
 	agree = fay_agree_create();
@@ -231,6 +305,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_objections),
 		cmocka_unit_test(test_real_text),
 		cmocka_unit_test(test_random_bytes),
 	};

@@ -131,12 +131,41 @@ static Elf64_Phdr *segment(uint8_t *bytes, uint32_t type, unsigned skip)
 	return NULL;
 }
 
-/* One line a contradiction: the rule that must name it, and the statement that makes it. */
 #define EHDR ((Elf64_Ehdr *)b)
 #define SECTION(name) section_header(b, name)
 #define LOAD(n) segment(b, PT_LOAD, n)
 #define AT(name, type, offset) (*(type *)(b + SECTION(name)->sh_offset + (offset)))
 #define RELA ((Elf64_Rela *)(b + SECTION(".rela.dyn")->sh_offset))
+
+/* The same relocation twice, with everything else in order: the section, .dynamic and the segment grow by one entry. */
+static int double_relocation(uint8_t *b)
+{
+	uint64_t size = SECTION(".dynamic")->sh_size;
+
+	RELA[1] = RELA[0];
+	SECTION(".rela.dyn")->sh_size += sizeof(Elf64_Rela);
+	LOAD(0)->p_filesz += sizeof(Elf64_Rela);
+	LOAD(0)->p_memsz += sizeof(Elf64_Rela);
+	for (uint64_t at = 0; at < size; at += 16) {
+		if (AT(".dynamic", uint64_t, at) == DT_RELASZ)
+			AT(".dynamic", uint64_t, at + 8) += sizeof(Elf64_Rela);
+	}
+	return 0;
+}
+
+/* The stream becomes a cell in the middle of the other cell. */
+static int overlapping_cell(uint8_t *b)
+{
+	AT(".fay.state", uint16_t, 48 + 4) = FAY_STATE_CELL;
+	AT(".fay.state", uint32_t, 48 + 8) = 8;  /* offset */
+	AT(".fay.state", uint32_t, 48 + 12) = 8; /* size */
+	AT(".fay.state", uint32_t, 48 + 16) = 0; /* first column */
+	AT(".fay.state", uint16_t, 48 + 20) = 0; /* keys */
+	AT(".fay.state", uint16_t, 48 + 22) = 1; /* values */
+	return 0;
+}
+
+/* One line a contradiction: the rule that must name it, and the statement that makes it. */
 #define CONTRADICTIONS(C)                                                                                                            \
 	C(IMG_ELF, EHDR->e_type = ET_EXEC)                                                                                           \
 	C(IMG_ELF, EHDR->e_machine = EM_AARCH64)                                                                                     \
@@ -180,6 +209,8 @@ static Elf64_Phdr *segment(uint8_t *bytes, uint32_t type, unsigned skip)
 	C(IMG_RELOC, RELA->r_offset = 0x1000)                                                                                        \
 	C(IMG_RELOC, RELA->r_offset += 4)                                                                                            \
 	C(IMG_RELOC, RELA->r_offset += 8)                                                                                            \
+	C(IMG_RELOC, double_relocation(b))                                                                                           \
+	C(IMG_TABLE, overlapping_cell(b))                                                                                            \
 	C(IMG_RELOC, SECTION(".rela.dyn")->sh_size = 0)                                                                              \
 	C(IMG_ELF, ((Elf64_Sym *)(b + SECTION(".dynsym")->sh_offset))[1].st_name = 0x1000)                                           \
 	C(IMG_RELOC, ((Elf64_Sym *)(b + SECTION(".dynsym")->sh_offset))[1].st_shndx = 5)                                             \
