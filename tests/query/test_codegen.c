@@ -171,7 +171,7 @@ static void random_event(struct fay_event *event)
 	event->pid = (uint32_t)random_word();
 	event->tid = below(5);
 	event->cpu = below(64);
-	strncpy(event->comm, names[below(5)], sizeof(event->comm));
+	snprintf(event->comm, sizeof(event->comm), "%s", names[below(5)]);
 }
 
 /* A random expression: its operator, operands, and for leaves what to read. */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every query of cases/ that plans, compiled to an image and put before the verifier, which must accept
+ * it: no probe of ours may need more trust than a stranger's.
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <llvm-c/Core.h>
+
+#include "fay/query.h"
+#include "fay/verify.h"
+
+#define NOW 1700000000000000000u
+
+static void compile(const struct fay_plan *plan, struct fay_buffer *image)
+{
+	struct fay_error error = {0};
+	struct fay_compile_options options = {.size = sizeof(options)};
+	LLVMContextRef context = LLVMContextCreate();
+	LLVMModuleRef module;
+	fay_buffer_init(image);
+	if (fay_plan_generate(plan, context, &module, &error) ||
+	    fay_compile_module(module, &plan->spec, &options, image, &error))
+		fail_msg("%s\n%s", plan->text, error.message);
+	LLVMContextDispose(context);
+}
+
+/* What the verifier read from the image is what the planner put into the spec. */
+static void check_schema(const struct fay_plan *plan, const struct fay_verdict *verdict)
+{
+	const struct fay_image_spec *spec = &plan->spec;
+	assert_int_equal(verdict->probe_count, 1);
+	assert_string_equal(verdict->probes[0].pattern, plan->pattern);
+	assert_int_equal(verdict->schema.local_size, spec->local_size);
+	assert_int_equal(verdict->schema.state_count, 1);
+	assert_int_equal(verdict->schema.states[0].row_size, spec->states[0].row_size);
+	assert_int_equal(verdict->schema.column_count, spec->column_count);
+	for (uint32_t i = 0; i < spec->column_count; i++) {
+		assert_string_equal(verdict->schema.columns[i].name, spec->columns[i].name);
+		assert_int_equal(verdict->schema.columns[i].offset, spec->columns[i].offset);
+		assert_int_equal(verdict->schema.columns[i].merge, spec->columns[i].merge);
+	}
+}
+
+/* True if the query's image is accepted, or the query does not plan. */
+static bool verify_query(const char *name, const char *text, unsigned *accepted)
+{
+	struct fay_error error;
+	struct fay_plan *plan;
+	struct fay_buffer image;
+	struct fay_verdict verdict;
+	if (fay_query_plan(text, NOW, &plan, &error))
+		return true;
+	compile(plan, &image);
+	fay_verify(image.data, image.size, NULL, &verdict);
+	bool fine = verdict.outcome == FAY_ACCEPTED;
+	if (fine) {
+		(*accepted)++;
+		check_schema(plan, &verdict);
+		print_message("%-24s %5zu bytes, %4llu instructions at most, %.1f ms\n", name,
+			      image.size, (unsigned long long)verdict.probes[0].worst_instructions,
+			      (double)verdict.nanoseconds / 1e6);
+	} else {
+		fay_verdict_print(stderr, name, &verdict);
+		const char *keep = getenv("FAY_KEEP");
+		FILE *file = keep ? fopen(keep, "w") : NULL;
+		if (file) {
+			fwrite(image.data, 1, image.size, file);
+			fclose(file);
+		}
+	}
+	fay_verdict_deinit(&verdict);
+	fay_buffer_deinit(&image);
+	fay_plan_destroy(plan);
+	return fine;
+}
+
+static void cases_are_accepted(void **state)
+{
+	unsigned accepted = 0, refused = 0;
+	DIR *directory = opendir(FAY_QUERY_CASES);
+	assert_non_null(directory);
+	for (struct dirent *entry; (entry = readdir(directory));) {
+		char path[4096], text[65536];
+		size_t length = strlen(entry->d_name);
+		if (length < 3 || strcmp(entry->d_name + length - 2, ".q") != 0)
+			continue;
+		const char *only = getenv("FAY_ONLY");
+		if (only && strcmp(only, entry->d_name) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", FAY_QUERY_CASES, entry->d_name);
+		FILE *file = fopen(path, "r");
+		assert_non_null(file);
+		text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+		fclose(file);
+		refused += !verify_query(entry->d_name, text, &accepted);
+	}
+	closedir(directory);
+	print_message("%u accepted, %u refused\n", accepted, refused);
+	assert_int_equal(refused, 0);
+	if (!getenv("FAY_ONLY"))
+		assert_true(accepted >= 30);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(cases_are_accepted)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
