@@ -185,10 +185,12 @@ static void move_origin(struct fay_value *r, const struct fay_value *a, int64_t 
 /* a + b where b is within its signed bounds, or a - b. Keeps the name if b is one number. */
 static void name_sum(struct fay_value *r, const struct fay_value *a, const struct fay_scalar *b, bool minus, unsigned width)
 {
-	int64_t low = minus ? -b->smax : b->smin, high = minus ? -b->smin : b->smax;
+	int64_t low, high;
 
 	if (b->smin == INT64_MIN)
 		return;
+	low = minus ? -b->smax : b->smin;
+	high = minus ? -b->smin : b->smax;
 	if (width < 64) {
 		/* Exact only if the sum stays within the width; a small negative number may be meant by a large b. */
 		struct fay_scalar sb = fay_scalar_sext(b, width);
