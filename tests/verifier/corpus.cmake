@@ -10,3 +10,19 @@ add_test(NAME verifier_accept COMMAND run_corpus ${corpus}/prologue.s ${corpus}/
 set_tests_properties(verifier_accept PROPERTIES LABELS unit TIMEOUT 300)
 add_test(NAME rules_complete COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/rules_complete ${CMAKE_SOURCE_DIR})
 set_tests_properties(rules_complete PROPERTIES LABELS unit)
+
+# Accepted images are executed: random probes here, libFuzzer's below (FAY_FUZZ).
+set(template ${CMAKE_CURRENT_BINARY_DIR}/template.fay)
+add_custom_command(OUTPUT ${template}
+  COMMAND as -I ${corpus} --defsym LOCAL=256 --defsym GLOBAL=64 -o template.o ${CMAKE_CURRENT_SOURCE_DIR}/template.S
+  COMMAND ld -shared -nostdlib -z now -z noexecstack --build-id=none -o template.fay template.o
+  DEPENDS template.S ${corpus}/prologue.s WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} VERBATIM)
+add_custom_target(verifier_template ALL DEPENDS ${template})
+add_library(verifier_soundness STATIC soundness.c)
+target_include_directories(verifier_soundness PUBLIC ${CMAKE_SOURCE_DIR}/verifier ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(verifier_soundness PUBLIC fay_verifier)
+add_executable(fuzz_accept fuzz_accept.c)
+target_link_libraries(fuzz_accept PRIVATE verifier_soundness)
+add_dependencies(fuzz_accept verifier_template)
+add_test(NAME verifier_accepted_is_sound COMMAND fuzz_accept ${template} 20)
+set_tests_properties(verifier_accepted_is_sound PROPERTIES LABELS fuzz-short TIMEOUT 300)

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The oracle of the verifier's fuzzers: an image that was accepted is executed on hostile inputs, and every promise of the report is checked.
+ */
+#ifndef FAY_TESTS_SOUNDNESS_H
+#define FAY_TESTS_SOUNDNESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fay/verify.h"
+
+#define SOUNDNESS_LOCAL 256u  /* state sizes of template.S */
+#define SOUNDNESS_GLOBAL 64u
+
+struct soundness_random {
+	uint64_t state;
+};
+uint64_t soundness_next(struct soundness_random *random);
+static inline uint64_t soundness_below(struct soundness_random *random, uint64_t limit) { return soundness_next(random) % limit; }
+
+/*
+ * A template image read once; code is put into its .text.
+ */
+struct soundness_template {
+	uint8_t *file;
+	size_t size;
+	size_t code_at;      /* file offset of the bytes to replace */
+	size_t code_size;
+	uint64_t text;       /* their virtual address */
+	uint64_t rodata;     /* of 32 bytes of constants */
+	uint64_t slots[FAY_HELPER_COUNT];
+};
+bool soundness_template_read(const char *path, struct soundness_template *template);
+
+/*
+ * Executes probe 0 of an accepted image `runs` times, each run twice with other secrets. Returns NULL, or a description of the broken promise, static.
+ */
+const char *soundness_check(const void *file, size_t size, const struct fay_verdict *verdict, uint64_t seed, unsigned runs);
+
+#endif
