@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 	sched_setaffinity(0, sizeof(cpus), &cpus);
 	char name[64];
 	uint64_t calls;
-	while (scanf("run %63s %" SCNu64 "\n", name, &calls) == 2)
+	while (scanf(" run %63s %" SCNu64, name, &calls) == 2)
 		run(name, calls);
 	return 0;
 }
