@@ -25,18 +25,20 @@ run() { # FUNCTION CALLS LABEL
 	echo "$3 $(tail -1 "$work/out" | cut -d' ' -f2,3)" >>"$work/round"
 }
 under_fay() { # LABEL QUERY
+	rm -f "$work/fay.err"
 	"$bin/fay" trace --json -p "$target" "$2" >"$work/fay.json" 2>"$work/fay.err" &
 	local tracer=$!
-	until grep -q "fay: tracing" "$work/fay.err"; do kill -0 $tracer || { cat "$work/fay.err"; exit 1; }; sleep 0.01; done
+	until grep -qs "fay: tracing" "$work/fay.err"; do kill -0 $tracer || { cat "$work/fay.err"; exit 1; }; sleep 0.01; done
 	run work "$calls" "$1"
 	kill -INT $tracer
 	wait $tracer
 	grep -q "\"final\":true.*:$calls" "$work/fay.json" || [ "$1" != fay_count ] || { echo "fay's count is wrong" >&2; cat "$work/fay.json" >&2; exit 1; }
 }
 under_bpftrace() { # LABEL PROGRAM
+	rm -f "$work/bpftrace.out"
 	bpftrace -e "$2" >"$work/bpftrace.out" 2>&1 &
 	local tracer=$!
-	until grep -q Attaching "$work/bpftrace.out"; do kill -0 $tracer || { cat "$work/bpftrace.out"; return 1; }; sleep 0.05; done
+	until grep -qs Attaching "$work/bpftrace.out"; do kill -0 $tracer || { cat "$work/bpftrace.out"; return 1; }; sleep 0.05; done
 	sleep 0.5
 	run work "$uprobe_calls" "$1"
 	kill -INT $tracer
