@@ -34,3 +34,7 @@ if(COMMAND fay_add_fuzzer)
     add_dependencies(fuzz_code verifier_template)
   endif()
 endif()
+
+# Informational: how many ordinary C probes pass as each toolchain compiles them (a minute and a half).
+add_test(NAME verifier_c_accept_rate COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/c_accept_rate ${CMAKE_SOURCE_DIR} $<TARGET_FILE:fay-verify>)
+set_tests_properties(verifier_c_accept_rate PROPERTIES LABELS integration TIMEOUT 900)
