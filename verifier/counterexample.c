@@ -305,7 +305,7 @@ static bool run(struct replay *r, uint64_t until)
 				return false;
 		}
 		to = successor(r, node);
-		if (last->op == OP_JCC && to != FAY_NONE &&
+		if (last->op == OP_JCC && to != FAY_NONE && last->target != last->address + last->length &&
 		    !fay_transfer_assume(an, an->current, (enum fay_cc)last->cc, r->m.rip == last->target))
 			return false;
 		if (!fay_state_canonical(an->current) || fay_monotonic_ns() > until)

@@ -1,0 +1,11 @@
+# The analysis: abstract numbers against concrete ones, accepted random programs against the interpreter, the solver's part.
+foreach(name domain soundness analysis)
+  add_executable(test_${name} test_${name}.c)
+  target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/verifier)
+  target_link_libraries(test_${name} PRIVATE fay_verifier PkgConfig::CMOCKA)
+endforeach()
+add_test(NAME verifier_domain COMMAND test_domain)
+add_test(NAME verifier_soundness COMMAND test_soundness 2000)
+add_test(NAME verifier_analysis COMMAND test_analysis)
+set_tests_properties(verifier_domain verifier_soundness verifier_analysis PROPERTIES LABELS unit TIMEOUT 600)
+target_compile_definitions(test_analysis PRIVATE PROLOGUE="${CMAKE_CURRENT_SOURCE_DIR}/corpus/prologue.s")
