@@ -443,7 +443,8 @@ static void idiom_helper(struct code *c)
 		return;
 	for (unsigned i = 0; i < 6; i++) { /* scratch registers have to be written again; rsi and rdi come from rbx and rbp */
 		static const uint8_t again[] = { CX, 8, 9, 10, 11, DX };
-		op_rr(c, 32, 0x31, again[i], again[i]);
+		if (!rarely(c, 40))
+			op_rr(c, 32, 0x31, again[i], again[i]);
 	}
 	op_rr(c, 64, 0x89, BX, SI);
 	op_rr(c, 64, 0x89, BP, DI);
