@@ -126,7 +126,7 @@ static void item(FILE *f, unsigned depth)
 {
 	static const char *const alu[] = { "add", "sub", "and", "or", "xor", "add", "sub", "adc", "sbb" };
 	static const char *const shift[] = { "shl", "shr", "sar", "rol", "ror" };
-	unsigned w = pick(8) ? 2 + pick(2) : pick(4), l, kind = pick(26);
+	unsigned w = pick(8) ? 2 + pick(2) : pick(4), l, kind = pick(29);
 	const char *r;
 
 	switch (kind) {
@@ -226,6 +226,30 @@ static void item(FILE *f, unsigned depth)
 			loop(f, depth);
 		}
 		break;
+	case 26: case 27: /* a branch on the flags of arithmetic, and an access that may rest on it */
+		w = 2 + (w & 1);
+		l = pick(REGS);
+		fprintf(f, "\tmov %u(%%rdi), %%%s\n\tand $%u, %%%s\n", 8 * pick(6), names[3][l], pick(2) ? 15u : 63u, names[2][l]);
+		if (pick(3) == 0)
+			compare(f);
+		fprintf(f, "\t%s%c $%d, %%%s\n", pick(2) ? "add" : "sub", suffixes[w], (int)pick(20) - 10, names[w][l]);
+		if (pick(2))
+			fprintf(f, "\t%s%c %%%s\n", (const char *[]){ "inc", "dec", "neg" }[pick(3)], suffixes[w], names[w][l]);
+		fprintf(f, "\tj%s %df\n", (const char *[]){ "b", "ae", "be", "a", "e", "ne", "s", "ns", "l", "ge", "le", "g" }[pick(12)], label);
+		items(f, 1 + pick(2), depth + 1);
+		fprintf(f, "%d:\n", label++);
+		break;
+	case 28: { /* copies at differing distances on the two sides of a branch */
+		const char *from = reg(3), *to = reg(3);
+
+		compare(f);
+		fprintf(f, "\tj%s %df\n\tlea %d(%%%s), %%%s\n\tjmp %df\n%d:\tlea %d(%%%s), %%%s\n%d:\n", condition(), label, (int)pick(3), from, to,
+			label + 1, label, (int)pick(3), from, to, label + 1);
+		label += 2;
+		if (pick(2))
+			fprintf(f, "\tcmp $%u, %%%s\n\tjae %df\n\tnop\n%d:\n", pick(64), to, label, label), label++;
+		break;
+	}
 	default:
 		switch (pick(6)) {
 		case 0: fprintf(f, "\tbt%c $%u, %%%s\n\tsetc %%%s\n", suffixes[2 + (w & 1)], pick(32), reg(2 + (w & 1)), reg(0)); break;
