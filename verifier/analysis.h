@@ -68,7 +68,7 @@ enum fay_goal {
 	GOAL_UNREACHABLE, /* the instruction must not be reached (the rule is broken whenever it is) */
 	GOAL_BOUNDS,      /* the address of `insn`'s memory operand stays within its region */
 	GOAL_DIVIDE,      /* the division does not fault */
-	GOAL_RANGE,       /* a register lies within [low, high] (unsigned) */
+	GOAL_DIFFERS,     /* register `reg` is not `low`: asked by tests only */
 };
 struct fay_obligation {
 	uint32_t node, insn;   /* index of the graph's node; of the instruction in cfg->insns */
@@ -76,9 +76,9 @@ struct fay_obligation {
 	enum fay_rule rule;
 	enum fay_outcome outcome;
 	const char *what, *missing;
-	uint8_t region, reg;   /* BOUNDS; RANGE */
+	uint8_t region, reg;   /* BOUNDS; DIFFERS */
 	uint32_t size;         /* BOUNDS: bytes */
-	int64_t low, high;     /* BOUNDS: offsets from the region's start that the first byte may have; RANGE */
+	int64_t low, high;     /* BOUNDS: offsets from the region's start that the first byte may have */
 	bool discharged;       /* by the abstract values already */
 };
 #define FAY_MAX_FENCE_STEPS (1u << 24)

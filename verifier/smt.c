@@ -762,6 +762,8 @@ static Z3_ast goal(struct query *q, const struct fay_insn *insn)
 				    negate(q, Z3_mk_eq(q->z, c, bits(q, 0, w)))),
 			    negate(q, both(q, Z3_mk_eq(q->z, a, bits(q, (uint64_t)1 << (w - 1), w)),
 					   Z3_mk_eq(q->z, c, bits(q, UINT64_MAX, w)))));
+	case GOAL_DIFFERS:
+		return negate(q, Z3_mk_eq(q->z, q->now.reg[q->o->reg], bits(q, (uint64_t)q->o->low, 64)));
 	default:
 		return Z3_mk_false(q->z);
 	}

@@ -5,6 +5,9 @@
  * every pair with a common name at its distance; no access may fault, no condition read an undefined flag, no path end where the analysis
  * ended it, and the instruction count must not exceed the proved worst case.
  *
+ * The solver's encoding is tested the same way: of some values that a register was seen to have at an instruction, the solver is asked
+ * to prove that it never has them there. It must not.
+ *
  *	test_soundness [PROGRAMS [SEED]]
  *
  * Limits: the interpreter is itself compared with the CPU by test_exec. Programs use every operation but helpers and calls.
@@ -18,6 +21,7 @@
 #include "analysis.h"
 #include "exec.h"
 #include "fixpoint.h"
+#include "smt.h"
 
 #define RUNS 40
 #define MAX_STEPS 2000 /* of one execution; a longer one is left there */
@@ -296,6 +300,8 @@ static struct fay_machine m;
 static struct machine_memory memory;
 static uint64_t initial[16];
 static char failure[512];
+static struct fay_obligation seen; /* one register's value somewhere in the last execution */
+static unsigned seen_of;
 
 static bool number_of(const struct fay_value *v, uint64_t concrete, uint64_t *number)
 {
@@ -406,6 +412,13 @@ static bool execute(struct fay_analysis *an)
 			snprintf(where, sizeof(where), "%s%s", i ? "before " : "at block start, before ", text);
 			if (!described(an->current, where))
 				return false;
+			if (pick(++seen_of) == 0) {
+				unsigned r = pick(16);
+
+				if (an->current->loc[r].kind == KIND_SCALAR && an->current->loc[r].init == 0xff)
+					seen = (struct fay_obligation){ .node = node, .insn = block->first + i, .goal = GOAL_DIFFERS,
+									.rule = FAY_RULE_MEM_BOUNDS, .reg = (uint8_t)r, .low = (int64_t)m.gpr[r] };
+			}
 			status = fay_exec_step(&m, insn);
 			if (status != EXEC_OK) {
 				snprintf(failure, sizeof(failure), "%s faults with %d", text, (int)status);
@@ -438,7 +451,7 @@ static bool execute(struct fay_analysis *an)
 }
 
 struct totals {
-	unsigned accepted, refused, failed, loops;
+	unsigned accepted, refused, failed, loops, asked;
 	uint64_t rules[FAY_RULE_COUNT];
 };
 
@@ -482,7 +495,15 @@ static void check_program(struct fay_arena *arena, const struct fay_image *whole
 		for (unsigned run = 0; run < RUNS; run++) {
 			reset(run);
 			*failure = 0;
-			if (!execute(&an)) {
+			seen_of = 0;
+			seen.goal = GOAL_UNREACHABLE;
+			if (execute(&an) && number % 24 == 0 && run % 8 == 0 && seen.goal == GOAL_DIFFERS) {
+				totals->asked++;
+				if (fay_smt_ask(&an, &seen, NULL, NULL) == ANSWER_PROVED)
+					snprintf(failure, sizeof(failure), "the solver proves that register %u is never 0x%llx at text offset 0x%llx", seen.reg,
+						 (unsigned long long)seen.low, (unsigned long long)(cfg.insns[seen.insn].address - image.text.start));
+			}
+			if (*failure) {
 				fprintf(stderr, "program %u: %s\n", number, failure);
 				totals->failed++;
 				break;
@@ -566,7 +587,8 @@ int main(int argc, char **argv)
 		if (totals.failed > before)
 			break; /* the programs are kept for a look */
 	}
-	printf("%u programs accepted (%u loops), %u refused, %u executions each; %u unsound\n", totals.accepted, totals.loops, totals.refused, RUNS, totals.failed);
+	printf("%u programs accepted (%u loops), %u refused, %u executions each, %u questions to the solver; %u unsound\n", totals.accepted, totals.loops, totals.refused, RUNS,
+	       totals.asked, totals.failed);
 	for (unsigned i = 1; i < FAY_RULE_COUNT; i++)
 		if (totals.rules[i])
 			printf("  refused by %s: %llu\n", fay_rule_id((enum fay_rule)i), (unsigned long long)totals.rules[i]);
