@@ -124,24 +124,30 @@ static void assume(struct query *q, Z3_ast fact)
 
 /* ---- the invariant as assumptions ---- */
 
+/*
+ * Holds on the ways that come here. Elsewhere it may not: the invariant of a place that no execution reaches can contradict itself, and
+ * assumed outright it would prove anything of the ways around that place.
+ */
+static void assume_here(struct query *q, Z3_ast fact) { assume(q, Z3_mk_implies(q->z, q->now.condition, fact)); }
+
 static void assume_scalar(struct query *q, Z3_ast v, const struct fay_scalar *s)
 {
 	if (fay_scalar_is_const(s)) {
-		assume(q, Z3_mk_eq(q->z, v, bits(q, s->umin, 64)));
+		assume_here(q, Z3_mk_eq(q->z, v, bits(q, s->umin, 64)));
 		return;
 	}
 	if (s->umin)
-		assume(q, Z3_mk_bvuge(q->z, v, bits(q, s->umin, 64)));
+		assume_here(q, Z3_mk_bvuge(q->z, v, bits(q, s->umin, 64)));
 	if (s->umax != UINT64_MAX)
-		assume(q, Z3_mk_bvule(q->z, v, bits(q, s->umax, 64)));
+		assume_here(q, Z3_mk_bvule(q->z, v, bits(q, s->umax, 64)));
 	if (s->smin != INT64_MIN && s->smin < 0)
-		assume(q, Z3_mk_bvsge(q->z, v, bits(q, (uint64_t)s->smin, 64)));
+		assume_here(q, Z3_mk_bvsge(q->z, v, bits(q, (uint64_t)s->smin, 64)));
 	if (s->smax != INT64_MAX && s->smin < 0)
-		assume(q, Z3_mk_bvsle(q->z, v, bits(q, (uint64_t)s->smax, 64)));
+		assume_here(q, Z3_mk_bvsle(q->z, v, bits(q, (uint64_t)s->smax, 64)));
 	if (s->unknown != UINT64_MAX)
-		assume(q, Z3_mk_eq(q->z, Z3_mk_bvand(q->z, v, bits(q, ~s->unknown, 64)), bits(q, s->value, 64)));
+		assume_here(q, Z3_mk_eq(q->z, Z3_mk_bvand(q->z, v, bits(q, ~s->unknown, 64)), bits(q, s->value, 64)));
 	if (s->modulus > 1)
-		assume(q, Z3_mk_eq(q->z, Z3_mk_bvsmod(q->z, v, bits(q, s->modulus, 64)), bits(q, s->remainder, 64)));
+		assume_here(q, Z3_mk_eq(q->z, Z3_mk_bvsmod(q->z, v, bits(q, s->modulus, 64)), bits(q, s->remainder, 64)));
 }
 
 /* Location i of a stored state as a 64-bit term; NULL if it holds no number. */
@@ -170,7 +176,7 @@ static void assume_state(struct query *q, const struct fay_state *s)
 			continue;
 		leader = location(q, s, s->loc[i].id - 1);
 		if (leader)
-			assume(q, Z3_mk_eq(q->z, v, Z3_mk_bvadd(q->z, leader, bits(q, s->loc[i].delta, 64))));
+			assume_here(q, Z3_mk_eq(q->z, v, Z3_mk_bvadd(q->z, leader, bits(q, s->loc[i].delta, 64))));
 	}
 }
 
@@ -192,7 +198,7 @@ static uint32_t slot_index(int64_t offset) { return (uint32_t)(-(offset & ~(int6
 
 static bool slot_inside(const struct query *q, int64_t offset, unsigned size)
 {
-	return offset < 0 && offset + (int64_t)size <= 0 && -(offset & ~(int64_t)3) / 4 <= (int64_t)q->now.slots;
+	return offset >= -4 * (int64_t)q->now.slots && offset <= -(int64_t)size;
 }
 
 static Z3_ast stack_byte(struct query *q, int64_t offset)
@@ -246,6 +252,12 @@ static void stack_store(struct query *q, int64_t offset, unsigned size, Z3_ast v
 
 static void stack_forget(struct query *q, int64_t low, int64_t high)
 {
+	int64_t bottom = -4 * (int64_t)q->now.slots;
+
+	if (low < bottom)
+		low = bottom;
+	if (high > 0)
+		high = 0;
 	for (int64_t o = low & ~(int64_t)3; o < high; o += 4)
 		if (slot_inside(q, o, 4))
 			q->now.slot[slot_index(o)] = fresh_bits(q, 32);
@@ -328,7 +340,7 @@ static void store(struct query *q, const struct fay_operand *mem, unsigned size,
 	if (fay_scalar_is_const(&at.s))
 		stack_store(q, at.s.smin, size, value);
 	else
-		stack_forget(q, at.s.smin, at.s.smax + size);
+		stack_forget(q, at.s.smin, at.s.smax < 0 ? at.s.smax + size : 0);
 }
 
 static Z3_ast read(struct query *q, const struct fay_operand *operand, unsigned width)

@@ -349,8 +349,10 @@ bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner)
 		if (i >= LOC_SLOTS && outer->loc[i].kind != KIND_UPPER && inner->loc[i].kind != KIND_UPPER &&
 		    outer->loc[i].size != inner->loc[i].size && outer->loc[i].kind != KIND_UNINIT)
 			return false;
-		if (i >= LOC_SLOTS && outer->loc[i].kind == KIND_UNINIT)
+		if (i >= LOC_SLOTS && outer->loc[i].kind == KIND_UNINIT && outer->loc[i].tag == TAG_NONE)
 			continue; /* whatever is there must not be read */
+		if (i >= LOC_SLOTS && outer->loc[i].kind == KIND_UNINIT && inner->loc[i].size != outer->loc[i].size)
+			return false; /* a register's value at entry, which a pop gives back */
 		if (!value_includes(&outer->loc[i], &inner->loc[i]) || !tie_included(outer, inner, i))
 			return false;
 	}

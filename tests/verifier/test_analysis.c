@@ -117,6 +117,10 @@ static void facts_are_exact(void **state)
 	/* A register that is clobbered and restored counts as kept. */
 	accepted("	push %rcx\n	mov 8(%rdi), %rcx\n	mov %rcx, (%rsi)\n	pop %rcx\n	ret");
 	assert_int_equal(verdict.probes[0].clobbered_gprs, 0);
+	/* Unless its saved copy was overwritten, on one path only and whichever is analysed first. */
+	accepted("	push %rcx\n	cmpq $0, (%rdi)\n	jnz 2f\n	xor %eax, %eax\n1:	pop %rcx\n	ret\n"
+		 "2:	movq $5, (%rsp)\n	xor %eax, %eax\n	jmp 1b");
+	assert_int_equal(verdict.probes[0].clobbered_gprs, 1u << FAY_RAX | 1u << FAY_RCX);
 }
 
 static void worst_cases_are_exact(void **state)
