@@ -252,7 +252,7 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	if (!session->options.tracer_wait_ms)
 		session->options.tracer_wait_ms = 5000;
 	if (getrandom(&session->id, sizeof(session->id), 0) != (ssize_t)sizeof(session->id))
-		session->id = fay_monotonic_ns() ^ (uint64_t)getpid() << 40;
+		session->id = fay_loader_clock_ns() ^ (uint64_t)getpid() << 40;
 	code = attach(session, error ? error : &local);
 	if (code) {
 		fay_session_destroy(session);

@@ -36,7 +36,7 @@
 #define STACK_SCAN_MAX (1u << 20) /* bytes of each stack that are searched */
 #define SYSCALL_TIMEOUT_MS 2000u
 
-uint64_t fay_monotonic_ns(void)
+uint64_t fay_loader_clock_ns(void)
 {
 	struct timespec now;
 
@@ -273,7 +273,7 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 {
 	uint64_t deadline;
 
-	stop->since = fay_monotonic_ns();
+	stop->since = fay_loader_clock_ns();
 	deadline = stop->since + timeout_ms * 1000000ull;
 	for (unsigned round = 0;; round++) {
 		size_t fresh, running;
@@ -295,7 +295,7 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 		}
 		if (result == GONE && running == 0)
 			return fay_error_set(error, FAY_E_USAGE, "no such process: %d", (int)stop->pid);
-		if (fay_monotonic_ns() > deadline)
+		if (fay_loader_clock_ns() > deadline)
 			return did_not_stop(stop, timeout_ms, error);
 		pause_between(round);
 	}
@@ -304,7 +304,7 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, struct fay_stop *stop,
 		 struct fay_error *error)
 {
-	uint64_t deadline = fay_monotonic_ns() + tracer_wait_ms * 1000000ull;
+	uint64_t deadline = fay_loader_clock_ns() + tracer_wait_ms * 1000000ull;
 	char path[64], comm[64];
 	pid_t tracer = 0;
 	int code;
@@ -319,12 +319,12 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 		fay_stop_release(stop);
 		if (code > 0)
 			return code;
-		if (fay_monotonic_ns() > deadline) {
+		if (fay_loader_clock_ns() > deadline) {
 			read_comm(tracer, comm);
 			return fay_error_set(error, FAY_E_REFUSED, "process %d is being traced by process %d (%s), which did not let go within %u ms",
 					     (int)pid, (int)tracer, comm, tracer_wait_ms);
 		}
-		usleep(500 + (unsigned)(fay_monotonic_ns() / 1000 % 1000));
+		usleep(500 + (unsigned)(fay_loader_clock_ns() / 1000 % 1000));
 	}
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	stop->memory = open(path, O_RDWR | O_CLOEXEC);
@@ -365,7 +365,7 @@ uint64_t fay_stop_release(struct fay_stop *stop)
 	free(stop->threads);
 	memset(stop, 0, sizeof(*stop));
 	stop->memory = -1;
-	return since ? fay_monotonic_ns() - since : 0;
+	return since ? fay_loader_clock_ns() - since : 0;
 }
 
 int fay_stop_read(const struct fay_stop *stop, uint64_t address, void *to, size_t size)
@@ -415,7 +415,7 @@ static uint64_t find_syscall_insn(struct fay_stop *stop)
 /* Resumes to the next system-call stop. 0; -1 the thread is gone; -2 timeout. */
 static int run_to_syscall_stop(struct fay_stopped_thread *thread)
 {
-	uint64_t deadline = fay_monotonic_ns() + SYSCALL_TIMEOUT_MS * 1000000ull;
+	uint64_t deadline = fay_loader_clock_ns() + SYSCALL_TIMEOUT_MS * 1000000ull;
 
 	if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0))
 		return -1;
@@ -426,7 +426,7 @@ static int run_to_syscall_stop(struct fay_stopped_thread *thread)
 		if (got < 0 || (got > 0 && !WIFSTOPPED(status)))
 			return -1;
 		if (got == 0) {
-			if (fay_monotonic_ns() > deadline)
+			if (fay_loader_clock_ns() > deadline)
 				return -2;
 			pause_between(round);
 			continue;

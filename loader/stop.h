@@ -50,6 +50,6 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 typedef bool fay_word_visitor(void *context, uint64_t word);
 bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *context);
 
-uint64_t fay_monotonic_ns(void);
+uint64_t fay_loader_clock_ns(void);
 
 #endif
