@@ -178,6 +178,9 @@ int64_t fay_aggregator_poll(struct fay_aggregator *aggregator, struct fay_error 
 	for (size_t i = 0; i < aggregator->source_count; i++) {
 		struct fay_source *source = &aggregator->sources[i];
 		source->wake_seen = __atomic_load_n(&source->control->wake, __ATOMIC_ACQUIRE);
+		/* A producer that waited in vain has cleared it. */
+		if (!aggregator->over_limit && !__atomic_load_n(&source->control->consumer_alive, __ATOMIC_RELAXED))
+			__atomic_store_n(&source->control->consumer_alive, 1, __ATOMIC_RELEASE);
 		uint32_t count = fay_source_slot_count(source);
 		for (uint32_t j = 0; j < count; j++) {
 			struct fay_error *unless_first = first.code ? NULL : &first;

@@ -50,10 +50,14 @@ static int remote(struct fay_stop *stop, long number, uint64_t a, uint64_t b, ui
 static int remote_map(struct fay_stop *stop, uint64_t address, uint64_t size, int protection, int flags, int fd,
 		      struct fay_error *error)
 {
-	int64_t result;
+	int64_t result = 0;
 	int code = remote(stop, SYS_mmap, address, size, (uint64_t)protection,
 			  (uint64_t)(flags | MAP_FIXED_NOREPLACE), (uint64_t)(int64_t)fd, "mmap", &result, error);
 
+	if (code && result == -EEXIST) { /* the program mapped something there since the plan was made */
+		fay_error_set(error, FAY_E_LIMIT, "process %d: memory at the chosen address was taken", (int)stop->pid);
+		return -1;
+	}
 	if (code)
 		return code;
 	if ((uint64_t)result != address) { /* kernels before 4.17 ignore MAP_FIXED_NOREPLACE */
@@ -102,6 +106,7 @@ static int install_table(struct fay_session *session, struct fay_stop *stop, str
 
 	if (code)
 		return code;
+	session->table_mapped = true;
 	return remote(stop, SYS_madvise, session->table_address, FAY_THREAD_TABLE_BYTES, MADV_WIPEONFORK, 0, 0,
 		      "madvise(MADV_WIPEONFORK)", &result, error);
 }
@@ -143,6 +148,23 @@ static pid_t inner_id(pid_t pid, pid_t tid)
 	return (pid_t)id;
 }
 
+/*
+ * The state is mapped without access and opened up afterwards: in a program that called mlockall(MCL_FUTURE), mmap of accessible memory would
+ * make all of its pages present, gigabytes of them, before it returned. mprotect does so for private memory only.
+ */
+static int map_state_there(struct fay_session *session, struct fay_stop *stop, int fd, struct fay_error *error)
+{
+	int64_t result;
+	int code = remote_map(stop, session->shm_address, session->shm_size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd,
+			      error);
+
+	if (code)
+		return code;
+	session->shm_mapped = true;
+	return remote(stop, SYS_mprotect, session->shm_address, session->shm_size, PROT_READ | PROT_WRITE, 0, 0, "mprotect",
+		      &result, error);
+}
+
 static int install_state(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
 {
 	int there, here, code = remote_memfd(stop, session->table_address, "fay-state", MFD_CLOEXEC, &there, &here,
@@ -154,8 +176,7 @@ static int install_state(struct fay_session *session, struct fay_stop *stop, str
 	session->geometry.target_pid = (uint32_t)inner_id(session->pid, session->pid);
 	code = map_state_here(session, here, error);
 	if (!code)
-		code = remote_map(stop, session->shm_address, session->shm_size, PROT_READ | PROT_WRITE,
-				  MAP_SHARED | MAP_NORESERVE, there, error);
+		code = map_state_there(session, stop, there, error);
 	close(here);
 	remote(stop, SYS_close, (uint64_t)there, 0, 0, 0, 0, "close", &result, NULL);
 	return code;
@@ -194,6 +215,7 @@ static int install_zone(struct fay_session *session, struct fay_stop *stop, stru
 	zone->mapped = true;
 	code = remote_map(stop, zone->header.data, zone->header.data_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			  error);
+	zone->data_mapped = !code;
 	if (!code && fay_stop_write(stop, zone->header.data, zone->data, data))
 		code = fay_error_set(error, FAY_E_INTERNAL, "process %d: cannot write its memory", (int)stop->pid);
 	return code;
@@ -264,23 +286,40 @@ static bool is_interrupted(void *context, uint64_t word)
 	return point_around(context, word) != NULL;
 }
 
-/* Moves threads that are inside a displaced instruction sequence to its copy. False: one is between two instructions as we know them. */
-static bool move_threads(struct fay_session *session, struct fay_stop *stop)
+/* Where a thread at `rip` goes on once the jumps are written. False: it is between two instructions as we know them. */
+static bool moved_rip(const struct fay_session *session, uint64_t rip, uint64_t *to)
+{
+	const struct fay_point *point = point_around(session, rip);
+
+	*to = rip;
+	if (!point)
+		return true;
+	for (unsigned k = 0; k < point->displaced.count; k++)
+		if (rip == point->site + point->displaced.map[k].from) {
+			*to = point->patch.displaced + point->displaced.map[k].to;
+			return true;
+		}
+	return false;
+}
+
+/*
+ * Moves threads that are inside a displaced instruction sequence to its copy, or only says if that can be done. Nothing can fail after the
+ * move, and no system call is run in the target: those put the registers back, and undo() would unmap the copy under them.
+ */
+static bool move_threads(const struct fay_session *session, struct fay_stop *stop, bool really)
 {
 	for (size_t i = 0; i < stop->count; i++) {
 		struct fay_stopped_thread *thread = &stop->threads[i];
-		const struct fay_point *point;
-		bool moved = false;
+		uint64_t to;
 
-		if (thread->gone || !(point = point_around(session, thread->registers.rip)))
+		if (thread->gone)
 			continue;
-		for (unsigned k = 0; k < point->displaced.count && !moved; k++)
-			if (thread->registers.rip == point->site + point->displaced.map[k].from) {
-				thread->registers.rip = point->patch.displaced + point->displaced.map[k].to;
-				thread->dirty = moved = true;
-			}
-		if (!moved)
+		if (!moved_rip(session, thread->registers.rip, &to))
 			return false;
+		if (really && to != thread->registers.rip) {
+			thread->registers.rip = to;
+			thread->dirty = true;
+		}
 	}
 	return true;
 }
@@ -296,33 +335,45 @@ static int patch_all(struct fay_session *session, struct fay_stop *stop, struct 
 		fay_jump_encode(point->site, point->patch.trampoline, jump);
 		if (fay_stop_write(stop, point->site, jump, sizeof(jump)) == 0)
 			continue;
-		while (i-- > 0)
+		fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write code at %s!%s: %s", (int)stop->pid,
+			      point->function.module, point->function.name, strerror(errno));
+		/* This one too: a site across two pages may be half written. */
+		for (i++; i-- > 0;)
 			if (session->points[i].usable)
 				fay_stop_write(stop, session->points[i].site, session->points[i].before,
 					       FAY_JUMP_BYTES);
-		return fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write code at %s!%s: %s", (int)stop->pid,
-				     point->function.module, point->function.name, strerror(errno));
+		return FAY_E_REFUSED;
 	}
 	return 0;
 }
 
-static void undo(struct fay_session *session, struct fay_stop *stop)
+static void unmap_there(struct fay_stop *stop, uint64_t address, uint64_t size)
 {
 	int64_t result;
 
-	for (size_t i = 0; i < stop->count; i++)
-		stop->threads[i].dirty = false;
-	for (size_t i = 0; i < session->zone_count; i++)
-		if (session->zones[i].mapped)
-			remote(stop, SYS_munmap, session->zones[i].header.code,
-			       session->zones[i].header.code_size + session->zones[i].header.data_size, 0, 0, 0, "munmap",
-			       &result, NULL);
-	if (session->shm) {
-		remote(stop, SYS_munmap, session->shm_address, session->shm_size, 0, 0, 0, "munmap", &result, NULL);
-		munmap(session->shm, session->shm_size);
-		session->shm = NULL;
+	remote(stop, SYS_munmap, address, size, 0, 0, 0, "munmap", &result, NULL);
+}
+
+/* Unmaps what was mapped and no byte more: what failed may have failed because the program's own memory lies there. */
+static void undo(struct fay_session *session, struct fay_stop *stop)
+{
+	for (size_t i = 0; i < session->zone_count; i++) {
+		struct fay_zone_plan *zone = &session->zones[i];
+
+		if (zone->mapped)
+			unmap_there(stop, zone->header.code, zone->header.code_size);
+		if (zone->data_mapped)
+			unmap_there(stop, zone->header.data, zone->header.data_size);
+		zone->mapped = zone->data_mapped = false;
 	}
-	remote(stop, SYS_munmap, session->table_address, FAY_THREAD_TABLE_BYTES, 0, 0, 0, "munmap", &result, NULL);
+	if (session->shm_mapped)
+		unmap_there(stop, session->shm_address, session->shm_size);
+	if (session->shm)
+		munmap(session->shm, session->shm_size);
+	session->shm = NULL;
+	if (session->table_mapped)
+		unmap_there(stop, session->table_address, FAY_THREAD_TABLE_BYTES);
+	session->shm_mapped = session->table_mapped = false;
 }
 
 /* glibc keeps the thread id in the thread control block; true if it does so in every thread of this target. */
@@ -336,6 +387,21 @@ static bool tcb_has_tid(const struct fay_session *session, const struct fay_stop
 			continue;
 		if (fay_stop_read(stop, thread->registers.fs_base + (uint64_t)session->tid_offset, &tid, 4) ||
 		    tid != (uint32_t)inner_id(session->pid, thread->tid))
+			return false;
+	}
+	return true;
+}
+
+/* The ABI's thread pointer: the word at fs:0 is the fs base. Not so before the dynamic linker has run, or in some runtimes without libc. */
+static bool have_thread_pointer(const struct fay_stop *stop)
+{
+	for (size_t i = 0; i < stop->count; i++) {
+		const struct fay_stopped_thread *thread = &stop->threads[i];
+		uint64_t self;
+
+		if (thread->gone || !thread->stopped)
+			continue;
+		if (fay_stop_read(stop, thread->registers.fs_base, &self, 8) || self != thread->registers.fs_base)
 			return false;
 	}
 	return true;
@@ -357,6 +423,11 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 		fay_error_set(error, FAY_E_LIMIT, "process %d: its code keeps changing", (int)stop->pid);
 		return -1;
 	}
+	if (session->thread_pointer && !have_thread_pointer(stop)) {
+		session->thread_pointer = false;
+		fay_error_set(error, FAY_E_INTERNAL, "process %d: fs:0 is not the thread pointer", (int)stop->pid);
+		return -1;
+	}
 	if (session->tid_offset >= 0 && wants_tid(session) && !tcb_has_tid(session, stop)) {
 		session->tid_offset = -1;
 		fay_error_set(error, FAY_E_INTERNAL, "process %d: no thread id in the control block", (int)stop->pid);
@@ -374,7 +445,7 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 		if (!code)
 			code = check_image(session, stop, &session->zones[i], error);
 	}
-	if (!code && !move_threads(session, stop)) {
+	if (!code && !move_threads(session, stop, false)) {
 		fay_error_set(error, FAY_E_LIMIT, "process %d: a thread stays inside the bytes to patch", (int)stop->pid);
 		code = -1;
 	}
@@ -382,5 +453,7 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 		code = patch_all(session, stop, error);
 	if (code)
 		undo(session, stop);
+	else
+		move_threads(session, stop, true);
 	return code;
 }

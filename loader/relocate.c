@@ -11,7 +11,7 @@
  *
  * A call keeps its original return address so that no address of the trampoline is ever left on the stack: stack walks and C++ exceptions
  * work through it, and detaching need not wait for it. Because of that return address a displaced call must be the last displaced
- * instruction. loop, jrcxz, xbegin, int3 and whatever does not decode are refused: a skipped point is better than a doubtful one.
+ * instruction. loop, jrcxz, xbegin, int3, a system call that ends behind the jump and whatever does not decode are refused: a skipped point is better than a doubtful one.
  */
 #include "relocate.h"
 
@@ -246,6 +246,10 @@ bool fay_displace(const uint8_t *bytes, size_t available, uint64_t from, uint64_
 			return refuse(reason, "begins with bytes that are no instruction");
 		if (insn.mnemonic == ZYDIS_MNEMONIC_INT3 && !flow_ended)
 			return refuse(reason, "has a breakpoint (int3) at +%u", at);
+		/* A thread waiting in it is past it; restarting the call takes it back, into the jump. */
+		if ((insn.mnemonic == ZYDIS_MNEMONIC_SYSCALL || insn.mnemonic == ZYDIS_MNEMONIC_INT) &&
+		    at + insn.length >= FAY_JUMP_BYTES && at > 0)
+			return refuse(reason, "makes a system call at +%u", at);
 		displaced->map[displaced->count].from = (uint8_t)at;
 		displaced->map[displaced->count].to = (uint8_t)displaced->size;
 		displaced->count++;

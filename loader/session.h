@@ -37,7 +37,7 @@ struct fay_zone_plan {
 	uint64_t image; /* address of the layout's bytes */
 	struct fay_zone_header header;
 	uint8_t *data;  /* header and patches, data_size bytes */
-	bool mapped;
+	bool mapped, data_mapped; /* in the target */
 };
 
 struct fay_session {
@@ -53,9 +53,11 @@ struct fay_session {
 	size_t skipped_count;
 	bool reads_time;
 	int32_t tid_offset;
+	bool thread_pointer; /* fs:0 holds the fs base in every thread */
 	uint64_t time_multiplier, time_offset;
 	/* In the target. */
 	uint64_t table_address, shm_address;
+	bool table_mapped, shm_mapped; /* while installing */
 	struct fay_zone_plan *zones;
 	size_t zone_count;
 	/* Here. */

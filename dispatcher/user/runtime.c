@@ -176,8 +176,11 @@ static bool ring_reserve(struct fay_slot_header *slot, uint64_t bytes)
 			return false;
 		if (round == 0)
 			start = monotonic_ns();
-		else if (monotonic_ns() - start > ROOM_WAIT_NS)
+		else if (monotonic_ns() - start > ROOM_WAIT_NS) {
+			/* Killed, stopped or busy elsewhere: nobody waits for it again until it says so itself, at its next poll. */
+			__atomic_store_n(&control->consumer_alive, 0, __ATOMIC_RELEASE);
 			return false;
+		}
 		if (round % 16 == 0)
 			wake_consumer();
 		if (round < 32)
