@@ -34,7 +34,6 @@
 
 #define THREADS_MAX 65536u
 #define STACK_SCAN_MAX (1u << 20) /* bytes of each stack that are searched */
-#define SYSCALL_TIMEOUT_MS 2000u
 
 uint64_t fay_loader_clock_ns(void)
 {
@@ -160,19 +159,24 @@ enum seize_result { SEIZED, GONE, TRACED_BY_OTHER, FORBIDDEN };
 
 static enum seize_result thread_seize(struct fay_stop *stop, pid_t tid, pid_t *tracer)
 {
-	char state;
+	/* Again, since another tracer may let go between the refusal and the look at its name. */
+	for (unsigned round = 0; round < 4; round++) {
+		char state;
 
-	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) == 0) {
-		ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-		return SEIZED;
+		if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) == 0) {
+			ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+			return SEIZED;
+		}
+		if (errno == ESRCH)
+			return GONE;
+		state = thread_state(stop->pid, tid);
+		if (state == 0 || state == 'Z' || state == 'X')
+			return GONE;
+		*tracer = (pid_t)status_field(stop->pid, tid, "TracerPid:");
+		if (*tracer > 0)
+			return TRACED_BY_OTHER;
 	}
-	if (errno == ESRCH)
-		return GONE;
-	state = thread_state(stop->pid, tid);
-	if (state == 0 || state == 'Z' || state == 'X')
-		return GONE;
-	*tracer = (pid_t)status_field(stop->pid, tid, "TracerPid:");
-	return *tracer > 0 ? TRACED_BY_OTHER : FORBIDDEN;
+	return FORBIDDEN;
 }
 
 static void note_stop(struct fay_stopped_thread *thread, int status)
@@ -192,6 +196,20 @@ static void note_stop(struct fay_stopped_thread *thread, int status)
 	}
 }
 
+/*
+ * A thread about to get a signal gets it first and stops at the handler's first instruction: were the signal held back and given again on release, a
+ * system call run in this thread meanwhile would cost it its siginfo (si_code, si_value, a fault's si_addr).
+ */
+static bool deliver_first(struct fay_stopped_thread *thread)
+{
+	if (!thread->stopped || !thread->signal || ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0) ||
+	    ptrace(PTRACE_CONT, thread->tid, 0, (long)thread->signal))
+		return false;
+	thread->stopped = thread->have_siginfo = false;
+	thread->signal = 0;
+	return true;
+}
+
 /* One look at every thread that has not stopped yet. Returns how many those are afterwards. */
 static size_t collect_stops(struct fay_stop *stop)
 {
@@ -205,9 +223,10 @@ static size_t collect_stops(struct fay_stop *stop)
 		if (thread->stopped || thread->gone)
 			continue;
 		got = waitpid(thread->tid, &status, __WALL | WNOHANG);
-		if (got == thread->tid)
+		if (got == thread->tid) {
 			note_stop(thread, status);
-		else if (got < 0)
+			deliver_first(thread);
+		} else if (got < 0)
 			thread->gone = true;
 		else if (thread_state(stop->pid, thread->tid) == 'Z')
 			thread->gone = true; /* a dead leader is reported only after its last thread */
@@ -272,6 +291,7 @@ static int did_not_stop(struct fay_stop *stop, uint32_t timeout_ms, struct fay_e
 static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, struct fay_error *error)
 {
 	uint64_t deadline;
+	bool settled = false;
 
 	stop->since = fay_loader_clock_ns();
 	deadline = stop->since + timeout_ms * 1000000ull;
@@ -287,7 +307,8 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 		if (result == FORBIDDEN)
 			return no_permission(stop->pid, error);
 		running = collect_stops(stop);
-		if (result == SEIZED && fresh == 0 && running == 0) {
+		/* A thread that still ran during the look may have made another behind it: only a look with all stopped counts. */
+		if (result == SEIZED && fresh == 0 && running == 0 && settled) {
 			for (size_t i = 0; i < stop->count; i++)
 				if (stop->threads[i].stopped && !stop->threads[i].gone)
 					return 0;
@@ -297,7 +318,9 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 			return fay_error_set(error, FAY_E_USAGE, "no such process: %d", (int)stop->pid);
 		if (fay_loader_clock_ns() > deadline)
 			return did_not_stop(stop, timeout_ms, error);
-		pause_between(round);
+		settled = running == 0;
+		if (!settled)
+			pause_between(round);
 	}
 }
 
@@ -337,6 +360,25 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 	return 0;
 }
 
+/*
+ * System calls that answer EINTR after any interruption, where others are restarted by the kernel (signal(7)). The program would see
+ * that it was stopped. With ERESTARTNOHAND in rax the kernel restarts them, unless a signal handler is to run: then the program gets its EINTR.
+ */
+static void restart_silently(struct fay_stopped_thread *thread)
+{
+	static const unsigned short calls[] = { SYS_epoll_wait, SYS_epoll_pwait, 441 /* epoll_pwait2 */, SYS_semop, SYS_semtimedop,
+						SYS_rt_sigtimedwait, SYS_io_getevents, 333 /* io_pgetevents */,
+						426 /* io_uring_enter */, SYS_accept, SYS_accept4, SYS_recvfrom, SYS_recvmsg };
+
+	if (!thread->stopped || (int64_t)thread->registers.rax != -EINTR)
+		return;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (thread->registers.orig_rax == calls[i]) {
+			thread->registers.rax = (unsigned long)-514; /* ERESTARTNOHAND */
+			thread->dirty = true;
+		}
+}
+
 uint64_t fay_stop_release(struct fay_stop *stop)
 {
 	uint64_t since = stop->since;
@@ -354,6 +396,7 @@ uint64_t fay_stop_release(struct fay_stop *stop)
 			else
 				pause_between(round);
 		}
+		restart_silently(thread);
 		if (thread->dirty)
 			ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
 		if (thread->have_siginfo)
@@ -412,11 +455,12 @@ static uint64_t find_syscall_insn(struct fay_stop *stop)
 	return found;
 }
 
-/* Resumes to the next system-call stop. 0; -1 the thread is gone; -2 timeout. */
+/*
+ * Resumes to the next system-call stop. 0, or -1: the thread is gone. Waits without limit: the thread has our registers, and to give up here would
+ * let it go with them.
+ */
 static int run_to_syscall_stop(struct fay_stopped_thread *thread)
 {
-	uint64_t deadline = fay_loader_clock_ns() + SYSCALL_TIMEOUT_MS * 1000000ull;
-
 	if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0))
 		return -1;
 	for (unsigned round = 0;; round++) {
@@ -426,8 +470,6 @@ static int run_to_syscall_stop(struct fay_stopped_thread *thread)
 		if (got < 0 || (got > 0 && !WIFSTOPPED(status)))
 			return -1;
 		if (got == 0) {
-			if (fay_loader_clock_ns() > deadline)
-				return -2;
 			pause_between(round);
 			continue;
 		}
@@ -443,16 +485,21 @@ static int run_to_syscall_stop(struct fay_stopped_thread *thread)
 	}
 }
 
-/* The thread to borrow: preferably one that is not about to handle a signal. */
-static struct fay_stopped_thread *pick_thread(struct fay_stop *stop)
+/* The thread to borrow: one that no seccomp filter kills for it, preferably one that is not about to handle a signal. */
+static struct fay_stopped_thread *pick_thread(struct fay_stop *stop, bool *confined)
 {
 	struct fay_stopped_thread *any = NULL;
 
+	*confined = false;
 	for (size_t i = 0; i < stop->count; i++) {
 		struct fay_stopped_thread *thread = &stop->threads[i];
 
 		if (!thread->stopped || thread->gone)
 			continue;
+		if (status_field(stop->pid, thread->tid, "Seccomp:") > 0) {
+			*confined = true;
+			continue;
+		}
 		if (!thread->signal)
 			return thread;
 		any = thread;
@@ -460,14 +507,24 @@ static struct fay_stopped_thread *pick_thread(struct fay_stop *stop)
 	return any;
 }
 
+bool fay_stop_confined(struct fay_stop *stop)
+{
+	bool confined;
+
+	return !pick_thread(stop, &confined) && confined;
+}
+
 int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result,
 		     struct fay_error *error)
 {
-	struct fay_stopped_thread *thread = pick_thread(stop);
+	bool confined;
+	struct fay_stopped_thread *thread = pick_thread(stop, &confined);
 	struct user_regs_struct work;
 	uint64_t mask, all = ~(uint64_t)0;
 	int state;
 
+	if (!thread && confined)
+		return fay_error_set(error, FAY_E_REFUSED, "every thread of process %d runs under seccomp", (int)stop->pid);
 	if (!thread)
 		return fay_error_set(error, FAY_E_USAGE, "process %d is gone", (int)stop->pid);
 	if (!stop->syscall_insn && !(stop->syscall_insn = find_syscall_insn(stop)))
@@ -494,10 +551,8 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 	if (state == 0 && ptrace(PTRACE_GETREGS, thread->tid, 0, &work))
 		state = -1;
 	if (state) {
-		thread->gone = state == -1;
-		thread->stopped = state != -2;
-		return fay_error_set(error, state == -1 ? FAY_E_USAGE : FAY_E_LIMIT, "process %d %s", (int)stop->pid,
-				     state == -1 ? "is gone" : "did not run a system call in time");
+		thread->gone = true;
+		return fay_error_set(error, FAY_E_USAGE, "process %d is gone", (int)stop->pid);
 	}
 	ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
 	ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &mask);

@@ -46,6 +46,9 @@ int fay_stop_write(const struct fay_stop *stop, uint64_t address, const void *fr
 /* Runs one system call in the target. *result is the kernel's (negative errno). */
 int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result, struct fay_error *error);
 
+/* No thread may run one: all are under seccomp. */
+bool fay_stop_confined(struct fay_stop *stop);
+
 /* Every aligned word on every thread's stack, from rsp up. Stops early if the visitor returns true, and returns that; true too if it cannot look. */
 typedef bool fay_word_visitor(void *context, uint64_t word);
 bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *context);

@@ -275,7 +275,8 @@ static int remove_once(struct fay_stop *stop, uint64_t session, bool *found, boo
 			reachable |= !patch_remove(stop, &zones, &zones.items[i], k);
 	}
 	if (*found) {
-		*left = reachable || somebody_inside(stop, &zones, session);
+		/* A program that went under seccomp while traced could be killed for munmap. */
+		*left = reachable || somebody_inside(stop, &zones, session) || fay_stop_confined(stop);
 		if (!*left)
 			code = session_unmap(stop, &zones, session, error);
 	}
