@@ -93,6 +93,7 @@ struct fay_analysis {
 	const struct fay_graph *graph;
 	struct fay_verdict *verdict;
 	uint64_t deadline;      /* monotonic ns, 0 none */
+	uint32_t steps;         /* instructions run, for looking at the clock now and then */
 	struct fay_thresholds thresholds;
 	bool refine;            /* branches refine values (off in the speculation pass) */
 	struct fay_state **architectural; /* speculation pass: the first pass's invariant; else NULL */

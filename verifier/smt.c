@@ -20,6 +20,8 @@
 
 #define MAX_REGION_NODES 1024u
 #define MAX_REGION_INSNS 20000u
+#define MAX_UNKNOWNS (1u << 18)     /* of one query: Z3 keeps about 2 KiB for each */
+#define MAX_TABLE_TERMS (1u << 20)  /* entries of read-only tables spelt out in one query */
 #define RLIMIT 20000000u /* Z3's own measure of work */
 
 enum { CF, ZF, SF, OF, PF, FLAGS };
@@ -48,7 +50,7 @@ struct query {
 	Z3_ast start[16];     /* registers at the cut */
 	Z3_ast *facts;
 	unsigned fact_count, fact_capacity;
-	unsigned fresh_count;
+	unsigned fresh_count, table_terms;
 	bool inner_cut, failed;
 	struct { uint32_t node, insn; unsigned size; Z3_ast var; } loads[FAY_MODEL_LOADS];
 	unsigned load_count;
@@ -314,6 +316,7 @@ static Z3_ast load(struct query *q, const struct fay_operand *mem, unsigned size
 		return event_load(q, at.s.smin, size);
 	if (at.tag == REGION_RODATA && at.s.smin >= 0 && (uint64_t)at.s.smax + size <= q->an->image->rodata.size &&
 	    at.s.smax - at.s.smin < TABLE_ENTRIES) {
+		q->table_terms += (unsigned)(at.s.smax - at.s.smin);
 		address = address_term(q, mem);
 		r = bits(q, rodata_at(q, (uint64_t)at.s.smax, size), 8 * size);
 		for (int64_t o = at.s.smin; o < at.s.smax; o++)
@@ -799,6 +802,10 @@ static bool run_node(struct query *q, uint32_t node)
 			return true;
 		}
 		step_one(q, insn);
+		if (q->fresh_count > MAX_UNKNOWNS || q->table_terms > MAX_TABLE_TERMS) {
+			q->failed = true;
+			return false;
+		}
 		if (!fay_transfer_step(an, node, block->first + i))
 			return false;
 		after(q, insn);

@@ -1830,6 +1830,11 @@ bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn)
 {
 	an->node = node;
 	an->insn = insn;
+	/* Blocks may be long. Whoever ignores the refusal sees the same deadline passed before believing the end of this path. */
+	if (an->deadline && !(++an->steps & 15) && fay_monotonic_ns() > an->deadline) {
+		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_TIME, insn_of(an)->address, "time ran out in the analysis");
+		return false;
+	}
 	if (an->current->next_id > UINT32_MAX / 2)
 		return refuse(an, FAY_RULE_LIM_RESOURCE, "a path with too many values");
 	return step(an, insn_of(an)) && check_stack_pointer(an);
