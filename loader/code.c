@@ -111,6 +111,7 @@ static bool write_point(struct fay_session *session, struct fay_zone_plan *zone,
 		.function = fay_name_hash(point->function.name),
 		.module = fay_name_hash(point->function.module),
 		.tid_offset = session->tid_offset,
+		.thread_pointer = session->thread_pointer,
 		.probes = probes,
 		.probe_count = point->probe_count,
 	};

@@ -242,6 +242,7 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	session->pid = fay_target_pid(target);
 	session->pid_start = fay_process_start(session->pid);
 	session->tid_offset = TID_OFFSET_GLIBC;
+	session->thread_pointer = true;
 	if (options)
 		memcpy(&session->options, options,
 		       options->size < sizeof(*options) ? options->size : sizeof(*options));

@@ -30,6 +30,7 @@ struct fay_trampoline_spec {
 	uint64_t function; /* fay_name_hash values of this point */
 	uint64_t module;
 	int32_t tid_offset; /* fs:offset holds the thread id (glibc's TCB, checked by the loader); -1: ask the kernel */
+	bool thread_pointer; /* fs:0 holds the fs base (checked by the loader); else rdfsbase is used, which is slow */
 	const struct fay_trampoline_probe *probes; /* run in this order */
 	size_t probe_count;
 };

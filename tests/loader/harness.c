@@ -10,6 +10,11 @@ void fay_sha256(const void *data, size_t size, uint8_t digest[32]);
 
 void victim_start(struct victim *victim)
 {
+	victim_start_program(victim, TARGET_PROGRAM);
+}
+
+void victim_start_program(struct victim *victim, const char *program)
+{
 	int in[2], out[2];
 
 	assert_int_equal(pipe(in), 0);
@@ -19,7 +24,7 @@ void victim_start(struct victim *victim)
 		dup2(in[0], 0);
 		dup2(out[1], 1);
 		close(in[0]), close(in[1]), close(out[0]), close(out[1]);
-		execl(TARGET_PROGRAM, TARGET_PROGRAM, NULL);
+		execl(program, program, NULL);
 		_exit(127);
 	}
 	close(in[0]);

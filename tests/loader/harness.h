@@ -23,6 +23,8 @@ struct victim {
 	char answer[128];
 };
 void victim_start(struct victim *victim);
+/* Another program that answers every line. */
+void victim_start_program(struct victim *victim, const char *program);
 void victim_end(struct victim *victim);
 /* Sends a command; ask() also waits for the answer and returns its first number. */
 void victim_tell(struct victim *victim, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -109,6 +109,11 @@ static void test_refused(void **state)
 		if (!strstr(reason, cases[i].reason))
 			fail_msg("case %zu: %s", i, reason);
 	}
+	/* push $34; pop rax; syscall: a thread in pause() is at +5, its restart at +3. */
+	assert_false(displace("\x6a\x22\x58\x0f\x05", 5, TO, &displaced, reason));
+	assert_non_null(strstr(reason, "system call"));
+	/* xor eax, eax; syscall; ret: the thread is at +4 and is moved with it. */
+	assert_true(displace("\x31\xc0\x0f\x05\xc3", 5, TO, &displaced, reason));
 }
 
 static void test_patchable(void **state)
