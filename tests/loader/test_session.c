@@ -9,9 +9,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -495,86 +492,6 @@ static void test_place_taken(void **state)
 	steal_at = 0;
 }
 
-/* A consumer that was killed never clears its flag: one wait, not one for every event. */
-static void test_dead_consumer(void **state)
-{
-	struct victim victim;
-	struct fay_target *target;
-	struct fay_session *session;
-	struct hand_verdict hand;
-	struct fay_shm_control *shm;
-	struct timespec before, after;
-	size_t size;
-
-	victim_start(&victim);
-	hand_verdict(&hand, PROBE_EMIT, PROGRAM "!fn_plain");
-	session = attach(&victim, &target, &hand);
-	shm = fay_session_shm(session, &size);
-	shm->consumer_alive = 1;
-	clock_gettime(CLOCK_MONOTONIC, &before);
-	assert_int_equal(victim_ask(&victim, "run fn_plain 1 10000"), 10000);
-	clock_gettime(CLOCK_MONOTONIC, &after);
-	assert_int_equal(shm->consumer_alive, 0);
-	assert_true(after.tv_sec - before.tv_sec < 10);
-	detach(session, target);
-	victim_end(&victim);
-}
-
-/*
- * Before the n-th mapping of an attempt (table, state, zone's code, its data) the program maps memory of its own at the end of that place. The
- * attempt is made again elsewhere and the program's memory stays.
- */
-static unsigned steal_at, mappings_seen;
-static uint64_t stolen;
-int __real_fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result,
-			    struct fay_error *error);
-int __wrap_fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result,
-			    struct fay_error *error);
-int __wrap_fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result,
-			    struct fay_error *error)
-{
-	if (number == SYS_mmap && ++mappings_seen == steal_at) {
-		uint64_t own[6] = { arguments[0] + arguments[1] - 4096, 4096, PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, (uint64_t)-1, 0 };
-		int64_t address;
-
-		assert_int_equal(__real_fay_stop_syscall(stop, number, own, &address, error), 0);
-		stolen = (uint64_t)address;
-		assert_int_equal(fay_stop_write(stop, stolen, "mine", 4), 0);
-	}
-	return __real_fay_stop_syscall(stop, number, arguments, result, error);
-}
-
-static void test_place_taken(void **state)
-{
-	for (steal_at = 1; steal_at <= 4; steal_at++) {
-		struct victim victim;
-		struct fay_target *target;
-		struct fay_session *session;
-		struct hand_verdict hand;
-		char text[4] = "";
-		struct iovec here = { text, 4 }, there;
-		uint64_t checksum;
-
-		mappings_seen = 0;
-		stolen = 0;
-		victim_start(&victim);
-		checksum = victim_ask(&victim, "checksum");
-		hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_c");
-		session = attach(&victim, &target, &hand);
-		assert_true(stolen != 0);
-		there = (struct iovec){ (void *)stolen, 4 };
-		assert_int_equal(process_vm_readv(victim.pid, &here, 1, &there, 1, 0), 4);
-		assert_memory_equal(text, "mine", 4);
-		assert_int_equal(victim_ask(&victim, "run fn_c 1 100"), 100);
-		assert_int_equal(total(session, 0), 100);
-		detach(session, target);
-		assert_clean(&victim, checksum);
-		victim_end(&victim);
-	}
-	steal_at = 0;
-}
-
 /* One slot only: the second thread's events are counted as lost. */
 static void test_no_slot(void **state)
 {
@@ -636,8 +553,6 @@ int main(void)
 		cmocka_unit_test(test_target_killed),
 		cmocka_unit_test(test_wrong_hash),
 		cmocka_unit_test(test_emit),
-		cmocka_unit_test(test_dead_consumer),
-		cmocka_unit_test(test_place_taken),
 		cmocka_unit_test(test_dead_consumer),
 		cmocka_unit_test(test_place_taken),
 		cmocka_unit_test(test_no_slot),
