@@ -6,11 +6,17 @@
 
 int fay_explain_main(int argc, char **argv)
 {
-	static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { 0 } };
+	static const struct option options[] = { { "json", no_argument, NULL, 'j' },
+						 { "help", no_argument, NULL, 'h' },
+						 { 0 } };
 	bool json = false;
 	int option;
 	optind = 1;
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option == 'h') {
+			printf("usage: fay explain [--json] 'QUERY'\n");
+			return FAY_OK;
+		}
 		if (option != 'j')
 			return FAY_E_USAGE;
 		json = true;

@@ -15,6 +15,7 @@
 #include "cli.h"
 
 #define MAX_BAR 40
+#define HISTOGRAM_LABELS (2 + 24 + 1 + 12 + 1)
 #define CELL_SIZE 128
 
 static const char *const merge_names[] = { "key",     "count",	   "sum",	 "min", "max",
@@ -84,16 +85,26 @@ static void bucket_label(const struct fay_schema_column *column, size_t bucket, 
 			 low + width * (int64_t)bucket - 1);
 }
 
-static void bar(char text[MAX_BAR + 1], uint64_t value, uint64_t largest)
+/* How long bars may be behind `used` columns. A line that the terminal wraps would be two, and could not be drawn over. */
+static int bar_width(const struct fay_writer *writer, int used)
 {
-	unsigned length = largest ? (unsigned)((double)value * MAX_BAR / (double)largest + 0.5) : 0;
-	if (value && !length)
+	struct winsize window;
+	if (!writer->live || ioctl(fileno(writer->out), TIOCGWINSZ, &window) || !window.ws_col)
+		return MAX_BAR;
+	int room = (int)window.ws_col - used - 2;
+	return room < 0 ? 0 : room < MAX_BAR ? room : MAX_BAR;
+}
+
+static void bar(char text[MAX_BAR + 1], uint64_t value, uint64_t largest, int width)
+{
+	unsigned length = largest ? (unsigned)((double)value * width / (double)largest + 0.5) : 0;
+	if (value && !length && width)
 		length = 1;
 	memset(text, '#', length);
 	text[length] = 0;
 }
 
-static unsigned print_histogram(FILE *out, const struct fay_view_column *view,
+static unsigned print_histogram(const struct fay_writer *writer, const struct fay_view_column *view,
 				const uint64_t *buckets, size_t count)
 {
 	size_t first = 0, last = count;
@@ -104,12 +115,14 @@ static unsigned print_histogram(FILE *out, const struct fay_view_column *view,
 		last--;
 	for (size_t i = first; i < last; i++)
 		largest = buckets[i] > largest ? buckets[i] : largest;
+	FILE *out = writer->out;
 	unsigned lines = 0;
+	int width = bar_width(writer, HISTOGRAM_LABELS);
 	for (size_t i = first; i < last; i++, lines++) {
 		char label[64], text[MAX_BAR + 1];
 		bucket_label(view->column, i, count, label);
-		bar(text, buckets[i], largest);
-		fprintf(out, "  %-24s %12" PRIu64 " |%-*s|\n", label, buckets[i], MAX_BAR, text);
+		bar(text, buckets[i], largest, width);
+		fprintf(out, "  %-24s %12" PRIu64 " |%-*s|\n", label, buckets[i], width, text);
 	}
 	if (!lines) {
 		fprintf(out, "  (no value yet)\n");
@@ -344,16 +357,47 @@ static uint64_t column_count_value(const struct fay_view *view, int column, cons
 	return value.kind == FAY_VALUE_I64 ? (uint64_t)value.i64 : value.u64;
 }
 
+struct ranked {
+	uint64_t count;
+	size_t row;
+};
+
+static int compare_ranked(const void *left, const void *right)
+{
+	const struct ranked *a = left, *b = right;
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* Which rows a picture that has no room for all shows: those of the largest counts. */
+static struct ranked *rank_rows(const struct fay_view *view, const struct fay_result *result, int bars)
+{
+	struct ranked *ranked = calloc(result->row_count, sizeof(*ranked));
+	if (!ranked)
+		return NULL;
+	for (size_t r = 0; r < result->row_count; r++)
+		ranked[r] = (struct ranked){ column_count_value(view, bars, result->rows + r * result->row_size), r };
+	qsort(ranked, result->row_count, sizeof(*ranked), compare_ranked);
+	return ranked;
+}
+
+static const uint8_t *row_at(const struct fay_result *result, const struct ranked *ranked, size_t r)
+{
+	return result->rows + (ranked ? ranked[r].row : r) * result->row_size;
+}
+
 static void column_widths(const struct fay_writer *writer, const struct fay_view *view,
-			  const struct fay_result *result, size_t rows, int *widths)
+			  const struct fay_result *result, const struct ranked *ranked,
+			  size_t rows, int *widths)
 {
 	for (uint32_t c = 0; c < view->column_count; c++)
 		widths[c] = (int)strlen(view->columns[c].name);
 	for (size_t r = 0; r < rows; r++) {
 		for (uint32_t c = 0; c < view->column_count; c++) {
 			char text[CELL_SIZE];
-			format_value(writer, view->columns[c].column,
-				     result->rows + r * result->row_size, text, sizeof(text));
+			format_value(writer, view->columns[c].column, row_at(result, ranked, r), text,
+				     sizeof(text));
 			if ((int)strlen(text) > widths[c])
 				widths[c] = (int)strlen(text);
 		}
@@ -375,17 +419,22 @@ static unsigned print_table(struct fay_writer *writer, const struct fay_view *vi
 	int bars = bar_column(view);
 	uint64_t largest = 0;
 	unsigned lines = 1;
-	column_widths(writer, view, result, rows, widths);
+	struct ranked *ranked = bars >= 0 && rows < result->row_count ? rank_rows(view, result, bars) : NULL;
+	column_widths(writer, view, result, ranked, rows, widths);
 	for (size_t r = 0; bars >= 0 && r < result->row_count; r++) {
 		uint64_t count =
 			column_count_value(view, bars, result->rows + r * result->row_size);
 		largest = count > largest ? count : largest;
 	}
+	int used = 0;
+	for (uint32_t c = 0; c < view->column_count; c++)
+		used += widths[c] + 2;
+	int width = bar_width(writer, used);
 	for (uint32_t c = 0; c < view->column_count; c++)
 		print_cell(out, &view->columns[c], widths[c], view->columns[c].name);
 	fputc('\n', out);
 	for (size_t r = 0; r < rows; r++, lines++) {
-		const uint8_t *row = result->rows + r * result->row_size;
+		const uint8_t *row = row_at(result, ranked, r);
 		for (uint32_t c = 0; c < view->column_count; c++) {
 			char text[CELL_SIZE];
 			format_value(writer, view->columns[c].column, row, text, sizeof(text));
@@ -393,8 +442,9 @@ static unsigned print_table(struct fay_writer *writer, const struct fay_view *vi
 		}
 		if (bars >= 0) {
 			char text[MAX_BAR + 1];
-			bar(text, column_count_value(view, bars, row), largest);
-			fprintf(out, "|%-*s|", MAX_BAR, text);
+			bar(text, column_count_value(view, bars, row), largest, width);
+			if (width)
+				fprintf(out, "|%-*s|", width, text);
 		}
 		fputc('\n', out);
 		for (uint32_t c = 0; c < view->column_count; c++) {
@@ -402,7 +452,7 @@ static unsigned print_table(struct fay_writer *writer, const struct fay_view *vi
 			if (!is_histogram(&view->columns[c]) ||
 			    !fay_value_decode(view->columns[c].column, row, &value))
 				continue;
-			lines += print_histogram(out, &view->columns[c], value.histogram.buckets,
+			lines += print_histogram(writer, &view->columns[c], value.histogram.buckets,
 						 value.histogram.count);
 		}
 	}
@@ -410,6 +460,7 @@ static unsigned print_table(struct fay_writer *writer, const struct fay_view *vi
 		fprintf(out, "... and %zu more\n", result->row_count - rows);
 		lines++;
 	}
+	free(ranked);
 	free(widths);
 	return lines;
 }

@@ -34,7 +34,7 @@ struct trace {
 	const char *policy_path;
 	char **command;
 	uint64_t duration, every;
-	bool timing, verbose;
+	bool timing, verbose, help;
 	/* what is traced */
 	pid_t pids[FAY_CLI_MAX_TARGETS];
 	size_t pid_count;
@@ -72,14 +72,32 @@ static void stage_done(struct trace *trace, const char *name, uint64_t since)
 			(struct stage){ name, fay_cli_monotonic() - since };
 }
 
+static const char usage_text[] =
+	"usage: fay trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv]\n"
+	"                 [--timing] [--verbose] [--policy FILE] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+
 static int usage(const char *message)
 {
 	if (message)
 		fprintf(stderr, "fay trace: %s\n", message);
-	fprintf(stderr,
-		"usage: fay trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv]\n"
-		"                 [--timing] [--verbose] [--policy FILE] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n");
+	fputs(usage_text, stderr);
 	return FAY_E_USAGE;
+}
+
+static void print_help(void)
+{
+	fputs(usage_text, stdout);
+	printf("\n"
+	       "  -p, --pid PID    a process; may be given several times\n"
+	       "  --comm NAME      all processes of that name\n"
+	       "  -- COMMAND       start a program and trace it from the start\n"
+	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
+	       "  --every T        print the result so far each T\n"
+	       "  --json, --csv    for other programs to read\n"
+	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a query\n"
+	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
+	       "  --timing         how long each stage took, on standard error\n"
+	       "  -v, --verbose    the verifier's report, on standard error\n");
 }
 
 /* --- options ---------------------------------------------------------------------------------------- */
@@ -155,6 +173,9 @@ static int parse_option(struct trace *trace, int option)
 	case 'v':
 		trace->verbose = true;
 		return FAY_OK;
+	case 'h':
+		trace->help = true;
+		return FAY_OK;
 	}
 	return usage(NULL);
 }
@@ -167,7 +188,7 @@ static int parse_arguments(struct trace *trace, int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },	    { "csv", no_argument, NULL, 'C' },
 		{ "probe", required_argument, NULL, 'P' },  { "timing", no_argument, NULL, 't' },
 		{ "policy", required_argument, NULL, 'o' }, { "verbose", no_argument, NULL, 'v' },
-		{ 0 },
+		{ "help", no_argument, NULL, 'h' },	    { 0 },
 	};
 	/* What follows `--` is the command, whatever it looks like. */
 	int own = argc;
@@ -180,9 +201,11 @@ static int parse_arguments(struct trace *trace, int argc, char **argv)
 	}
 	int option, result;
 	optind = 1;
-	while ((option = getopt_long(own, argv, "p:v", options, NULL)) != -1) {
+	while ((option = getopt_long(own, argv, "p:vh", options, NULL)) != -1) {
 		if ((result = parse_option(trace, option)))
 			return result;
+		if (trace->help)
+			return FAY_OK;
 	}
 	if (optind < own && !trace->probe_path)
 		trace->query = argv[optind++];
@@ -623,7 +646,9 @@ static void catch_signals(void)
 	struct sigaction action = { .sa_handler = on_signal };
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	struct sigaction old;
+	if (!sigaction(SIGHUP, NULL, &old) && old.sa_handler != SIG_IGN) /* nohup */
+		sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
 
@@ -638,6 +663,10 @@ int fay_trace_main(int argc, char **argv)
 	int result = parse_arguments(&trace, argc, argv);
 	if (result)
 		return result;
+	if (trace.help) {
+		print_help();
+		return FAY_OK;
+	}
 	trace.writer.live = trace.writer.format == FAY_FORMAT_TABLE && isatty(STDOUT_FILENO);
 	catch_signals();
 	result = prepare(&trace, &error);
