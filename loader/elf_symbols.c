@@ -252,22 +252,31 @@ static bool make_starts(struct fay_object *object)
 	return true;
 }
 
-uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *symbol)
+/* The first function start behind `address`; UINT64_MAX: none. */
+static uint64_t next_start(const struct fay_object *object, uint64_t address)
 {
-	if (symbol->size)
-		return symbol->size;
-	if (!object->starts && !make_starts(object))
-		return 0;
 	size_t low = 0, high = object->start_count;
+
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (object->starts[middle] <= symbol->address)
+		if (object->starts[middle] <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
+	return low < object->start_count ? object->starts[low] : UINT64_MAX;
+}
+
+uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *symbol)
+{
+	if (!object->starts && !make_starts(object))
+		return 0;
+	uint64_t next = next_start(object, symbol->address);
+	/* A second entry within the bytes that a jump would take (endbr64 and 5) ends the function, whatever its symbol says: calls go there. */
+	if (symbol->size)
+		return next - symbol->address < 9 && next - symbol->address < symbol->size ? next - symbol->address : symbol->size;
 	uint64_t end = symbol->limit > symbol->address ? symbol->limit : 0;
-	if (low < object->start_count && (!end || object->starts[low] < end))
-		end = object->starts[low];
+	if (next != UINT64_MAX && (!end || next < end))
+		end = next;
 	return end ? end - symbol->address : 0;
 }
