@@ -893,6 +893,7 @@ static void read_model(struct query *q, struct fay_model *out)
 static enum fay_answer ask(struct query *q, struct fay_model *model)
 {
 	Z3_params params = Z3_mk_params(q->z);
+	Z3_tactic tactic;
 	Z3_lbool answer;
 	uint64_t now = fay_monotonic_ns();
 	unsigned ms = q->an->policy->solver_ms ? q->an->policy->solver_ms : 1000;
@@ -904,8 +905,16 @@ static enum fay_answer ask(struct query *q, struct fay_model *model)
 	Z3_params_inc_ref(q->z, params);
 	Z3_params_set_uint(q->z, params, Z3_mk_string_symbol(q->z, "timeout"), ms);
 	Z3_params_set_uint(q->z, params, Z3_mk_string_symbol(q->z, "rlimit"), RLIMIT);
-	q->solver = Z3_mk_solver(q->z);
+	/* A solver of tactics keeps what is asserted as it is; others simplify it at once, which no limit bounds. */
+	tactic = Z3_mk_tactic(q->z, "qfbv");
+	if (!tactic) {
+		Z3_params_dec_ref(q->z, params);
+		return ANSWER_UNKNOWN;
+	}
+	Z3_tactic_inc_ref(q->z, tactic);
+	q->solver = Z3_mk_solver_from_tactic(q->z, tactic);
 	Z3_solver_inc_ref(q->z, q->solver);
+	Z3_tactic_dec_ref(q->z, tactic);
 	Z3_solver_set_params(q->z, q->solver, params);
 	for (unsigned i = 0; i < q->fact_count; i++)
 		Z3_solver_assert(q->z, q->solver, q->facts[i]);
