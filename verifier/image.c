@@ -144,6 +144,15 @@ static bool check_load(struct parser *parser, unsigned i, uint64_t *end)
 		return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "address and file offset of segment %u differ within the page", i);
 	if (s->p_vaddr < *end)
 		return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "segment %u overlaps the one before it, or is out of order", i);
+	/* Loaders map whole pages: where two segments share one, the later would put other bytes of the file over the earlier. */
+	for (unsigned k = 0; k < i; k++) {
+		const Elf64_Phdr *before = &parser->segments[k];
+
+		if (before->p_type == PT_LOAD && before->p_memsz && s->p_memsz &&
+		    (before->p_vaddr + before->p_memsz - 1) / PAGE_SIZE == s->p_vaddr / PAGE_SIZE &&
+		    s->p_vaddr - s->p_offset != before->p_vaddr - before->p_offset)
+			return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "segments %u and %u map different parts of the file to one page", k, i);
+	}
 	*end = s->p_vaddr + s->p_memsz;
 	return true;
 }
