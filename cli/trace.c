@@ -20,6 +20,8 @@
 #include "cli.h"
 
 #define POLL_MS 5
+#define DETACH_TRIES 5
+#define SKIPPED_SHOWN 5
 #define DEFAULT_EVERY 1000000000u
 
 struct stage {
@@ -38,7 +40,9 @@ struct trace {
 	/* what is traced */
 	pid_t pids[FAY_CLI_MAX_TARGETS];
 	size_t pid_count;
-	pid_t child; /* of `-- COMMAND` */
+	pid_t child; /* of `-- COMMAND`; 0 once it has ended */
+	int child_status; /* wait status, valid if child_ended */
+	bool child_ended;
 	struct fay_target *targets[FAY_CLI_MAX_TARGETS];
 	struct fay_session *sessions[FAY_CLI_MAX_TARGETS];
 	size_t session_count;
@@ -56,6 +60,7 @@ struct trace {
 	struct stage stages[16];
 	size_t stage_count;
 	const char *end_reason;
+	char reason[256]; /* where end_reason is made up */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -107,7 +112,7 @@ static int add_pid(struct trace *trace, const char *text)
 	char *end;
 	errno = 0;
 	long pid = strtol(text, &end, 10);
-	if (errno || *end || end == text || pid <= 0 || pid > 1 << 22) {
+	if (errno || *end || end == text || pid <= 0 || pid > INT32_MAX) {
 		fprintf(stderr, "fay trace: '%s' is not a process id\n", text);
 		return FAY_E_USAGE;
 	}
@@ -156,10 +161,10 @@ static int parse_option(struct trace *trace, int option)
 	case 'e':
 		return set_duration("--every", optarg, &trace->every);
 	case 'j':
-		trace->writer.format = FAY_FORMAT_JSON;
-		return FAY_OK;
 	case 'C':
-		trace->writer.format = FAY_FORMAT_CSV;
+		if (trace->writer.format != FAY_FORMAT_TABLE)
+			return usage("--json or --csv, one of them");
+		trace->writer.format = option == 'j' ? FAY_FORMAT_JSON : FAY_FORMAT_CSV;
 		return FAY_OK;
 	case 'P':
 		trace->probe_path = optarg;
@@ -365,16 +370,21 @@ static int attach_one(struct trace *trace, pid_t pid, struct fay_error *error)
 
 static void report_points(const struct trace *trace)
 {
-	size_t points = 0;
+	size_t points = 0, skipped_count = 0;
 	for (size_t s = 0; s < trace->session_count; s++) {
 		const struct fay_session *session = trace->sessions[s];
 		points += fay_session_point_count(session);
 		for (size_t i = 0; i < fay_session_skipped_count(session); i++) {
 			const struct fay_skipped_point *skipped = fay_session_skipped(session, i);
+			if (++skipped_count > SKIPPED_SHOWN && !trace->verbose)
+				continue;
 			fprintf(stderr, "fay: not traced: %s: %s\n", skipped->function,
 				skipped->reason);
 		}
 	}
+	if (skipped_count > SKIPPED_SHOWN && !trace->verbose)
+		fprintf(stderr, "fay: not traced: %zu more; --verbose names them\n",
+			skipped_count - SKIPPED_SHOWN);
 	fprintf(stderr, "fay: tracing %zu function%s in %zu process%s; Ctrl-C ends\n", points,
 		points == 1 ? "" : "s", trace->session_count, trace->session_count == 1 ? "" : "es");
 }
@@ -423,13 +433,28 @@ static void on_row(void *context, uint32_t state, const uint8_t *row)
 
 static bool targets_alive(struct trace *trace)
 {
-	if (trace->child && waitpid(trace->child, NULL, WNOHANG) == trace->child)
+	if (trace->child && waitpid(trace->child, &trace->child_status, WNOHANG) == trace->child) {
 		trace->child = 0;
+		trace->child_ended = true;
+	}
 	for (size_t i = 0; i < trace->session_count; i++) {
 		if (fay_session_target_alive(trace->sessions[i]))
 			return true;
 	}
 	return false;
+}
+
+static int errno_of_output; /* of the first write that failed */
+
+/* Whether standard output took everything so far. */
+static int check_output(struct trace *trace, struct fay_error *error)
+{
+	if (!fflush(trace->writer.out) && !ferror(trace->writer.out))
+		return FAY_OK;
+	if (!errno_of_output)
+		errno_of_output = errno;
+	return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result: %s",
+			     strerror(errno_of_output));
 }
 
 static int draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
@@ -448,9 +473,8 @@ static int draw(struct trace *trace, bool final, struct fay_result *last, struct
 			fay_result_deinit(&result);
 		}
 	}
-	if (fflush(trace->writer.out) || ferror(trace->writer.out))
-		return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result: %s",
-				     strerror(errno));
+	if (check_output(trace, error))
+		return error->code;
 	return FAY_OK;
 }
 
@@ -479,6 +503,46 @@ static bool any_event(struct trace *trace)
 	return false;
 }
 
+/* Whether a process is there and is not a zombie. */
+static bool process_runs(pid_t pid, char comm[FAY_COMM_SIZE + 1])
+{
+	char path[64], state = 'Z';
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%*d (%16[^)]) %c", comm, &state) != 2)
+		state = 'Z';
+	fclose(file);
+	return state != 'Z' && state != 'X';
+}
+
+/* All targets are gone: how the command ended, or that a process goes on as another program. */
+static const char *how_targets_ended(struct trace *trace)
+{
+	char comm[FAY_COMM_SIZE + 1] = "";
+	for (size_t i = 0; i < trace->session_count; i++) {
+		pid_t pid = fay_target_pid(trace->targets[i]);
+		if ((trace->child_ended && !trace->child) || !process_runs(pid, comm))
+			continue;
+		snprintf(trace->reason, sizeof(trace->reason),
+			 "process %d replaced its program (execve) and is now '%s', which is not traced",
+			 pid, comm);
+		return trace->reason;
+	}
+	if (!trace->child_ended)
+		return "the traced program ended";
+	if (WIFSIGNALED(trace->child_status))
+		snprintf(trace->reason, sizeof(trace->reason),
+			 "the traced program ended: killed by SIG%s",
+			 sigabbrev_np(WTERMSIG(trace->child_status)) ?: "?");
+	else
+		snprintf(trace->reason, sizeof(trace->reason),
+			 "the traced program ended with exit status %d",
+			 WEXITSTATUS(trace->child_status));
+	return trace->reason;
+}
+
 static const char *reason_to_end(struct trace *trace, uint64_t end)
 {
 	if (interrupted)
@@ -487,8 +551,12 @@ static const char *reason_to_end(struct trace *trace, uint64_t end)
 		return "time is up";
 	if (trace->plan && trace->plan->deadline && fay_cli_realtime() > trace->plan->deadline)
 		return "the query's own deadline passed";
-	if (!targets_alive(trace))
-		return "the traced program ended";
+	if (!targets_alive(trace)) {
+		/* A child of ours that is ending has given up its memory a moment before it can be waited for. */
+		for (int i = 0; i < 100 && trace->child && !targets_alive(trace); i++)
+			usleep(1000);
+		return how_targets_ended(trace);
+	}
 	return NULL;
 }
 
@@ -514,37 +582,74 @@ static int run(struct trace *trace, struct fay_error *error)
 		next += every;
 		if (pictures && draw(trace, false, NULL, error))
 			return error->code;
-		if (fflush(trace->writer.out) || ferror(trace->writer.out))
-			return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result: %s",
-					     strerror(errno));
+		if (check_output(trace, error))
+			return error->code;
 	}
 	return FAY_OK;
 }
 
 /* --- end ---------------------------------------------------------------------------------------------- */
 
-static void detach_all(struct trace *trace)
+/*
+ * A target that cannot be stopped just now (a debugger holds it, a vfork lasts) is tried again. If it stays so, it is said which process is
+ * still patched; its probes go on counting into memory that nobody reads.
+ */
+static int detach_all(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
+	int result = FAY_OK;
 	for (size_t i = 0; i < trace->session_count; i++) {
-		struct fay_error error;
-		if (fay_session_detach(trace->sessions[i], &error))
-			fprintf(stderr, "fay: while detaching: %s\n", error.message);
+		struct fay_error one;
+		int tries = 0;
+		while (fay_session_detach(trace->sessions[i], &one) && ++tries < DETACH_TRIES)
+			usleep(200000);
+		if (tries < DETACH_TRIES)
+			continue;
+		result = fay_error_set(error, FAY_E_INTERNAL,
+				       "process %d is STILL PATCHED (it runs correctly; `fay doctor` lists it): %s",
+				       fay_target_pid(trace->targets[i]), one.message);
+		fprintf(stderr, "fay: %s\n", error->message);
 	}
 	stage_done(trace, "detach", since);
+	return result;
+}
+
+/* Slots that forked children took: their calls are not part of the result. */
+static size_t child_slots(const struct trace *trace)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < trace->session_count; i++) {
+		size_t size;
+		const struct fay_shm_control *shm = fay_session_shm(trace->sessions[i], &size);
+		if (!shm || size < sizeof(*shm))
+			continue;
+		uint64_t stride = shm->slot_stride, offset = shm->slots_offset, used = shm->slot_next;
+		for (uint64_t s = 0; s < used && s < shm->slot_max; s++, offset += stride) {
+			if (stride < FAY_SLOT_HEADER || offset > size - FAY_SLOT_HEADER || offset % 8)
+				break; /* the target wrote over its control page */
+			const struct fay_slot_header *slot =
+				(const void *)((const char *)shm + offset);
+			count += slot->pid && slot->pid != shm->target_pid;
+		}
+	}
+	return count;
 }
 
 static void print_end(struct trace *trace, const struct fay_result *result)
 {
+	size_t children = child_slots(trace);
 	uint64_t lost = result->events_lost_reentrant + result->events_lost_full +
 			result->events_lost_no_slot;
-	if (trace->writer.format == FAY_FORMAT_JSON)
+	if (trace->writer.format == FAY_FORMAT_JSON) {
+		fprintf(trace->writer.out, "{\"type\":\"end\",\"reason\":");
+		fay_json_string(trace->writer.out, trace->end_reason, strlen(trace->end_reason));
 		fprintf(trace->writer.out,
-			"{\"type\":\"end\",\"reason\":\"%s\",\"threads\":%u,\"events_lost\":%" PRIu64
+			",\"threads\":%u,\"events_lost\":%" PRIu64
 			",\"lost_reentrant\":%" PRIu64 ",\"lost_full\":%" PRIu64
-			",\"lost_no_slot\":%" PRIu64 "}\n",
-			trace->end_reason, result->threads, lost, result->events_lost_reentrant,
-			result->events_lost_full, result->events_lost_no_slot);
+			",\"lost_no_slot\":%" PRIu64 ",\"child_threads_not_counted\":%zu}\n",
+			result->threads, lost, result->events_lost_reentrant, result->events_lost_full,
+			result->events_lost_no_slot, children);
+	}
 	fprintf(stderr, "fay: %s; %u thread%s counted, %" PRIu64 " event%s lost", trace->end_reason,
 		result->threads, result->threads == 1 ? "" : "s", lost, lost == 1 ? "" : "s");
 	if (lost)
@@ -553,6 +658,10 @@ static void print_end(struct trace *trace, const struct fay_result *result)
 			result->events_lost_reentrant, result->events_lost_full,
 			result->events_lost_no_slot);
 	fprintf(stderr, "\n");
+	if (children)
+		fprintf(stderr,
+			"fay: %zu thread%s of forked children called traced functions too; they are not counted\n",
+			children, children == 1 ? "" : "s");
 }
 
 static void print_timing(const struct trace *trace)
@@ -575,7 +684,8 @@ static void print_timing(const struct trace *trace)
 static int finish(struct trace *trace, int result, struct fay_error *error)
 {
 	struct fay_result last = { 0 };
-	detach_all(trace);
+	struct fay_error detach_error;
+	int detached = detach_all(trace, &detach_error);
 	if (!trace->end_reason)
 		trace->end_reason = "error";
 	int drawn = FAY_OK;
@@ -593,11 +703,14 @@ static int finish(struct trace *trace, int result, struct fay_error *error)
 		*error = second;
 		result = drawn;
 	}
-	if (!result && fflush(trace->writer.out))
-		result = fay_error_set(error, FAY_E_INTERNAL, "cannot write the result: %s",
-				       strerror(errno));
+	if (!result)
+		result = check_output(trace, error);
 	fay_result_deinit(&last);
 	print_timing(trace);
+	if (!result && detached) {
+		*error = detach_error;
+		result = detached;
+	}
 	return result;
 }
 
@@ -681,5 +794,7 @@ int fay_trace_main(int argc, char **argv)
 		}
 	}
 	deinit(&trace);
+	if (result && errno_of_output == EPIPE)
+		return FAY_OK; /* who read our output has had enough, as with `| head -1` */
 	return result ? fay_cli_fail(&error) : FAY_OK;
 }

@@ -238,6 +238,7 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	if (!session)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	session->target = target;
+	session->memory = -1;
 	session->verdict = verdict;
 	session->pid = fay_target_pid(target);
 	session->pid_start = fay_process_start(session->pid);
@@ -269,6 +270,9 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		session->points[kept++] = swap;
 	}
 	session->verdict = NULL;
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/mem", session->pid);
+	session->memory = open(path, O_RDONLY | O_CLOEXEC);
 	*result = session;
 	return 0;
 }
@@ -344,6 +348,8 @@ void fay_session_destroy(struct fay_session *session)
 		return;
 	if (session->attached)
 		fay_session_detach(session, NULL);
+	if (session->memory >= 0)
+		close(session->memory);
 	if (session->shm)
 		munmap(session->shm, session->shm_size);
 	forget_plan(session);
@@ -353,6 +359,10 @@ void fay_session_destroy(struct fay_session *session)
 
 bool fay_session_target_alive(struct fay_session *session)
 {
+	char byte;
+
+	if (session->attached && session->memory >= 0 && session->zone_count)
+		return pread(session->memory, &byte, 1, (off_t)session->zones[0].header.code) == 1;
 	return session->pid_start != 0 && fay_process_start(session->pid) == session->pid_start;
 }
 

@@ -45,6 +45,7 @@ struct fay_session {
 	const struct fay_verdict *verdict; /* during attach only */
 	pid_t pid;
 	uint64_t pid_start;
+	int memory; /* /proc/PID/mem: bound to the address space that was patched, so reading fails after exit and after exec; -1 none */
 	struct fay_attach_options options;
 	uint64_t id;
 	struct fay_point *points;

@@ -32,6 +32,7 @@ static int parse(int argc, char **argv, struct options *options)
 		{ "json", no_argument, NULL, 'j' },
 		{ "policy", required_argument, NULL, 'p' },
 		{ "smt2", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	int option;

@@ -74,6 +74,7 @@ int fay_session_detach(struct fay_session *session, struct fay_error *error);
 /* Detaches if still attached, unmaps shm, frees. */
 void fay_session_destroy(struct fay_session *session);
 
+/* Whether the program that was patched still runs: false after exit and after execve (the process may then run another program). */
 bool fay_session_target_alive(struct fay_session *session);
 /* The session's shared memory, mapped read-write here; valid until destroy. */
 struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *size);

@@ -24,6 +24,7 @@ target_link_libraries(verifier_soundness PUBLIC fay_verifier)
 add_executable(fuzz_accept fuzz_accept.c)
 target_link_libraries(fuzz_accept PRIVATE verifier_soundness)
 add_dependencies(fuzz_accept verifier_template)
+add_dependencies(fay_fuzzers fuzz_accept)
 add_test(NAME verifier_accepted_is_sound COMMAND fuzz_accept ${template} 20)
 set_tests_properties(verifier_accepted_is_sound PROPERTIES LABELS fuzz-short TIMEOUT 300)
 
