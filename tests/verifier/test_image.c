@@ -153,6 +153,27 @@ static int double_relocation(uint8_t *b)
 	return 0;
 }
 
+/*
+ * A second segment in the tail of the code's last page, from another page of the file: a loader that maps whole pages puts that page over
+ * the code. It takes the place of PT_GNU_STACK in the header table, behind the code's segment, so that the order stays ascending.
+ */
+static int foreign_page(uint8_t *b)
+{
+	Elf64_Ehdr *ehdr = (Elf64_Ehdr *)b;
+	Elf64_Phdr *table = (Elf64_Phdr *)(b + ehdr->e_phoff);
+	unsigned code = 0, spare = 0;
+
+	while (!(table[code].p_flags & PF_X) || table[code].p_type != PT_LOAD)
+		code++;
+	while (table[spare].p_type != PT_GNU_STACK)
+		spare++;
+	memmove(table + code + 2, table + code + 1, (spare - code - 1) * sizeof(*table));
+	uint64_t end = (table[code].p_vaddr + table[code].p_memsz + 15) & ~(uint64_t)15;
+	table[code + 1] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = end & 0xfff, .p_vaddr = end, .p_paddr = end,
+					.p_filesz = 16, .p_memsz = 16, .p_align = 4096 };
+	return 0;
+}
+
 /* The stream becomes a cell in the middle of the other cell. */
 static int overlapping_cell(uint8_t *b)
 {
@@ -210,6 +231,7 @@ static int overlapping_cell(uint8_t *b)
 	C(IMG_RELOC, RELA->r_offset += 4)                                                                                            \
 	C(IMG_RELOC, RELA->r_offset += 8)                                                                                            \
 	C(IMG_RELOC, double_relocation(b))                                                                                           \
+	C(IMG_LAYOUT, foreign_page(b))                                                                                               \
 	C(IMG_TABLE, overlapping_cell(b))                                                                                            \
 	C(IMG_RELOC, SECTION(".rela.dyn")->sh_size = 0)                                                                              \
 	C(IMG_ELF, ((Elf64_Sym *)(b + SECTION(".dynsym")->sh_offset))[1].st_name = 0x1000)                                           \
