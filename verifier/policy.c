@@ -144,8 +144,8 @@ static char *trim(char *text)
 	return text;
 }
 
-/* NULL: fine. Otherwise what is wrong with the line. */
-static const char *read_line(char *line, struct fay_policy *policy, bool seen[NAME_COUNT])
+/* NULL: fine. Otherwise what is wrong with the line; *about is then the name it is about, in `line`, or NULL. */
+static const char *read_line(char *line, struct fay_policy *policy, bool seen[NAME_COUNT], const char **about)
 {
 	line[strcspn(line, "#")] = 0;
 	char *name = trim(line), *equals = strchr(name, '=');
@@ -156,6 +156,7 @@ static const char *read_line(char *line, struct fay_policy *policy, bool seen[NA
 		return "expected `name = value`";
 	*equals = 0;
 	name = trim(name);
+	*about = name;
 	for (size_t i = 0; i < NAME_COUNT; i++) {
 		if (strcmp(names[i], name))
 			continue;
@@ -180,15 +181,16 @@ int fay_policy_read(const char *path, struct fay_policy *policy, char *message, 
 		return -1;
 	}
 	while (fgets(line, sizeof(line), file)) {
-		const char *wrong = NULL;
+		const char *wrong = NULL, *about = NULL;
 
 		number++;
 		if (!strchr(line, '\n') && !feof(file))
 			wrong = "the line is too long";
 		else
-			wrong = read_line(line, policy, seen);
+			wrong = read_line(line, policy, seen, &about);
 		if (wrong) {
-			snprintf(message, message_size, "%s:%u: %s", path, number, wrong);
+			snprintf(message, message_size, "%s:%u: %s%s%s%s", path, number, wrong, about ? " (`" : "", about ? about : "",
+				 about ? "`); docs/policy.md has the names" : "");
 			fclose(file);
 			return -1;
 		}
