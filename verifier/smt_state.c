@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the fixpoint's invariant says of the terms, at the place where a query begins, at loop heads on the way, and after instructions whose
+ * result the terms leave open.
+ */
+#include "smt_terms.h"
+
+/*
+ * Holds on the ways that come here. Elsewhere it may not: the invariant of a place that no execution reaches can contradict itself, and
+ * assumed outright it would prove anything of the ways around that place.
+ */
+static void assume_here(struct query *q, Z3_ast fact) { fay_smt_assume(q, Z3_mk_implies(q->z, q->now.condition, fact)); }
+
+static void assume_scalar(struct query *q, Z3_ast v, const struct fay_scalar *s)
+{
+	if (fay_scalar_is_const(s)) {
+		assume_here(q, Z3_mk_eq(q->z, v, bits(q, s->umin, 64)));
+		return;
+	}
+	if (s->umin)
+		assume_here(q, Z3_mk_bvuge(q->z, v, bits(q, s->umin, 64)));
+	if (s->umax != UINT64_MAX)
+		assume_here(q, Z3_mk_bvule(q->z, v, bits(q, s->umax, 64)));
+	if (s->smin != INT64_MIN && s->smin < 0)
+		assume_here(q, Z3_mk_bvsge(q->z, v, bits(q, (uint64_t)s->smin, 64)));
+	if (s->smax != INT64_MAX && s->smin < 0)
+		assume_here(q, Z3_mk_bvsle(q->z, v, bits(q, (uint64_t)s->smax, 64)));
+	if (s->unknown != UINT64_MAX)
+		assume_here(q, Z3_mk_eq(q->z, Z3_mk_bvand(q->z, v, bits(q, ~s->unknown, 64)), bits(q, s->value, 64)));
+	if (s->modulus > 1)
+		assume_here(q, Z3_mk_eq(q->z, Z3_mk_bvsmod(q->z, v, bits(q, s->modulus, 64)), bits(q, s->remainder, 64)));
+}
+
+/* Location i of a stored state as a 64-bit term; NULL if it holds no number. */
+static Z3_ast location(struct query *q, const struct fay_state *s, uint32_t i)
+{
+	const struct fay_value *v = &s->loc[i];
+
+	if (!fay_value_numeric(v) || v->init != 0xff || (i >= LOC_FLAGS_A && i <= LOC_FLAGS_R))
+		return NULL;
+	if (i < 16)
+		return q->now.reg[i];
+	if (v->size == 4)
+		return zero_extend(q, q->now.slot[i - LOC_SLOTS], 32, 64);
+	return i > LOC_SLOTS ? Z3_mk_concat(q->z, q->now.slot[i - LOC_SLOTS - 1], q->now.slot[i - LOC_SLOTS]) : NULL;
+}
+
+static void assume_state(struct query *q, const struct fay_state *s)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		Z3_ast v = location(q, s, i), leader;
+
+		if (!v)
+			continue;
+		assume_scalar(q, v, &s->loc[i].s);
+		if (!s->loc[i].id || s->loc[i].id - 1 >= i)
+			continue;
+		leader = location(q, s, s->loc[i].id - 1);
+		if (leader)
+			assume_here(q, Z3_mk_eq(q->z, v, Z3_mk_bvadd(q->z, leader, bits(q, s->loc[i].delta, 64))));
+	}
+}
+
+void fay_smt_fresh_state(struct query *q, const struct fay_state *s)
+{
+	for (unsigned r = 0; r < 16; r++)
+		q->now.reg[r] = fresh_bits(q, 64);
+	for (unsigned f = 0; f < FLAGS; f++)
+		q->now.flag[f] = fresh_bool(q);
+	q->now.slots = s->count - LOC_SLOTS;
+	for (uint32_t i = 0; i < q->now.slots; i++)
+		q->now.slot[i] = fresh_bits(q, 32);
+	assume_state(q, s);
+}
+
+void fay_smt_set_depth(struct query *q, uint32_t slots)
+{
+	for (uint32_t i = q->now.slots; i < slots; i++)
+		q->now.slot[i] = fresh_bits(q, 32);
+	q->now.slots = slots;
+}
+
+void fay_smt_after(struct query *q, const struct fay_insn *insn)
+{
+	const struct fay_state *s = q->an->current;
+
+	fay_smt_set_depth(q, s->count - LOC_SLOTS);
+	q->now.reg[FAY_RSP] = bits(q, (uint64_t)-fay_state_depth(s), 64);
+	/* The order of two pointers is that of their offsets only where the abstract pass says so. */
+	if ((insn->op == OP_CMP || insn->op == OP_SUB) && s->loc[LOC_FLAGS_A].kind == KIND_POINTER && !(s->flags_covered & FLAG_CF)) {
+		Z3_ast zf = q->now.flag[ZF];
+
+		fay_smt_forget_flags(q);
+		q->now.flag[ZF] = zf;
+	}
+	/* Results that the abstract pass bounds and the terms leave open. */
+	if (insn->op == OP_CALL_SLOT || insn->op == OP_BSR || insn->op == OP_BSF || insn->op == OP_TZCNT || insn->op == OP_LZCNT ||
+	    insn->op == OP_POPCNT || insn->op == OP_BSWAP || insn->op == OP_RDTSC || insn->op == OP_DIV || insn->op == OP_IDIV) {
+		unsigned reg = insn->op == OP_CALL_SLOT || insn->op == OP_RDTSC || insn->op == OP_DIV || insn->op == OP_IDIV ? FAY_RAX
+															     : insn->dst.reg;
+		if (s->loc[reg].kind == KIND_SCALAR && s->loc[reg].init == 0xff)
+			fay_smt_assume(q, Z3_mk_implies(q->z, q->now.condition, Z3_mk_bvule(q->z, q->now.reg[reg], bits(q, s->loc[reg].s.umax, 64))));
+	}
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of the solver's side share: a query in the making, and short names for terms. smt_insn.c says what an instruction does
+ * to the terms, smt_memory.c what its operands are, smt_state.c what an invariant says of them, smt_query.c walks the graph and states the
+ * goal, smt.c asks.
+ */
+#ifndef FAY_VERIFIER_SMT_TERMS_H
+#define FAY_VERIFIER_SMT_TERMS_H
+
+#include <stdio.h>
+#include <z3.h>
+
+#include "smt.h"
+
+#define FAY_SMT_MAX_UNKNOWNS (1u << 18)    /* of one query: Z3 keeps about 2 KiB for each */
+#define FAY_SMT_MAX_TABLE_TERMS (1u << 20) /* entries of read-only tables spelt out in one query */
+
+enum { CF, ZF, SF, OF, PF, FLAGS };
+
+struct sym {
+	Z3_ast condition; /* this node is reached; NULL not yet */
+	Z3_ast reg[16];
+	Z3_ast flag[FLAGS];
+	uint32_t slots;   /* 4-byte stack slots */
+	Z3_ast *slot;
+};
+
+struct query {
+	struct fay_analysis *an;
+	const struct fay_obligation *o;
+	Z3_context z;
+	Z3_solver solver;
+	uint32_t cut, target;
+	uint32_t *nodes;      /* of the region, ascending */
+	uint32_t node_count;
+	uint32_t *position;   /* node -> 1 + index in nodes, for cut..target */
+	struct sym *entry;    /* per node of the region */
+	struct sym now;
+	Z3_ast now_slots[FAY_STACK_HARD / 4];
+	Z3_ast event[16];
+	Z3_ast start[16];     /* registers at the cut */
+	Z3_ast *facts;
+	unsigned fact_count, fact_capacity;
+	unsigned fresh_count, table_terms;
+	bool inner_cut, failed;
+	struct { uint32_t node, insn; unsigned size; Z3_ast var; } loads[FAY_MODEL_LOADS];
+	unsigned load_count;
+};
+
+static inline Z3_ast bits(struct query *q, uint64_t value, unsigned width)
+{
+	return Z3_mk_unsigned_int64(q->z, width >= 64 ? value : value & (((uint64_t)1 << width) - 1), Z3_mk_bv_sort(q->z, width));
+}
+
+static inline Z3_ast fresh_bits(struct query *q, unsigned width)
+{
+	char name[24];
+
+	snprintf(name, sizeof(name), "u%u", q->fresh_count++);
+	return Z3_mk_const(q->z, Z3_mk_string_symbol(q->z, name), Z3_mk_bv_sort(q->z, width));
+}
+
+static inline Z3_ast fresh_bool(struct query *q)
+{
+	char name[24];
+
+	snprintf(name, sizeof(name), "b%u", q->fresh_count++);
+	return Z3_mk_const(q->z, Z3_mk_string_symbol(q->z, name), Z3_mk_bool_sort(q->z));
+}
+
+static inline Z3_ast both(struct query *q, Z3_ast a, Z3_ast b)
+{
+	Z3_ast args[2] = { a, b };
+
+	return Z3_mk_and(q->z, 2, args);
+}
+
+static inline Z3_ast either(struct query *q, Z3_ast a, Z3_ast b)
+{
+	Z3_ast args[2] = { a, b };
+
+	return Z3_mk_or(q->z, 2, args);
+}
+
+static inline Z3_ast negate(struct query *q, Z3_ast a) { return Z3_mk_not(q->z, a); }
+static inline Z3_ast low_bits(struct query *q, Z3_ast a, unsigned width) { return width >= 64 ? a : Z3_mk_extract(q->z, width - 1, 0, a); }
+static inline Z3_ast zero_extend(struct query *q, Z3_ast a, unsigned from, unsigned to) { return from >= to ? a : Z3_mk_zero_ext(q->z, to - from, a); }
+static inline Z3_ast sign_extend(struct query *q, Z3_ast a, unsigned from, unsigned to) { return from >= to ? a : Z3_mk_sign_ext(q->z, to - from, a); }
+static inline Z3_ast top_bit(struct query *q, Z3_ast a, unsigned width)
+{
+	return Z3_mk_eq(q->z, Z3_mk_extract(q->z, width - 1, width - 1, a), bits(q, 1, 1));
+}
+
+/* ---- smt_query.c ---- */
+
+uint32_t fay_smt_cut(const struct fay_analysis *an, uint32_t target);
+/* All nodes on acyclic ways from the cut to the target. False: too many, or out of memory. */
+bool fay_smt_find_region(struct query *q);
+/* The facts of the query, the negated goal among them. */
+bool fay_smt_build(struct query *q);
+void fay_smt_assume(struct query *q, Z3_ast fact);
+
+/* ---- smt_state.c ---- */
+
+/* Registers, flags and slots of q->now become unknowns of which the state is assumed. */
+void fay_smt_fresh_state(struct query *q, const struct fay_state *s);
+/* After an instruction: what the abstract state knows, and where terms would say too much. */
+void fay_smt_after(struct query *q, const struct fay_insn *insn);
+/* The stack pointer and the depth are the abstract state's. */
+void fay_smt_set_depth(struct query *q, uint32_t slots);
+
+/* ---- smt_memory.c ---- */
+
+Z3_ast fay_smt_stack_load(struct query *q, int64_t offset, unsigned size);
+void fay_smt_stack_store(struct query *q, int64_t offset, unsigned size, Z3_ast value);
+/* The offset in its region of a memory operand's first byte. */
+Z3_ast fay_smt_address(struct query *q, const struct fay_operand *mem);
+Z3_ast fay_smt_read(struct query *q, const struct fay_operand *operand, unsigned width);
+void fay_smt_write_reg(struct query *q, unsigned reg, unsigned width, Z3_ast value);
+void fay_smt_write(struct query *q, const struct fay_operand *operand, unsigned width, Z3_ast value);
+
+/* ---- smt_insn.c ---- */
+
+/* What one instruction does to q->now. */
+void fay_smt_step(struct query *q, const struct fay_insn *insn);
+Z3_ast fay_smt_condition(struct query *q, enum fay_cc cc);
+void fay_smt_forget_flags(struct query *q);
+
+#endif
