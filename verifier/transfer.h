@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the transfer functions share. Each returns false where the path ends: an obligation was refused, or the way is infeasible.
+ *
+ * transfer.c           obligations, one instruction, a block, fences
+ * transfer_value.c     values: names, registers, arithmetic on numbers and pointers
+ * transfer_flags.c     what the flags say; branches
+ * transfer_memory.c    addresses, bounds, loads and stores, operands
+ * transfer_data.c      moves, lea, exchanges, conditional moves
+ * transfer_alu.c       arithmetic, logic, shifts, bits
+ * transfer_multiply.c  multiplication and division
+ * transfer_stack.c     push, pop, call, ret
+ * transfer_helper.c    the helpers' contracts
+ */
+#ifndef FAY_VERIFIER_TRANSFER_H
+#define FAY_VERIFIER_TRANSFER_H
+
+#include "analysis.h"
+
+static inline uint64_t mask_of(unsigned width) { return width >= 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1; }
+static inline const struct fay_insn *insn_of(const struct fay_analysis *an) { return &an->cfg->insns[an->insn]; }
+
+/* The operands of the last comparison and their difference. */
+struct fay_triple {
+	struct fay_value a, b, r;
+};
+
+/* A memory access whose region is known. */
+struct fay_access {
+	enum fay_region region;
+	struct fay_scalar offset;
+	unsigned size;
+	bool proved; /* within bounds */
+};
+
+/* ---- transfer.c ---- */
+struct fay_obligation *fay_obligation_add(struct fay_analysis *an, enum fay_goal goal, enum fay_rule rule, enum fay_outcome outcome);
+__attribute__((format(printf, 3, 4))) bool fay_path_refuse(struct fay_analysis *an, enum fay_rule rule, const char *format, ...);
+
+/* ---- transfer_value.c ---- */
+struct fay_value fay_value_fresh(struct fay_analysis *an, struct fay_scalar scalar);
+struct fay_value fay_value_constant(struct fay_analysis *an, uint64_t number);
+void fay_value_forget_name(struct fay_analysis *an, struct fay_value *v);
+struct fay_value fay_value_narrow(struct fay_analysis *an, struct fay_value v, unsigned width);
+void fay_note_read(struct fay_analysis *an, const struct fay_value *v);
+bool fay_value_readable(struct fay_analysis *an, const struct fay_value *v, unsigned width, const char *name);
+bool fay_reg_read(struct fay_analysis *an, unsigned reg, unsigned width, struct fay_value *v);
+void fay_reg_write(struct fay_analysis *an, unsigned reg, unsigned width, struct fay_value v);
+void fay_value_move_origin(struct fay_value *r, const struct fay_value *a, int64_t low, int64_t high);
+struct fay_scalar fay_scalar_shift_count(const struct fay_scalar *count, unsigned width);
+struct fay_scalar fay_scalar_compute(enum fay_op op, const struct fay_scalar *a, const struct fay_scalar *b, unsigned width);
+struct fay_scalar fay_scalar_compute_both(enum fay_op op, const struct fay_scalar *a, const struct fay_scalar *b, unsigned width);
+bool fay_value_arithmetic(struct fay_analysis *an, enum fay_op op, const struct fay_value *a, const struct fay_value *b, unsigned width, struct fay_value *r);
+
+/* ---- transfer_flags.c ---- */
+void fay_flags_set(struct fay_analysis *an, enum fay_flags_record record, unsigned width, const struct fay_value *a, const struct fay_value *b, const struct fay_value *r, uint8_t covered);
+void fay_flags_set_none(struct fay_analysis *an);
+bool fay_flags_compare(struct fay_analysis *an, const struct fay_value *a, const struct fay_value *b, const struct fay_value *r, unsigned width, uint8_t covered);
+void fay_flags_sum(struct fay_analysis *an, const struct fay_value *a, const struct fay_value *b, const struct fay_value *r, unsigned width, uint8_t covered);
+bool fay_flags_refine(const struct fay_state *s, enum fay_cc cc, struct fay_triple *t);
+bool fay_flags_ready(struct fay_analysis *an, uint8_t need);
+/* v learns what is known of a, b and r, if it is one of them or a constant distance from it. */
+bool fay_flags_learn(struct fay_value *v, const struct fay_triple *t);
+
+/* ---- transfer_memory.c ---- */
+bool fay_mem_address(struct fay_analysis *an, const struct fay_operand *mem, struct fay_value *v);
+bool fay_mem_resolve(struct fay_analysis *an, const struct fay_value *address, unsigned size, bool write, bool helper, struct fay_access *access);
+bool fay_mem_locate(struct fay_analysis *an, const struct fay_operand *mem, unsigned size, bool write, struct fay_access *access);
+bool fay_mem_slot_refuse(struct fay_analysis *an, enum fay_slot_status status);
+void fay_note_fields(struct fay_analysis *an, int64_t low, int64_t high);
+bool fay_mem_load(struct fay_analysis *an, const struct fay_access *access, struct fay_value *v);
+bool fay_mem_store(struct fay_analysis *an, const struct fay_access *access, const struct fay_value *v);
+bool fay_operand_read(struct fay_analysis *an, const struct fay_operand *operand, unsigned width, struct fay_value *v);
+bool fay_operand_write(struct fay_analysis *an, const struct fay_operand *operand, unsigned width, struct fay_value v);
+bool fay_reg_read_whole(struct fay_analysis *an, unsigned reg, struct fay_value *v);
+bool fay_operand_number(struct fay_analysis *an, const struct fay_operand *operand, unsigned width, struct fay_value *v);
+
+/* ---- transfer_data.c ---- */
+bool fay_transfer_mov(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_extend(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_lea(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_xchg(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_xadd(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_cmpxchg(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_cmov(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_setcc(struct fay_analysis *an, const struct fay_insn *insn);
+
+/* ---- transfer_alu.c ---- */
+bool fay_transfer_alu(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_carry_alu(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_unary(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_shift(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_bt(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_bits(struct fay_analysis *an, const struct fay_insn *insn);
+
+/* ---- transfer_multiply.c ---- */
+bool fay_transfer_imul(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_wide_multiply(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_divide(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_cqo(struct fay_analysis *an, const struct fay_insn *insn);
+
+/* ---- transfer_stack.c ---- */
+bool fay_stack_pointer_check(struct fay_analysis *an);
+bool fay_transfer_push(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_pop(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_call(struct fay_analysis *an, const struct fay_insn *insn);
+bool fay_transfer_ret(struct fay_analysis *an);
+
+/* ---- transfer_helper.c ---- */
+bool fay_transfer_call_slot(struct fay_analysis *an, const struct fay_insn *insn);
+
+#endif

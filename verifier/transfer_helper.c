@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls of helpers: the contract of each.
+ */
+#include "transfer.h"
+
+static bool state_index(struct fay_analysis *an, unsigned helper, uint16_t kind, uint32_t *index)
+{
+	struct fay_value v;
+
+	if (!fay_reg_read(an, FAY_RSI, 64, &v))
+		return false;
+	if (v.kind != KIND_SCALAR || !fay_scalar_is_const(&v.s) || v.s.umin >= an->image->schema.state_count ||
+	    an->image->schema.states[v.s.umin].kind != kind)
+		return fay_path_refuse(an, FAY_RULE_HLP_CONTRACT, "%s: the second argument must be the constant number of a %s", fay_helper_name(helper),
+			      kind == FAY_STATE_TABLE ? "table" : "stream");
+	*index = (uint32_t)v.s.umin;
+	return true;
+}
+
+static bool local_start(struct fay_analysis *an, unsigned helper)
+{
+	struct fay_value v;
+
+	if (!fay_reg_read(an, FAY_RDI, 64, &v))
+		return false;
+	if (v.kind != KIND_POINTER || v.tag != REGION_LOCAL || !fay_scalar_is_const(&v.s) || v.s.umin)
+		return fay_path_refuse(an, FAY_RULE_HLP_CONTRACT, "%s: the first argument must be the start of local state", fay_helper_name(helper));
+	return true;
+}
+
+static bool helper_pointer(struct fay_analysis *an, unsigned reg, unsigned size, bool write, unsigned helper, struct fay_access *access)
+{
+	struct fay_value v;
+
+	if (!fay_reg_read(an, reg, 64, &v))
+		return false;
+	if (v.kind != KIND_POINTER)
+		return fay_path_refuse(an, FAY_RULE_HLP_CONTRACT, "%s: %s is not a pointer", fay_helper_name(helper), fay_gpr_name(reg, 64));
+	if (write && v.tag != REGION_STACK && v.tag != REGION_LOCAL)
+		return fay_path_refuse(an, FAY_RULE_HLP_CONTRACT, "%s: writes only to the stack and to local state", fay_helper_name(helper));
+	if (!fay_mem_resolve(an, &v, size, write, true, access))
+		return false;
+	return access->proved;
+}
+
+static bool call_emit(struct fay_analysis *an, struct fay_scalar *result)
+{
+	struct fay_access access;
+	uint32_t index;
+	unsigned size;
+
+	if (!local_start(an, FAY_HELPER_EMIT) || !state_index(an, FAY_HELPER_EMIT, FAY_STATE_STREAM, &index))
+		return false;
+	size = an->image->schema.states[index].row_size;
+	if (!helper_pointer(an, FAY_RDX, size, false, FAY_HELPER_EMIT, &access))
+		return false;
+	if (access.region == REGION_EVENT)
+		fay_note_fields(an, access.offset.smin, access.offset.smax + size);
+	if (access.region == REGION_STACK) {
+		enum fay_slot_status status = fay_stack_check(an->current, access.offset.smin, access.offset.smax + size);
+
+		if (status == SLOT_KIND)
+			return fay_path_refuse(an, FAY_RULE_MEM_LEAK, "the row holds a pointer or a value of the traced program");
+		if (status != SLOT_OK)
+			return fay_mem_slot_refuse(an, status);
+	}
+	*result = fay_scalar_range(0, 1);
+	return true;
+}
+
+static bool call_try_read(struct fay_analysis *an, struct fay_scalar *result)
+{
+	struct fay_value size, address;
+	struct fay_access access;
+
+	if (!fay_reg_read(an, FAY_RSI, 64, &size) || !fay_reg_read(an, FAY_RDX, 64, &address))
+		return false;
+	if (size.kind != KIND_SCALAR || size.s.umax > FAY_TRY_READ_MAX)
+		return fay_path_refuse(an, FAY_RULE_HLP_CONTRACT, "fay_try_read: the size may be more than %u", FAY_TRY_READ_MAX);
+	if (!helper_pointer(an, FAY_RDI, (unsigned)size.s.umax, true, FAY_HELPER_TRY_READ, &access))
+		return false;
+	if (access.region == REGION_STACK) {
+		int64_t low = access.offset.smin, high = access.offset.smax;
+		enum fay_slot_status status = fay_stack_havoc(an->current, low, high + (int64_t)size.s.umax, false);
+
+		if (status == SLOT_OK && low == high)
+			status = fay_stack_havoc(an->current, low, low + (int64_t)size.s.umin, true);
+		if (status != SLOT_OK)
+			return fay_mem_slot_refuse(an, status);
+	}
+	*result = fay_scalar_srange(-1, 0);
+	return true;
+}
+
+bool fay_transfer_call_slot(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	static const uint8_t clobbered[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
+	int helper = fay_image_slot(an->image, insn->target);
+	struct fay_scalar result = fay_scalar_range(0, 1);
+	uint32_t index;
+	bool ok;
+
+	if (helper < 0)
+		return fay_path_refuse(an, FAY_RULE_CFI_CALL, "an indirect call that is not to an imported helper");
+	if (!(an->policy->allow_helpers >> helper & 1))
+		return fay_path_refuse(an, FAY_RULE_POL_HELPER, "the policy does not allow %s", fay_helper_name((unsigned)helper));
+	if (an->checking) {
+		int64_t depth = fay_state_depth(an->current) + 8;
+
+		an->facts->helpers |= 1u << helper;
+		if (depth > an->deepest)
+			an->deepest = depth;
+	}
+	/* rsp is 8 modulo 16 at entry and must be 0 modulo 16 at a call. */
+	if ((fay_state_depth(an->current) & 15) != 8)
+		return fay_path_refuse(an, FAY_RULE_HLP_STACK, "the stack pointer is not a multiple of 16 at this call");
+	switch (helper) {
+	case FAY_HELPER_FLUSH:
+		ok = local_start(an, FAY_HELPER_FLUSH) && state_index(an, FAY_HELPER_FLUSH, FAY_STATE_TABLE, &index);
+		break;
+	case FAY_HELPER_EMIT:
+		ok = call_emit(an, &result);
+		break;
+	case FAY_HELPER_TRY_READ:
+		ok = call_try_read(an, &result);
+		break;
+	default:
+		return fay_path_refuse(an, FAY_RULE_CFI_CALL, "a helper without a contract");
+	}
+	if (!ok)
+		return false;
+	for (unsigned i = 0; i < sizeof(clobbered); i++)
+		an->current->loc[clobbered[i]] = fay_value_uninit();
+	an->current->loc[FAY_RAX] = fay_value_fresh(an, result);
+	fay_flags_set_none(an);
+	an->current->flags_undefined = FLAG_ALL;
+	return true;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Multiplication and division.
+ */
+#include "transfer.h"
+
+bool fay_transfer_imul(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	struct fay_value a, b, r;
+
+	if (!fay_operand_number(an, &insn->src, insn->width, &a) || !fay_operand_number(an, &insn->src2, insn->width, &b))
+		return false;
+	r = fay_value_fresh(an, fay_scalar_compute_both(OP_IMUL, &a.s, &b.s, insn->width));
+	fay_flags_set_none(an);
+	return fay_operand_write(an, &insn->dst, insn->width, r);
+}
+
+/* rdx:rax = rax * src. */
+bool fay_transfer_wide_multiply(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX };
+	struct fay_value a, b;
+	struct fay_scalar low, high;
+	unsigned width = insn->width;
+
+	if (width != 32 && width != 64)
+		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "a multiplication of this width");
+	if (!fay_operand_number(an, &rax, width, &a) || !fay_operand_number(an, &insn->src, width, &b))
+		return false;
+	low = fay_scalar_compute_both(OP_IMUL, &a.s, &b.s, width);
+	high = fay_scalar_range(0, mask_of(width));
+	if (insn->op == OP_MUL1 && width == 64) {
+		high = fay_scalar_mul_high(&a.s, &b.s);
+	} else if (insn->op == OP_MUL1) {
+		struct fay_scalar by = fay_scalar_const(32), product = fay_scalar_mul(&a.s, &b.s);
+
+		high = fay_scalar_shr(&product, &by);
+	}
+	fay_flags_set_none(an);
+	fay_reg_write(an, FAY_RAX, width, fay_value_fresh(an, low));
+	fay_reg_write(an, FAY_RDX, width, fay_value_fresh(an, high));
+	return true;
+}
+
+static bool divide_obligation(struct fay_analysis *an, bool holds, const char *missing)
+{
+	struct fay_obligation *o;
+
+	if (!an->checking)
+		return true;
+	an->obligation_count++;
+	if (holds && !an->keep_all)
+		return true;
+	o = fay_obligation_add(an, GOAL_DIVIDE, FAY_RULE_ARI_DIVIDE, FAY_UNPROVED);
+	if (!o)
+		return false;
+	o->discharged = holds;
+	o->what = "a division that may fault";
+	o->missing = fay_arena_printf(an->arena, "%s", missing);
+	return true;
+}
+
+bool fay_transfer_divide(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX }, rdx = { .kind = OPERAND_REG, .reg = FAY_RDX };
+	struct fay_value low, high, divisor;
+	struct fay_scalar quotient = fay_scalar_range(0, mask_of(insn->width)), remainder = quotient;
+	unsigned width = insn->width;
+	bool holds;
+
+	if (width != 32 && width != 64)
+		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "a division of this width");
+	if (!fay_operand_number(an, &rax, width, &low) || !fay_operand_number(an, &rdx, width, &high) ||
+	    !fay_operand_number(an, &insn->src, width, &divisor))
+		return false;
+	if (insn->op == OP_DIV) {
+		/* The quotient fits if the upper half is less than the divisor (Intel SDM, DIV). */
+		holds = divisor.s.umin > 0 && high.s.umax < divisor.s.umin;
+		if (holds && high.s.umax == 0) {
+			quotient = fay_scalar_udiv(&low.s, &divisor.s);
+			remainder = fay_scalar_urem(&low.s, &divisor.s);
+		} else if (divisor.s.umax > 0) {
+			remainder = fay_scalar_range(0, divisor.s.umax - 1);
+		}
+	} else {
+		/* rdx must be the sign of rax: known here if the sign is; the rest is the solver's. */
+		struct fay_scalar d = fay_scalar_sext(&divisor.s, width), n = fay_scalar_sext(&low.s, width);
+		struct fay_scalar h = fay_scalar_sext(&high.s, width);
+		bool extended = (h.smin == 0 && h.smax == 0 && n.smin >= 0) || (h.smin == -1 && h.smax == -1 && n.smax < 0);
+
+		holds = extended && d.smin > 0;
+		if (holds && n.smin >= 0) {
+			quotient = fay_scalar_udiv(&low.s, &divisor.s);
+			remainder = fay_scalar_urem(&low.s, &divisor.s);
+		}
+	}
+	if (!divide_obligation(an, holds, insn->op == OP_DIV ? "that the divisor is greater than rdx (the dividend's upper half)"
+							      : "that the divisor is positive and rdx:rax a sign extension"))
+		return false;
+	fay_flags_set_none(an);
+	fay_reg_write(an, FAY_RAX, width, fay_value_fresh(an, quotient));
+	fay_reg_write(an, FAY_RDX, width, fay_value_fresh(an, remainder));
+	return true;
+}
+
+bool fay_transfer_cqo(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX };
+	struct fay_scalar by = fay_scalar_const(63), s;
+	struct fay_value a;
+
+	if (!fay_operand_number(an, &rax, insn->width, &a))
+		return false;
+	s = fay_scalar_sext(&a.s, insn->width);
+	s = fay_scalar_sar(&s, &by);
+	fay_reg_write(an, FAY_RDX, insn->width, fay_value_fresh(an, fay_scalar_zext(&s, insn->width)));
+	return true;
+}
