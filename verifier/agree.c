@@ -6,6 +6,11 @@
  * branch target in the same bytes. What a library says of effects (flags, access, implicit operands) is not used: Capstone 4.0.2 is known to be wrong
  * there (it calls `rol [m], 1` a load). Both readings are turned into one small form, `struct reading`, and compared with what *insn expects.
  *
+ * Both are shown the bytes of the one instruction and no more, so whether they agree is a function of these bytes: of the address only the sums with
+ * rip-relative displacements depend, and those are formed here, alike for all three. So a byte string on which all agreed once is not shown to
+ * them again within one verification (struct memo): compiled code repeats itself, and Capstone, which prints a text that nobody asked for, costs
+ * as much as the analysis.
+ *
  * Cost: no allocation per instruction; registers and mnemonics are looked up in tables built once a verification.
  */
 #include <stdlib.h>
@@ -55,7 +60,15 @@ static unsigned fold(unsigned op)
 
 #define X86_INS_ENDBR64 X86_INS_INVALID /* Capstone 4.0.2 has no number for it: see capstone_knows() */
 
+/* A byte string on which all readers agreed; length 0: none. */
+struct memo {
+	uint8_t length;
+	uint8_t bytes[MAX_LENGTH];
+};
+#define MEMO_BITS 13
+
 struct fay_agree {
+	struct memo memo[1 << MEMO_BITS]; /* direct-mapped: a newer string takes an older one's place */
 	ZydisDecoder zydis;
 	csh capstone;
 	cs_insn *insn;
@@ -354,6 +367,17 @@ static bool is_endbr64(const uint8_t *bytes, const struct fay_insn *insn)
 	return insn->op == OP_NOP && insn->length == 4 && bytes[0] == 0xf3;
 }
 
+static struct memo *find_memo(struct fay_agree *agree, const uint8_t *bytes, unsigned length, struct memo *key)
+{
+	uint64_t low, high;
+
+	*key = (struct memo){ .length = (uint8_t)length };
+	memcpy(key->bytes, bytes, length);
+	memcpy(&low, key, 8);
+	memcpy(&high, (const uint8_t *)key + 8, 8);
+	return &agree->memo[(low * 0x9e3779b97f4a7c15u ^ high * 0xc2b2ae3d27d4eb4fu) >> (64 - MEMO_BITS)];
+}
+
 struct fay_refusal fay_agree_check(struct fay_agree *agree, struct fay_arena *arena, const uint8_t *bytes, size_t available,
 				   const struct fay_insn *insn)
 {
@@ -362,15 +386,20 @@ struct fay_refusal fay_agree_check(struct fay_agree *agree, struct fay_arena *ar
 		const char *name;
 		reader *read;
 	} readers[] = { { "Zydis", read_zydis }, { "Capstone", read_capstone } };
-	size_t size = available < MAX_LENGTH ? available : MAX_LENGTH;
+	struct memo key, *memo;
 
+	if (insn->length == 0 || insn->length > MAX_LENGTH || insn->length > available)
+		return fay_refuse(arena, FAY_RULE_DEC_DISAGREE, insn->address, "an instruction of %u bytes", insn->length);
+	memo = find_memo(agree, bytes, insn->length, &key);
+	if (memcmp(memo, &key, sizeof(key)) == 0)
+		return (struct fay_refusal){ .rule = FAY_RULE_NONE };
 	for (unsigned i = 0; i < 2; i++) {
 		struct reading reading = { .code = UNKNOWN };
 		const char *what;
 
 		if (i == 1 && is_endbr64(bytes, insn))
 			continue;
-		if (!readers[i].read(agree, bytes, size, insn->address, &reading))
+		if (!readers[i].read(agree, bytes, insn->length, insn->address, &reading))
 			return fay_refuse(arena, FAY_RULE_DEC_DISAGREE, insn->address, "%s does not know this instruction (read here as %s)",
 					  readers[i].name, fay_op_table[insn->op].name);
 		what = difference(insn, &reading);
@@ -378,6 +407,7 @@ struct fay_refusal fay_agree_check(struct fay_agree *agree, struct fay_arena *ar
 			return fay_refuse(arena, FAY_RULE_DEC_DISAGREE, insn->address, "%s disagrees about %s (read here as %s, %u bytes)",
 					  readers[i].name, what, fay_op_table[insn->op].name, insn->length);
 	}
+	*memo = key;
 	return (struct fay_refusal){ .rule = FAY_RULE_NONE };
 }
 

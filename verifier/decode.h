@@ -19,7 +19,10 @@ struct fay_refusal fay_decode(struct fay_arena *arena, const uint8_t *bytes, siz
 struct fay_agree;
 struct fay_agree *fay_agree_create(void);
 void fay_agree_destroy(struct fay_agree *agree);
-/* DEC-DISAGREE unless Zydis and Capstone read the same length, operation and operands as *insn. */
+/*
+ * DEC-DISAGREE unless Zydis and Capstone read the same length, operation and operands as *insn, which must be what fay_decode() made of `bytes`: the
+ * answer for a byte string is kept for the next time.
+ */
 struct fay_refusal fay_agree_check(struct fay_agree *agree, struct fay_arena *arena, const uint8_t *bytes, size_t available, const struct fay_insn *insn);
 
 /* One line of AT&T or Intel text for messages (Zydis's formatter). Returns the instruction's length or 0. */

@@ -140,6 +140,13 @@ static bool tighten_signed(struct fay_scalar *s)
 
 bool fay_scalar_normalise(struct fay_scalar *s)
 {
+	/* The two most frequent sets have nothing to be tightened: one number, every number. */
+	if (s->modulus == 1) {
+		if (s->unknown == 0 && s->umin == s->value && s->umax == s->value && s->smin == (int64_t)s->value && s->smax == s->smin)
+			return true;
+		if (s->unknown == UINT64_MAX && s->umin == 0 && s->umax == UINT64_MAX && s->smin == INT64_MIN && s->smax == INT64_MAX)
+			return true;
+	}
 	for (int round = 0; round < 4; round++) {
 		struct fay_scalar old = *s;
 
@@ -211,6 +218,9 @@ static void set_modulus(struct fay_scalar *s, uint64_t m, uint64_t remainder)
 struct fay_scalar fay_scalar_join(const struct fay_scalar *a, const struct fay_scalar *b)
 {
 	uint64_t differ = (a->value ^ b->value) | a->unknown | b->unknown;
+
+	if (fay_scalar_equal(a, b))
+		return *a;
 	struct fay_scalar s = {
 		.value = a->value & ~differ, .unknown = differ,
 		.umin = min_u(a->umin, b->umin), .umax = max_u(a->umax, b->umax),

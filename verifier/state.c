@@ -115,28 +115,33 @@ static uint32_t name_of(const struct fay_value *v, uint64_t *delta)
 }
 
 struct class {
-	uint32_t a, b, leader; /* leader: 1 + location, 0 empty */
+	uint32_t a, b, leader; /* leader: 1 + location */
 	uint64_t apart, leader_delta;
 };
 
-#define CLASS_SLOTS 8192u /* power of two above 2 * FAY_MAX_LOCATIONS */
-_Static_assert(CLASS_SLOTS > 2 * FAY_MAX_LOCATIONS, "the table never fills up");
-
+/* A hash table with one class a location at most. */
 struct classes {
-	uint32_t mask;
-	struct class table[];
+	uint32_t mask, count;
+	struct class *list;
+	uint16_t index[]; /* 1 + place in the list, 0 empty */
 };
+_Static_assert(FAY_MAX_LOCATIONS < UINT16_MAX, "an index holds the number of any class");
 
 static struct classes *classes_create(uint32_t locations)
 {
 	uint32_t size = 64;
+	size_t head;
 	struct classes *c;
 
 	while (size < 2 * locations)
 		size *= 2;
-	c = calloc(1, sizeof(*c) + size * sizeof(c->table[0]));
-	if (c)
+	head = sizeof(*c) + size * sizeof(c->index[0]);
+	c = malloc(head + locations * sizeof(c->list[0]));
+	if (c) {
+		memset(c, 0, head);
 		c->mask = size - 1;
+		c->list = (struct class *)((char *)c + head);
+	}
 	return c;
 }
 
@@ -147,12 +152,13 @@ static struct class *class_of(struct classes *c, uint32_t a, uint32_t b, uint64_
 	struct class *e;
 
 	h ^= h >> 29;
-	for (h &= c->mask; c->table[h].leader; h = (h + 1) & c->mask) {
-		e = &c->table[h];
+	for (h &= c->mask; c->index[h]; h = (h + 1) & c->mask) {
+		e = &c->list[c->index[h] - 1];
 		if (e->a == a && e->b == b && e->apart == apart)
 			return e;
 	}
-	e = &c->table[h];
+	e = &c->list[c->count++];
+	c->index[h] = (uint16_t)c->count;
 	*e = (struct class){ .a = a, .b = b, .apart = apart, .leader = location + 1, .leader_delta = delta };
 	return e;
 }

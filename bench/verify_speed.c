@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How fast the verifier is, end to end, beside the mere decoding of the same bytes by Capstone and Zydis.
+ *
+ *	verify_speed [--rounds N] [--json FILE] [--only SHAPE] PROLOGUE DIRECTORY [IMAGE...]
+ *
+ * Images of 1,000, 2,000, 10,000 and 100,000 instructions are made in DIRECTORY from assembly (as, ld) in five shapes: straight-line arithmetic, branches that join,
+ * counted loops, calls of small functions, and a mix of these with spills, masked table indices and helper calls, as compilers emit for
+ * probes. All are accepted; an image that is not ends the program with status 1. IMAGEs named on the command line are measured too.
+ *
+ * Each round takes each reader of each image once, in turn, so that a change of the machine's speed hits all alike: fay_verify() on
+ * the whole file (parsing, hashing, decoding thrice, invariants, obligations, bounds), Zydis (decoder with all operands), Capstone without and with details.
+ * Reported are medians with quartiles, and the peak of memory of a child process that verifies the image once.
+ *
+ * Limits: one core; instructions are counted once each as they lie in the file, though a function that is called from two places is analysed twice.
+ */
+#include <errno.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <Zydis/Zydis.h>
+#include <capstone/capstone.h>
+
+#include "fay/verify.h"
+
+#define ROUNDS_MAX 101
+#define IMAGES_MAX 64
+
+extern char **environ;
+
+enum reader { READER_FAY, READER_ZYDIS, READER_CAPSTONE, READER_CAPSTONE_DETAIL, READER_COUNT };
+static const char *const reader_names[READER_COUNT] = { "fay_verify", "zydis", "capstone", "capstone_detail" };
+
+struct subject {
+	char name[64];
+	void *file;
+	size_t size;
+	uint8_t *code; /* .text */
+	size_t code_size;
+	uint64_t instructions, by_solver, obligations;
+	long kilobytes; /* peak of a child that verifies it, less that of one that does not */
+	double ns[READER_COUNT][ROUNDS_MAX];
+};
+
+static struct subject subjects[IMAGES_MAX];
+static unsigned subject_count;
+
+static double now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+}
+
+static void die(const char *what, const char *name)
+{
+	fprintf(stderr, "verify_speed: %s: %s\n", name, what);
+	exit(1);
+}
+
+/* ---- making images ---- */
+
+/* Each shape writes one unit of code, of which `unit` is the number, and says how many instructions that is. */
+struct shape {
+	const char *name;
+	unsigned (*unit)(FILE *, unsigned unit);
+	void (*after)(FILE *, unsigned units); /* behind the probe's ret, or NULL */
+};
+
+static unsigned straight_unit(FILE *out, unsigned unit)
+{
+	fprintf(out, "\tmov %u(%%rdi), %%rax\n\tlea %u(%%rax,%%rax,2), %%rcx\n\tshr $%u, %%rcx\n\txor %%rcx, %%rax\n\tmov %%eax, %%r8d\n"
+		"\timul $%u, %%r8, %%r9\n\tadd %%r9, %u(%%rsi)\n\tmovzbl %%r9b, %%r10d\n\tsub %%r10, %%r9\n\tmov %%r9, %u(%%rsi)\n",
+		unit % 11 * 8, unit % 97, 1 + unit % 31, 3 + unit % 1000, unit % 8 * 8, 64 + unit % 24 * 8);
+	return 10;
+}
+
+static unsigned branch_unit(FILE *out, unsigned unit)
+{
+	fprintf(out, "\tmov %u(%%rdi), %%rax\n\tcmp $%u, %%rax\n\tjae 1f\n\tincq (%%rsi,%%rax,8)\n\tjmp 2f\n1:\tmov $%u, %%eax\n\ttest $%u, %%ecx\n"
+		"\tje 2f\n\tincq %u(%%rsi)\n2:\tmov %%eax, %%ecx\n", unit % 11 * 8, 1 + unit % 31, unit % 1000, 1u << unit % 16, unit % 32 * 8);
+	return 10;
+}
+
+static unsigned loop_unit(FILE *out, unsigned unit)
+{
+	fprintf(out, "\txor %%eax, %%eax\n\txor %%ecx, %%ecx\n1:\tadd (%%rsi,%%rax,8), %%rcx\n\tinc %%rax\n\tcmp $%u, %%rax\n\tjne 1b\n"
+		"\tmov %%rcx, %u(%%rsi)\n\tmov %u(%%rdi), %%r8\n\tand $31, %%r8d\n\tadd %%rcx, (%%rsi,%%r8,8)\n",
+		4 + unit % 28, unit % 32 * 8, unit % 11 * 8);
+	return 10;
+}
+
+static unsigned call_unit(FILE *out, unsigned unit)
+{
+	fprintf(out, "\tmov %u(%%rdi), %%rcx\n\tcall f%u\n\tadd %%rax, %u(%%rsi)\n", unit % 11 * 8, unit / 2, unit % 32 * 8);
+	return unit % 2 ? 3 : 14; /* every second one calls a function anew */
+}
+
+static void call_after(FILE *out, unsigned units)
+{
+	for (unsigned i = 0; i < (units + 1) / 2; i++)
+		fprintf(out, "f%u:\tpush %%rbx\n\tmov %%rcx, %%rbx\n\tshr $%u, %%rbx\n\tand $15, %%ecx\n\tmov (%%rsi,%%rcx,8), %%rax\n\tadd %%rbx, %%rax\n"
+			"\tcmp $%u, %%rax\n\tjbe 1f\n\txor %%eax, %%eax\n1:\tpop %%rbx\n\tret\n", i, 1 + i % 60, i + 100);
+}
+
+static unsigned mix_unit(FILE *out, unsigned unit)
+{
+	switch (unit % 5) {
+	case 0: /* a size class counted, with a spill */
+		fprintf(out, "\tmov 16(%%rdi), %%rax\n\tmov %%rax, 8(%%rsp)\n\ttest %%rax, %%rax\n\tje 1f\n\tbsr %%rax, %%rcx\n\tcmp $31, %%ecx\n\tja 1f\n"
+			"\tincq (%%rsi,%%rcx,8)\n1:\tmov 8(%%rsp), %%rax\n\tadd %%rax, %u(%%rsi)\n", unit % 32 * 8);
+		return 10;
+	case 1: /* a hash, its slot, minimum and maximum */
+		fprintf(out, "\tmov %u(%%rdi), %%rax\n\tmovabs $0x9e3779b97f4a7c15, %%rcx\n\timul %%rcx, %%rax\n\tshr $60, %%rax\n\tmov (%%rsi,%%rax,8), %%rdx\n"
+			"\tcmp %%rdx, %%r9\n\tcmovb %%r9, %%rdx\n\tmov %%rdx, (%%rsi,%%rax,8)\n\tlea (%%rax,%%rdx), %%r9\n\tneg %%r9\n", unit % 11 * 8);
+		return 10;
+	case 2: /* a short scan */
+		fprintf(out, "\tlea 8(%%rsi), %%rax\n\tlea %u(%%rsi), %%rcx\n\txor %%edx, %%edx\n1:\tcmp (%%rax), %%r9\n\tje 2f\n\tadd $8, %%rax\n\tinc %%edx\n"
+			"\tcmp %%rcx, %%rax\n\tjne 1b\n2:\tmov %%rdx, 16(%%rsp)\n", 16 + unit % 24 * 8);
+		return 10;
+	case 3: /* a bounded field, as a switch tests it */
+		fprintf(out, "\tmov %u(%%rdi), %%eax\n\tcmp $3, %%eax\n\tje 1f\n\tjb 2f\n\tcmp $9, %%eax\n\tjne 3f\n1:\tincq 24(%%rsi)\n\tjmp 3f\n2:\tincq 32(%%rsi)\n3:\tmov %%eax, %%r9d\n",
+			unit % 11 * 8);
+		return 10;
+	default: /* target memory */
+		fprintf(out, "\tmov %%rdi, %%rbx\n\tmov %%rsi, %%rbp\n\tlea 24(%%rsp), %%rdi\n\tmov $8, %%esi\n\tmov 8(%%rbx), %%rdx\n\tTRY_READ\n\tmov %%rbx, %%rdi\n"
+			"\tmov %%rbp, %%rsi\n\tmov 24(%%rsp), %%r9\n\tmov %%r9, %u(%%rsi)\n", unit % 32 * 8);
+		return 10;
+	}
+}
+
+static const struct shape shapes[] = {
+	{ "straight", straight_unit, NULL }, { "branches", branch_unit, NULL }, { "loops", loop_unit, NULL }, { "calls", call_unit, call_after }, { "mix", mix_unit, NULL },
+};
+
+static void run_command(const char *const *argv)
+{
+	pid_t pid;
+	int status;
+
+	if (posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ) != 0 || waitpid(pid, &status, 0) != pid || status != 0)
+		die("failed", argv[0]);
+}
+
+static void make_image(const char *prologue, const char *directory, const struct shape *shape, unsigned instructions, char *image, size_t image_size)
+{
+	char source[512], object[512];
+	unsigned units = 0, made = 14;
+	FILE *out;
+
+	snprintf(source, sizeof(source), "%s/%s-%u.s", directory, shape->name, instructions);
+	snprintf(object, sizeof(object), "%s/%s-%u.o", directory, shape->name, instructions);
+	snprintf(image, image_size, "%s/%s-%u.fay", directory, shape->name, instructions);
+	out = fopen(source, "w");
+	if (!out)
+		die(strerror(errno), source);
+	fprintf(out, "\t.include \"%s\"\n\tpush %%rbx\n\tpush %%rbp\n\tpush %%r12\n\tsub $48, %%rsp\n\tmov (%%rdi), %%r9\n\txor %%ecx, %%ecx\n"
+		"\tmovq $0, 8(%%rsp)\n\tmovq $0, 16(%%rsp)\n\tmovq $0, 24(%%rsp)\n", prologue);
+	while (made + 10 <= instructions)
+		made += shape->unit(out, units++);
+	fprintf(out, "\tadd $48, %%rsp\n\tpop %%r12\n\tpop %%rbp\n\tpop %%rbx\n\tret\n");
+	if (shape->after)
+		shape->after(out, units);
+	fprintf(out, "\tTABLES\n");
+	if (fclose(out))
+		die(strerror(errno), source);
+	run_command((const char *const[]){ "as", "--defsym", "LOCAL=256", "--defsym", "GLOBAL=0", "-o", object, source, NULL });
+	run_command((const char *const[]){ "ld", "-shared", "-nostdlib", "-z", "now", "-z", "noexecstack", "--build-id=none", "-o", image, object, NULL });
+}
+
+/* ---- measuring ---- */
+
+static void *read_whole(const char *path, size_t *size)
+{
+	FILE *file = fopen(path, "rb");
+	void *bytes = malloc(64 << 20);
+
+	if (!file || !bytes)
+		die(strerror(errno), path);
+	*size = fread(bytes, 1, 64 << 20, file);
+	fclose(file);
+	return bytes;
+}
+
+static void make_policy(struct fay_policy *policy)
+{
+	fay_policy_default(policy);
+	policy->max_instructions = UINT64_MAX;
+	policy->total_ms = 0;
+}
+
+static void add_subject(const char *name, const char *path)
+{
+	struct subject *s = &subjects[subject_count++];
+	struct fay_policy policy;
+	struct fay_verdict verdict;
+
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	s->file = read_whole(path, &s->size);
+	make_policy(&policy);
+	fay_verify(s->file, s->size, &policy, &verdict);
+	if (verdict.outcome != FAY_ACCEPTED) {
+		fprintf(stderr, "verify_speed: %s is refused: %s: %s (%s)\n", name, fay_rule_id(verdict.rejection.rule), verdict.rejection.what,
+			verdict.rejection.disassembly ? verdict.rejection.disassembly : "");
+		exit(1);
+	}
+	s->instructions = verdict.instructions;
+	s->by_solver = verdict.obligations_by_solver;
+	s->obligations = verdict.obligations;
+	s->code_size = verdict.layout.code_size;
+	s->code = malloc(s->code_size);
+	if (!s->code)
+		die("out of memory", name);
+	memcpy(s->code, verdict.layout.bytes + verdict.layout.code_offset, s->code_size);
+	fay_verdict_deinit(&verdict);
+}
+
+static void verify_once(const struct subject *s)
+{
+	struct fay_policy policy;
+	struct fay_verdict verdict;
+
+	make_policy(&policy);
+	fay_verify(s->file, s->size, &policy, &verdict);
+	fay_verdict_deinit(&verdict);
+}
+
+/* Peak of resident memory of a child that runs verify_once(), in KiB; s NULL: of one that does nothing. */
+static long child_kilobytes(const struct subject *s)
+{
+	struct rusage usage;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		if (s)
+			verify_once(s);
+		_exit(0);
+	}
+	if (pid < 0 || wait4(pid, &status, 0, &usage) != pid || status != 0)
+		die("the child that is to measure memory failed", s ? s->name : "baseline");
+	return usage.ru_maxrss;
+}
+
+static uint64_t decode_zydis(const struct subject *s)
+{
+	ZydisDecoder decoder;
+	ZydisDecodedInstruction insn;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	uint64_t count = 0;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	for (size_t at = 0; at < s->code_size; at += insn.length, count++) {
+		if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, s->code + at, s->code_size - at, &insn, operands)))
+			die("Zydis does not decode it", s->name);
+	}
+	return count;
+}
+
+static uint64_t decode_capstone(const struct subject *s, bool detail)
+{
+	const uint8_t *code = s->code;
+	size_t left = s->code_size;
+	uint64_t address = 0, count = 0;
+	csh handle;
+	cs_insn *insn;
+
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
+		die("no Capstone", s->name);
+	cs_option(handle, CS_OPT_DETAIL, detail ? CS_OPT_ON : CS_OPT_OFF);
+	insn = cs_malloc(handle);
+	while (cs_disasm_iter(handle, &code, &left, &address, insn))
+		count++;
+	if (left)
+		die("Capstone does not decode it", s->name);
+	cs_free(insn, 1);
+	cs_close(&handle);
+	return count;
+}
+
+/* Small images repeat until a reading takes a while. */
+static double measure(const struct subject *s, enum reader reader)
+{
+	unsigned repeat = s->instructions < 20000 ? 20000 / (unsigned)s->instructions + 1 : 1;
+	double begin;
+
+	if (repeat > 40)
+		repeat = 40;
+	begin = now_ns();
+
+	for (unsigned i = 0; i < repeat; i++) {
+		if (reader == READER_FAY)
+			verify_once(s);
+		else if (reader == READER_ZYDIS)
+			decode_zydis(s);
+		else
+			decode_capstone(s, reader == READER_CAPSTONE_DETAIL);
+	}
+	return (now_ns() - begin) / repeat;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double quantile(const double *sorted, unsigned n, double p)
+{
+	double at = p * (n - 1);
+	unsigned i = (unsigned)at;
+
+	return i + 1 < n ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[i];
+}
+
+static void print_table(unsigned rounds)
+{
+	printf("%-18s %8s %8s %6s  %9s %22s %9s %9s %9s %9s\n", "image", "insns", "obligat.", "solver", "ms", "million insns/s [q1,q3]", "zydis", "capstone", "cs detail",
+	       "peak KiB");
+	for (unsigned i = 0; i < subject_count; i++) {
+		const struct subject *s = &subjects[i];
+		double n = (double)s->instructions * 1e3; /* ns to million a second */
+
+		printf("%-18s %8llu %8llu %6llu  %9.3f %8.3f [%.3f, %.3f] %9.2f %9.2f %9.2f %9ld\n", s->name, (unsigned long long)s->instructions,
+		       (unsigned long long)s->obligations, (unsigned long long)s->by_solver, quantile(s->ns[READER_FAY], rounds, .5) / 1e6,
+		       n / quantile(s->ns[READER_FAY], rounds, .5), n / quantile(s->ns[READER_FAY], rounds, .75),
+		       n / quantile(s->ns[READER_FAY], rounds, .25), n / quantile(s->ns[READER_ZYDIS], rounds, .5),
+		       n / quantile(s->ns[READER_CAPSTONE], rounds, .5), n / quantile(s->ns[READER_CAPSTONE_DETAIL], rounds, .5), s->kilobytes);
+	}
+}
+
+static void write_json(const char *path, unsigned rounds)
+{
+	FILE *out = fopen(path, "w");
+	time_t now = time(NULL);
+	char date[32];
+
+	if (!out)
+		die(strerror(errno), path);
+	strftime(date, sizeof(date), "%F", gmtime(&now));
+	fprintf(out, "{\"date\":\"%s\",\"rounds\":%u,\"results\":[", date, rounds);
+	for (unsigned i = 0; i < subject_count; i++) {
+		const struct subject *s = &subjects[i];
+
+		fprintf(out, "%s\n{\"image\":\"%s\",\"instructions\":%llu,\"code_bytes\":%zu,\"obligations\":%llu,\"by_solver\":%llu,\"peak_kib\":%ld,\"ns\":{", i ? "," : "",
+			s->name, (unsigned long long)s->instructions, s->code_size, (unsigned long long)s->obligations,
+			(unsigned long long)s->by_solver, s->kilobytes);
+		for (unsigned r = 0; r < READER_COUNT; r++)
+			fprintf(out, "%s\"%s\":{\"median\":%.0f,\"q1\":%.0f,\"q3\":%.0f}", r ? "," : "", reader_names[r], quantile(s->ns[r], rounds, .5),
+				quantile(s->ns[r], rounds, .25), quantile(s->ns[r], rounds, .75));
+		fprintf(out, "}}");
+	}
+	fprintf(out, "\n]}\n");
+	if (fclose(out))
+		die(strerror(errno), path);
+}
+
+static void make_subjects(const char *prologue, const char *directory, const char *only)
+{
+	static const unsigned sizes[] = { 1000, 2000, 10000, 100000 };
+	char path[512], name[64];
+
+	for (unsigned i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+		for (unsigned k = 0; k < sizeof(sizes) / sizeof(*sizes); k++) {
+			if (only && strcmp(only, shapes[i].name))
+				continue;
+			make_image(prologue, directory, &shapes[i], sizes[k], path, sizeof(path));
+			snprintf(name, sizeof(name), "%s %u", shapes[i].name, sizes[k]);
+			add_subject(name, path);
+		}
+	}
+}
+
+static void measure_all(unsigned rounds)
+{
+	long baseline = child_kilobytes(NULL);
+
+	for (unsigned i = 0; i < subject_count; i++)
+		subjects[i].kilobytes = child_kilobytes(&subjects[i]) - baseline;
+	for (unsigned round = 0; round < rounds; round++) {
+		for (unsigned i = 0; i < subject_count; i++)
+			for (unsigned r = 0; r < READER_COUNT; r++)
+				subjects[i].ns[r][round] = measure(&subjects[i], r);
+		fprintf(stderr, "\rround %u of %u", round + 1, rounds);
+	}
+	fprintf(stderr, "\n");
+	for (unsigned i = 0; i < subject_count; i++)
+		for (unsigned r = 0; r < READER_COUNT; r++)
+			qsort(subjects[i].ns[r], rounds, sizeof(double), by_value);
+}
+
+int main(int argc, char **argv)
+{
+	const char *json = NULL, *only = NULL;
+	unsigned rounds = 7;
+	int at = 1;
+
+	for (; at + 1 < argc && !strncmp(argv[at], "--", 2); at += 2) {
+		if (!strcmp(argv[at], "--json"))
+			json = argv[at + 1];
+		else if (!strcmp(argv[at], "--only"))
+			only = argv[at + 1];
+		else if (!strcmp(argv[at], "--rounds"))
+			rounds = (unsigned)strtoul(argv[at + 1], NULL, 0);
+		else
+			break;
+	}
+	if (argc - at < 2 || rounds < 1 || rounds > ROUNDS_MAX) {
+		fprintf(stderr, "usage: verify_speed [--rounds N] [--json FILE] [--only SHAPE] PROLOGUE DIRECTORY [IMAGE...]\n");
+		return 2;
+	}
+	make_subjects(argv[at], argv[at + 1], only);
+	for (int i = at + 2; i < argc && subject_count < IMAGES_MAX; i++)
+		add_subject(strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1 : argv[i], argv[i]);
+	measure_all(rounds);
+	print_table(rounds);
+	if (json)
+		write_json(json, rounds);
+	return 0;
+}
