@@ -219,9 +219,12 @@ static void test_random_bytes(void **state)
 static void object_to(const uint8_t *bytes, size_t size, const struct fay_insn *insn, const char *respect)
 {
 	struct fay_arena *arena = fay_arena_create(1 << 20);
+	struct fay_agree *fresh = fay_agree_create(); /* one that has not yet agreed to these bytes */
 
-	if (fay_agree_check(agree, arena, bytes, size, insn).rule != FAY_RULE_DEC_DISAGREE)
+	assert_non_null(fresh);
+	if (fay_agree_check(fresh, arena, bytes, size, insn).rule != FAY_RULE_DEC_DISAGREE)
 		fail_msg("a wrong %s goes unnoticed", respect);
+	fay_agree_destroy(fresh);
 	fay_arena_destroy(arena);
 }
 
