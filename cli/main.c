@@ -22,7 +22,7 @@ static const struct command {
 	{ "list", fay_list_main, "list [-p PID | --kernel | FILE] 'module!glob'" },
 	{ "explain", fay_explain_main, "explain [--json] 'QUERY'" },
 	{ "doctor", fay_doctor_main, "doctor [--json]" },
-	{ "help", help_main, "help" },
+	{ "help", help_main, "help [COMMAND]" },
 };
 
 static void print_usage(FILE *out)
@@ -37,10 +37,35 @@ static void print_usage(FILE *out)
 		     "         select new { kilobytes = g.Key, reads = g.Count() }'\n");
 }
 
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(name, commands[i].name))
+			return &commands[i];
+	return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+	fprintf(stderr, "fay: unknown command '%s'\n", name);
+	print_usage(stderr);
+	return FAY_E_USAGE;
+}
+
+/* `fay help COMMAND` is `fay COMMAND --help`. */
 static int help_main(int argc, char **argv)
 {
-	print_usage(stdout);
-	return FAY_OK;
+	char title[64], option[] = "--help";
+	if (argc < 2 || !strcmp(argv[1], "help")) {
+		print_usage(stdout);
+		return FAY_OK;
+	}
+	const struct command *command = find_command(argv[1]);
+	if (!command)
+		return unknown_command(argv[1]);
+	snprintf(title, sizeof(title), "fay %s", command->name);
+	char *arguments[] = { title, option, NULL };
+	return command->main(2, arguments);
 }
 
 int main(int argc, char **argv)
@@ -56,15 +81,11 @@ int main(int argc, char **argv)
 		printf("fay %s\n", FAY_VERSION);
 		return FAY_OK;
 	}
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strcmp(name, commands[i].name))
-			continue;
-		char title[64];
-		snprintf(title, sizeof(title), "fay %s", name);
-		argv[1] = title;
-		return commands[i].main(argc - 1, argv + 1);
-	}
-	fprintf(stderr, "fay: unknown command '%s'\n", argv[1]);
-	print_usage(stderr);
-	return FAY_E_USAGE;
+	const struct command *command = find_command(name);
+	if (!command)
+		return unknown_command(argv[1]);
+	char title[64];
+	snprintf(title, sizeof(title), "fay %s", name);
+	argv[1] = title;
+	return command->main(argc - 1, argv + 1);
 }

@@ -125,6 +125,7 @@ static int no_module(struct fay_target *target, const char *module, struct fay_e
 /* What else is known under the name that was asked for. */
 struct other_kinds {
 	const char *ifunc, *object, *import; /* modules in which it is one */
+	size_t functions;                    /* of any name, in the modules asked for */
 };
 
 static void look_through(struct fay_target *target, struct fay_module *module, bool asked, const char *function,
@@ -137,6 +138,7 @@ static void look_through(struct fay_target *target, struct fay_module *module, b
 		bool same = symbol->length == wanted && !memcmp(symbol->name, function, wanted);
 		if (symbol->kind == FAY_SYMBOL_FUNCTION) {
 			char shown[320];
+			kinds->functions += asked;
 			/* The very name, yet no match: an old version of an indirect function. */
 			if (asked == same)
 				continue;
@@ -163,6 +165,8 @@ static void print_reason(const struct other_kinds *kinds, const char *function, 
 		snprintf(text, size, "; `%s` in %s is a variable, not a function", function, kinds->object);
 	else if (kinds->import)
 		snprintf(text, size, "; %s only imports `%s`", kinds->import, function);
+	else if (!kinds->functions)
+		snprintf(text, size, ": no function symbols there (stripped?)");
 }
 
 int fay_target_no_match(struct fay_target *target, const char *module, const char *function, struct fay_error *error)

@@ -295,6 +295,19 @@ static struct fay_value_node *check_string_method(struct fay_checked *checked,
 					      TYPE_BOOL, string, prefix, NULL));
 }
 
+/* Other tracers write module:function; who does so here is shown the same name with a `!`. */
+static void *fail_without_module(struct fay_query *query, const struct fay_node *at, const char *pattern)
+{
+	const char *colon = strchr(pattern, ':');
+	if (colon && colon != pattern && colon[1] && at->length < 64)
+		return fay_query_fail(query, FAY_E_USAGE, at->span,
+				      "a function is given as \"module!function\": \"%.*s!%s\"",
+				      (int)(colon - pattern), pattern, colon + 1);
+	return fay_query_fail(query, FAY_E_USAGE, at->span,
+			      "a function is given as \"module!function\", for example \"libc!%s\"",
+			      at->length && at->length < 64 ? pattern : "read");
+}
+
 /* "module!function" in one string or two; NULL on error. */
 static const char *check_pattern(struct fay_checked *checked, const struct fay_node *call)
 {
@@ -317,10 +330,7 @@ static const char *check_pattern(struct fay_checked *checked, const struct fay_n
 		return NULL;
 	const char *bang = strchr(pattern, '!');
 	if (!bang)
-		return fay_query_fail(query, FAY_E_USAGE, last->span,
-				      "a function is given as \"module!function\", for example "
-				      "\"libc!%s\"",
-				      last->length && last->length < 64 ? pattern : "read");
+		return fail_without_module(query, last, pattern);
 	if (bang == pattern || !bang[1] || strchr(bang + 1, '!'))
 		return fay_query_fail(query, FAY_E_USAGE, last->span,
 				      "a function is given as \"module!function\", with one `!`");
