@@ -20,14 +20,15 @@ struct request {
 
 static void print_usage(FILE *out)
 {
-	fputs("usage: fay cc PROBE.c -o IMAGE [-g] [-S] [--report] [-I DIR] [-D NAME[=VALUE]]\n"
+	fputs("usage: fay cc PROBE.c -o IMAGE [-g] [-S] [--report] [--confined] [-I DIR] [-D NAME[=VALUE]]\n"
 	      "\n"
 	      "Compiles a probe written in C (#include <fay/probe.h>) to a guarded native image.\n"
 	      "\n"
 	      "  -o IMAGE   where to write\n"
 	      "  -g         line information, so that a rejection by the verifier names source lines\n"
 	      "  -S         write the guarded code as assembly instead of an image\n"
-	      "  --report   say how many guards and fuel counters were put in\n",
+	      "  --report   say how many guards and fuel counters were put in\n"
+	      "  --confined guards that hold on mispredicted paths, too (policy `speculation: confined`)\n",
 	      out);
 }
 
@@ -53,6 +54,8 @@ static int take(struct request *r, int left, char **at)
 		r->assembly = true;
 	else if (!strcmp(a, "--report"))
 		r->report = 1;
+	else if (!strcmp(a, "--confined"))
+		r->options.confined = 1;
 	else if (a[0] != '-' && !r->source)
 		r->source = a;
 	else

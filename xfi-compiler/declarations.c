@@ -138,6 +138,45 @@ static int read_state(struct fay_declarations *d, LLVMValueRef record, struct fa
 	return read_columns(d, LLVMGetAggregateElement(record, 9), s->keys + (unsigned)s->values, s->name, error);
 }
 
+/* Working memory: an object, but no state. It begins at a cache line. */
+static int read_scratch(struct fay_declarations *d, LLVMValueRef record, struct fay_error *error)
+{
+	struct fay_object *o = &d->objects[d->object_count++];
+	uint32_t *region;
+	uint64_t size = (number(record, 2) + 63) & ~UINT64_C(63), offset;
+
+	o->global = LLVMGetAggregateElement(record, 0);
+	o->scope = (enum fay_state_scope)number(record, 1);
+	o->size = number(record, 2);
+	if (!o->global || !LLVMIsAGlobalVariable(o->global))
+		return fay_error_set(error, FAY_E_INTERNAL, "a FAY_SCRATCH() cannot be read");
+	region = o->scope == FAY_SCOPE_LOCAL ? &d->spec.local_size : &d->spec.global_size;
+	offset = ((uint64_t)*region + 63) & ~UINT64_C(63);
+	if (offset + size > (o->scope == FAY_SCOPE_LOCAL ? FAY_IMAGE_MAX_LOCAL : FAY_IMAGE_MAX_GLOBAL))
+		return fay_error_set(error, FAY_E_LIMIT, "more than %u MiB of state and FAY_SCRATCH()",
+				     (o->scope == FAY_SCOPE_LOCAL ? FAY_IMAGE_MAX_LOCAL : FAY_IMAGE_MAX_GLOBAL) >> 20);
+	o->offset = offset;
+	*region = (uint32_t)(offset + size);
+	return 0;
+}
+
+static int read_all(LLVMModuleRef module, struct fay_declarations *d, struct fay_error *error)
+{
+	int result = 0;
+
+	for (LLVMValueRef g = LLVMGetFirstGlobal(module); g && !result; g = LLVMGetNextGlobal(g)) {
+		if (in_section(g, ".fay.decl.probe"))
+			result = read_probe(d, LLVMGetInitializer(g), error);
+		else if (in_section(g, ".fay.decl.state"))
+			result = read_state(d, LLVMGetInitializer(g), error);
+	}
+	/* After the states: the first objects are numbered as these are. */
+	for (LLVMValueRef g = LLVMGetFirstGlobal(module); g && !result; g = LLVMGetNextGlobal(g))
+		if (in_section(g, ".fay.decl.scratch"))
+			result = read_scratch(d, LLVMGetInitializer(g), error);
+	return result;
+}
+
 static void drop(LLVMModuleRef module)
 {
 	static const char *const lists[] = {"llvm.used", "llvm.compiler.used"};
@@ -153,34 +192,30 @@ static void drop(LLVMModuleRef module)
 		for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = next) {
 			next = LLVMGetNextGlobal(g);
 			if (in_section(g, ".fay.decl.probe") || in_section(g, ".fay.decl.state") ||
-			    (pass && in_section(g, ".fay.decl.columns")))
+			    in_section(g, ".fay.decl.scratch") || (pass && in_section(g, ".fay.decl.columns")))
 				LLVMDeleteGlobal(g);
 		}
 }
 
 int fay_declarations_read(LLVMModuleRef module, struct fay_declarations *d, struct fay_error *error)
 {
-	size_t probes = 0, states = 0;
-	int result = 0;
+	size_t probes = 0, states = 0, objects = 0;
+	int result;
 
 	memset(d, 0, sizeof(*d));
 	for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
 		probes += in_section(g, ".fay.decl.probe");
 		states += in_section(g, ".fay.decl.state");
+		objects += in_section(g, ".fay.decl.state") || in_section(g, ".fay.decl.scratch");
 	}
 	if (!probes)
 		return fay_error_set(error, FAY_E_USAGE, "there is no probe in this file; FAY_ENTRY(\"module!function\") { ... } makes one");
 	d->probes = calloc(probes, sizeof(*d->probes));
 	d->states = calloc(states + 1, sizeof(*d->states));
-	d->objects = calloc(states + 1, sizeof(*d->objects));
+	d->objects = calloc(objects + 1, sizeof(*d->objects));
 	if (!d->probes || !d->states || !d->objects)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	for (LLVMValueRef g = LLVMGetFirstGlobal(module); g && !result; g = LLVMGetNextGlobal(g)) {
-		if (in_section(g, ".fay.decl.probe"))
-			result = read_probe(d, LLVMGetInitializer(g), error);
-		else if (in_section(g, ".fay.decl.state"))
-			result = read_state(d, LLVMGetInitializer(g), error);
-	}
+	result = read_all(module, d, error);
 	drop(module);
 	d->spec.probes = d->probes;
 	d->spec.states = d->states;

@@ -562,7 +562,7 @@ static int guard_access(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef at
 	if (size > e.size || (!a.terms && (a.constant < 0 || (uint64_t)a.constant > e.size - size)))
 		return fay_refuse_at(unit, at, "access of %llu bytes at offset %lld of %s, which has %llu bytes",
 				     (unsigned long long)size, (long long)a.constant, e.what, (unsigned long long)e.size);
-	if (!a.terms || sum_within(&a, at, e.size - size))
+	if (!a.terms || sum_within(&a, unit->confined ? NULL : at, e.size - size))
 		return 0;
 	LLVMPositionBuilderBefore(b, at);
 	if (a.constant >= 0 && (uint64_t)a.constant > e.size - size)
@@ -591,7 +591,7 @@ static int guard_try_read(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef 
 	most = e.size - (uint64_t)a.constant;
 	if (most > FAY_TRY_READ_MAX)
 		most = FAY_TRY_READ_MAX;
-	if (fay_range_of(size, call).hi <= most)
+	if (fay_range_of(size, unit->confined ? NULL : call).hi <= most)
 		return 0;
 	LLVMPositionBuilderBefore(b, call);
 	LLVMSetOperand(call, 1, build_umin(unit, b, size, most));

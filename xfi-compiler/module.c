@@ -269,6 +269,7 @@ int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec, co
 	struct fay_unit unit = {
 		.module = module, .context = LLVMGetModuleContext(module), .spec = spec, .objects = objects,
 		.object_count = object_count, .error = error, .report = report,
+		.confined = options && options->confined,
 	};
 	int result = fay_machine_create(&unit.machine, error);
 

@@ -27,9 +27,9 @@ static int lower_call(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call
 	LLVMTypeRef type;
 	unsigned state = 0;
 
-	while (state < unit->object_count && unit->objects[state].global != object)
+	while (state < unit->spec->state_count && unit->objects[state].global != object)
 		state++;
-	if (state == unit->object_count)
+	if (state == unit->spec->state_count)
 		return fay_refuse_at(unit, call, "which %s is meant must be known when compiling", emit ? "stream" : "table");
 	function = helper(unit, emit ? "fay_emit" : "fay_flush", &type);
 	arguments[0] = LLVMGetParam(LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)), 1);

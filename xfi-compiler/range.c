@@ -318,14 +318,14 @@ static struct fay_range range_web(LLVMValueRef root, LLVMValueRef at, int depth)
 		bool fits = true;
 		uint64_t first, last;
 
-		if (LLVMIsAPHINode(v) && induction_last(v, &first, &last)) {
+		if (at && LLVMIsAPHINode(v) && induction_last(v, &first, &last)) {
 			result = join(result, (struct fay_range){first, last});
 		} else if (LLVMIsAPHINode(v)) {
 			for (unsigned n = 0; n < LLVMCountIncoming(v) && fits; n++)
 				fits = web_add(&w, LLVMGetIncomingValue(v, n),
-					       LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(v, n)));
+					       at ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(v, n)) : NULL);
 		} else if (LLVMIsASelectInst(v)) {
-			fits = web_add(&w, LLVMGetOperand(v, 1), v) && web_add(&w, LLVMGetOperand(v, 2), v);
+			fits = web_add(&w, LLVMGetOperand(v, 1), at ? v : NULL) && web_add(&w, LLVMGetOperand(v, 2), at ? v : NULL);
 		} else if (!LLVMIsUndef(v) && !LLVMIsPoison(v)) {
 			result = join(result, range_value(v, w.entry[i].at, depth + 2));
 		}

@@ -49,6 +49,7 @@ struct fay_unit {
 	struct fay_error *error;
 	unsigned guards; /* put in */
 	unsigned fuels;  /* loops given fuel */
+	bool confined;   /* guards hold on mispredicted paths, too */
 	unsigned report; /* print what was guarded to standard error */
 };
 
@@ -84,7 +85,10 @@ int fay_unit_object(struct fay_unit *unit, LLVMMemoryBufferRef *object);
 int fay_unit_assembly(struct fay_unit *unit, struct fay_buffer *text);
 int fay_machine_create(LLVMTargetMachineRef *machine, struct fay_error *error);
 
-/* The range [lo, hi] of an integer value (unsigned, of its own width, at most 64) as it is at `at`, an instruction. */
+/*
+ * The range [lo, hi] of an integer value (unsigned, of its own width, at most 64) as it is at `at`, an instruction; without `at`: what it is
+ * whatever branches were taken, so on a mispredicted path, too.
+ */
 struct fay_range {
 	uint64_t lo, hi;
 };

@@ -19,8 +19,8 @@
  *     }
  *
  * `fay cc reads.c -o reads.fay` makes an image of it, `fay trace --probe reads.fay -p PID` runs it. State is one copy per
- * thread, merged by Fay; names of state objects are the names of the results. There is no other writable memory: globals and statics
- * that are not state are refused. `event` (fay/event.h) is what the probe sees of the traced program; its memory is read by
+ * thread, merged by Fay; names of state objects are the names of the results. FAY_SCRATCH() is memory that is no result. There is no
+ * other writable memory: globals and statics that are not declared so are refused. `event` (fay/event.h) is what the probe sees of the traced program; its memory is read by
  * fay_try_read(). Loops need a constant bound, or they are left, and the probe with them, after 1024 rounds.
  *
  * The declarations leave descriptions in sections .fay.decl.*, which the compiler turns into the image's tables.
@@ -47,6 +47,10 @@ struct fay_decl_state {
 	uint32_t kind, scope, rows, row_size, keys, values;
 	uint64_t size;
 	const struct fay_decl_column *columns;
+};
+struct fay_decl_scratch {
+	const void *object;
+	uint64_t scope, size;
 };
 typedef void fay_probe_function(const struct fay_event *event, void *fay_local, void *fay_global);
 struct fay_decl_probe {
@@ -314,6 +318,17 @@ static inline uint64_t fay_hash(uint64_t hash, uint64_t word)
 		name.row[at_].fay_tag = tag_;                                                                           \
 		return &name.row[at_];                                                                                  \
 	}
+
+/* ---- working memory ---- */
+
+/*
+ * FAY_SCRATCH(struct cache, cache): an object of any type without pointers in it, one per thread, zero at the start, that keeps its
+ * contents from one event to the next and is not a result.
+ */
+#define FAY_SCRATCH(type, name)                                                                                         \
+	__attribute__((aligned(64))) __typeof__(type) name;                                                             \
+	static const struct fay_decl_scratch FAY_CAT(fay_decl_scratch_, name)                                           \
+		FAY_DECL_("scratch") = {&name, FAY_SCOPE_LOCAL, sizeof(name)}
 
 /* ---- the traced program's memory, and text ---- */
 
