@@ -33,7 +33,7 @@ struct replay {
 	const struct fay_obligation *o;
 	const struct fay_model *model;
 	struct fay_machine m;
-	uint8_t event[128];
+	uint8_t event[sizeof(struct fay_event)];
 	uint8_t *memory[REGION_COUNT]; /* LOCAL, GLOBAL, STACK */
 	uint64_t size[REGION_COUNT];
 	uint8_t *touched[REGION_COUNT]; /* LOCAL, GLOBAL: bytes written or shown already */

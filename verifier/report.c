@@ -15,7 +15,8 @@ static const char *const kind_names[] = { "?",	 "entry", "return",	  "exception"
 static const char *const merge_names[] = { "key", "count", "sum", "min", "max", "average", "log2 histogram", "linear histogram" };
 static const char *const state_names[] = { "?", "cell", "table", "stream" };
 static const char *const field_names[] = { "arg[0]", "arg[1]", "arg[2]",   "arg[3]", "arg[4]", "arg[5]", "retval",   "time", "cycles",
-					   "function", "module", "pid",	   "tid",    "cpu",    "reserved", "comm", "stack_pointer" };
+					   "function", "module", "pid",	   "tid",    "cpu",    "reserved", "comm", "stack_pointer",
+					   "duration", "address", "retval2", "retval_float", "reg", "flags" };
 #define FIELD_COUNT (sizeof(field_names) / sizeof(*field_names))
 
 static const char *name_of(const char *const *names, size_t count, unsigned index)

@@ -17,7 +17,7 @@ struct fay_model_load {
 
 struct fay_model {
 	bool from_entry;    /* the query began at the probe's entry and cut no loop: a model is a candidate execution */
-	uint8_t event[128];
+	uint8_t event[sizeof(struct fay_event)];
 	uint64_t registers[16]; /* at the place where the query began */
 	uint32_t load_count;
 	struct fay_model_load loads[FAY_MODEL_LOADS];

@@ -123,7 +123,7 @@ static Z3_ast load(struct query *q, const struct fay_operand *mem, unsigned size
 		return fresh_bits(q, 8 * size);
 	if (at.tag == REGION_STACK)
 		return fay_scalar_is_const(&at.s) ? fay_smt_stack_load(q, at.s.smin, size) : fresh_bits(q, 8 * size);
-	if (at.tag == REGION_EVENT && fay_scalar_is_const(&at.s) && at.s.smin >= 0 && at.s.smin + size <= 128)
+	if (at.tag == REGION_EVENT && fay_scalar_is_const(&at.s) && at.s.smin >= 0 && at.s.smin + size <= (int64_t)sizeof(struct fay_event))
 		return event_load(q, at.s.smin, size);
 	if (at.tag == REGION_RODATA && at.s.smin >= 0 && (uint64_t)at.s.smax + size <= q->an->image->rodata.size &&
 	    at.s.smax - at.s.smin < TABLE_ENTRIES) {

@@ -171,6 +171,7 @@ void fay_note_fields(struct fay_analysis *an, int64_t low, int64_t high)
 	static const struct { int16_t start, end; } field[] = {
 		{ 0, 8 }, { 8, 16 }, { 16, 24 }, { 24, 32 }, { 32, 40 }, { 40, 48 }, { 48, 56 }, { 56, 64 }, { 64, 72 },
 		{ 72, 80 }, { 80, 88 }, { 88, 92 }, { 92, 96 }, { 96, 100 }, { 100, 104 }, { 104, 120 }, { 120, 128 },
+		{ 128, 136 }, { 136, 144 }, { 144, 152 }, { 152, 160 }, { 160, 288 }, { 288, 296 },
 	};
 
 	if (!an->checking)
@@ -213,7 +214,7 @@ bool fay_mem_load(struct fay_analysis *an, const struct fay_access *access, stru
 {
 	switch (access->region) {
 	case REGION_EVENT:
-		fay_note_fields(an, access->proved ? access->offset.smin : 0, access->proved ? access->offset.smax + access->size : 128);
+		fay_note_fields(an, access->proved ? access->offset.smin : 0, access->proved ? access->offset.smax + access->size : (int64_t)sizeof(struct fay_event));
 		*v = fay_value_fresh(an, fay_scalar_range(0, mask_of(access->size * 8)));
 		return true;
 	case REGION_RODATA:

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fay/event.h"
 #include "unit.h"
 
 #define TERMS_MAX 8
@@ -96,7 +97,7 @@ static bool extent_of(struct fay_unit *unit, LLVMValueRef base, struct extent *e
 		LLVMValueRef function = LLVMGetParamParent(base);
 
 		if (base == LLVMGetParam(function, 0))
-			*e = (struct extent){128, false, "the event"};
+			*e = (struct extent){sizeof(struct fay_event), false, "the event"};
 		else if (base == LLVMGetParam(function, 1))
 			*e = (struct extent){unit->spec->local_size, true, "LOCAL"};
 		else

@@ -40,148 +40,9 @@
 
 #include "fay/event.h"
 #include "fay/shm.h"
+#include "emit.h"
 #include "runtime.h"
 
-struct emitter {
-	uint8_t *code;
-	size_t size, capacity;
-	uint64_t address; /* of code[0] */
-	bool failed;
-};
-
-static void byte(struct emitter *e, unsigned value)
-{
-	if (e->size >= e->capacity) {
-		e->failed = true;
-		return;
-	}
-	e->code[e->size++] = (uint8_t)value;
-}
-
-static void bytes(struct emitter *e, const void *data, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		byte(e, ((const uint8_t *)data)[i]);
-}
-
-static void imm32(struct emitter *e, uint32_t value)
-{
-	bytes(e, &value, 4);
-}
-
-static void push(struct emitter *e, unsigned reg)
-{
-	if (reg >= 8)
-		byte(e, 0x41);
-	byte(e, 0x50 + (reg & 7));
-}
-
-static void pop(struct emitter *e, unsigned reg)
-{
-	if (reg >= 8)
-		byte(e, 0x41);
-	byte(e, 0x58 + (reg & 7));
-}
-
-/* REX.W opcode with `reg` and disp(base). */
-static void memory(struct emitter *e, bool wide, unsigned opcode, unsigned reg, unsigned base, int32_t disp)
-{
-	unsigned rex = 0x40 | (wide ? 8 : 0) | (reg >= 8 ? 4 : 0) | (base >= 8 ? 1 : 0);
-	bool small = disp >= -128 && disp <= 127;
-
-	if (rex != 0x40)
-		byte(e, rex);
-	byte(e, opcode);
-	byte(e, (small ? 0x40 : 0x80) | (reg & 7) << 3 | (base & 7));
-	if ((base & 7) == FAY_RSP)
-		byte(e, 0x24);
-	if (small)
-		byte(e, (uint8_t)disp);
-	else
-		imm32(e, (uint32_t)disp);
-}
-
-static void store64(struct emitter *e, unsigned base, int32_t disp, unsigned reg)
-{
-	memory(e, true, 0x89, reg, base, disp);
-}
-
-static void store32(struct emitter *e, unsigned base, int32_t disp, unsigned reg)
-{
-	memory(e, false, 0x89, reg, base, disp);
-}
-
-static void load64(struct emitter *e, unsigned reg, unsigned base, int32_t disp)
-{
-	memory(e, true, 0x8b, reg, base, disp);
-}
-
-static void load32(struct emitter *e, unsigned reg, unsigned base, int32_t disp)
-{
-	memory(e, false, 0x8b, reg, base, disp);
-}
-
-static void lea(struct emitter *e, unsigned reg, unsigned base, int32_t disp)
-{
-	memory(e, true, 0x8d, reg, base, disp);
-}
-
-static void movabs(struct emitter *e, unsigned reg, uint64_t value)
-{
-	byte(e, reg >= 8 ? 0x49 : 0x48);
-	byte(e, 0xb8 + (reg & 7));
-	bytes(e, &value, 8);
-}
-
-/* The rel32 that ends the instruction being written, to `target`; `after` bytes of it follow. */
-static void rel32(struct emitter *e, uint64_t target, unsigned after)
-{
-	int64_t distance = (int64_t)(target - (e->address + e->size + 4 + after));
-
-	if (distance != (int32_t)distance)
-		e->failed = true;
-	imm32(e, (uint32_t)distance);
-}
-
-/* op reg, target(%rip) with REX.W */
-static void rip_relative(struct emitter *e, unsigned opcode, unsigned reg, uint64_t target)
-{
-	byte(e, reg >= 8 ? 0x4c : 0x48);
-	byte(e, opcode);
-	byte(e, 0x05 | (reg & 7) << 3);
-	rel32(e, target, 0);
-}
-
-static void call(struct emitter *e, uint64_t target)
-{
-	byte(e, 0xe8);
-	rel32(e, target, 0);
-}
-
-static void jump(struct emitter *e, uint64_t target)
-{
-	byte(e, 0xe9);
-	rel32(e, target, 0);
-}
-
-/* jcc rel32 to a place not yet known; returns where its rel32 is. */
-static size_t jump_if(struct emitter *e, unsigned condition)
-{
-	byte(e, 0x0f);
-	byte(e, 0x80 | condition);
-	imm32(e, 0);
-	return e->size - 4;
-}
-
-static void land(struct emitter *e, size_t at)
-{
-	uint32_t distance = (uint32_t)(e->size - (at + 4));
-
-	if (!e->failed)
-		memcpy(e->code + at, &distance, 4);
-}
-
-enum { CONDITION_NE = 5 };
 enum {
 	SLOT_BUSY = (int)offsetof(struct fay_slot_header, busy) - (int)FAY_SLOT_HEADER,
 	SLOT_PID = (int)offsetof(struct fay_slot_header, pid) - (int)FAY_SLOT_HEADER,
@@ -241,78 +102,78 @@ static struct plan make_plan(const struct fay_trampoline_spec *spec)
 }
 
 /* Arguments go first: later steps change the registers. */
-static void emit_arguments(struct emitter *e, const struct plan *plan)
+static void emit_arguments(struct fay_emitter *e, const struct plan *plan)
 {
 	static const uint8_t argument[6] = { FAY_RDI, FAY_RSI, FAY_RDX, FAY_RCX, FAY_R8, FAY_R9 };
 
 	for (unsigned i = 0; i < 6; i++)
 		if (plan->fields & FAY_FIELD_ARG0 << i)
-			store64(e, FAY_RSP, (int32_t)(offsetof(struct fay_event, arg) + 8 * i), argument[i]);
+			fay_emit_store64(e, FAY_RSP, (int32_t)(offsetof(struct fay_event, arg) + 8 * i), argument[i]);
 }
 
-static void emit_time(struct emitter *e, const struct plan *plan, uint64_t config)
+static void emit_time(struct fay_emitter *e, const struct plan *plan, uint64_t config)
 {
 	static const uint8_t rdtsc_to_rax[] = { 0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0 };
 	static const uint8_t shrd_rax_rdx_32[] = { 0x48, 0x0f, 0xac, 0xd0, 0x20 };
 
 	if (!(plan->fields & (FAY_FIELD_TIME | FAY_FIELD_CYCLES)))
 		return;
-	bytes(e, rdtsc_to_rax, sizeof(rdtsc_to_rax));
+	fay_emit_bytes(e, rdtsc_to_rax, sizeof(rdtsc_to_rax));
 	if (plan->fields & FAY_FIELD_CYCLES)
-		store64(e, FAY_RSP, offsetof(struct fay_event, cycles), FAY_RAX);
+		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, cycles), FAY_RAX);
 	if (!(plan->fields & FAY_FIELD_TIME))
 		return;
 	/* mul multiplier(%rip): rdx:rax; bits 32..95 of it are the nanoseconds. */
-	rip_relative(e, 0xf7, 4, config + offsetof(struct fay_runtime_config, time_multiplier));
-	bytes(e, shrd_rax_rdx_32, sizeof(shrd_rax_rdx_32));
-	rip_relative(e, 0x03, FAY_RAX, config + offsetof(struct fay_runtime_config, time_offset));
-	store64(e, FAY_RSP, offsetof(struct fay_event, time), FAY_RAX);
+	fay_emit_rip_relative(e, 0xf7, 4, config + offsetof(struct fay_runtime_config, time_multiplier));
+	fay_emit_bytes(e, shrd_rax_rdx_32, sizeof(shrd_rax_rdx_32));
+	fay_emit_rip_relative(e, 0x03, FAY_RAX, config + offsetof(struct fay_runtime_config, time_offset));
+	fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, time), FAY_RAX);
 }
 
-static void emit_tid(struct emitter *e, const struct fay_trampoline_spec *spec, unsigned t)
+static void emit_tid(struct fay_emitter *e, const struct fay_trampoline_spec *spec, unsigned t)
 {
 	if (spec->tid_offset >= 0) {
 		/* mov %fs:disp32, %t */
-		byte(e, 0x64);
+		fay_emit_byte(e, 0x64);
 		if (t >= 8)
-			byte(e, 0x44);
-		byte(e, 0x8b);
-		byte(e, 0x04 | (t & 7) << 3);
-		byte(e, 0x25);
-		imm32(e, (uint32_t)spec->tid_offset);
+			fay_emit_byte(e, 0x44);
+		fay_emit_byte(e, 0x8b);
+		fay_emit_byte(e, 0x04 | (t & 7) << 3);
+		fay_emit_byte(e, 0x25);
+		fay_emit_imm32(e, (uint32_t)spec->tid_offset);
 	} else {
 		/* mov $__NR_gettid, %eax; syscall */
 		static const uint8_t gettid[] = { 0xb8, 186, 0, 0, 0, 0x0f, 0x05 };
 
-		bytes(e, gettid, sizeof(gettid));
+		fay_emit_bytes(e, gettid, sizeof(gettid));
 		t = FAY_RAX;
 	}
-	store32(e, FAY_RSP, offsetof(struct fay_event, tid), t);
+	fay_emit_store32(e, FAY_RSP, offsetof(struct fay_event, tid), t);
 }
 
 /* The per-CPU segment's limit holds the CPU number in bits 0..11: what the vDSO's getcpu reads (Linux, asm/segment.h). */
-static void emit_cpu(struct emitter *e, unsigned t)
+static void emit_cpu(struct fay_emitter *e, unsigned t)
 {
 	unsigned high = t >= 8;
 
 	if (high)
-		byte(e, 0x41);
-	byte(e, 0xb8 + (t & 7)); /* mov $selector, %t */
-	imm32(e, 0x7b);
+		fay_emit_byte(e, 0x41);
+	fay_emit_byte(e, 0xb8 + (t & 7)); /* mov $selector, %t */
+	fay_emit_imm32(e, 0x7b);
 	if (high)
-		byte(e, 0x45);
-	byte(e, 0x0f); /* lsl %t, %t */
-	byte(e, 0x03);
-	byte(e, 0xc0 | (t & 7) << 3 | (t & 7));
+		fay_emit_byte(e, 0x45);
+	fay_emit_byte(e, 0x0f); /* lsl %t, %t */
+	fay_emit_byte(e, 0x03);
+	fay_emit_byte(e, 0xc0 | (t & 7) << 3 | (t & 7));
 	if (high)
-		byte(e, 0x41);
-	byte(e, 0x81); /* and $0xfff, %t */
-	byte(e, 0xe0 | (t & 7));
-	imm32(e, 0xfff);
-	store32(e, FAY_RSP, offsetof(struct fay_event, cpu), t);
+		fay_emit_byte(e, 0x41);
+	fay_emit_byte(e, 0x81); /* and $0xfff, %t */
+	fay_emit_byte(e, 0xe0 | (t & 7));
+	fay_emit_imm32(e, 0xfff);
+	fay_emit_store32(e, FAY_RSP, offsetof(struct fay_event, cpu), t);
 }
 
-static void emit_fields(struct emitter *e, const struct plan *plan, const struct fay_trampoline_spec *spec,
+static void emit_fields(struct fay_emitter *e, const struct plan *plan, const struct fay_trampoline_spec *spec,
 			const struct fay_runtime_header *runtime)
 {
 	unsigned t = plan->temporary;
@@ -321,59 +182,59 @@ static void emit_fields(struct emitter *e, const struct plan *plan, const struct
 	if (plan->fields & FAY_FIELD_RETVAL)
 		e->failed = true; /* the verifier lets entry probes read no return value */
 	if (plan->fields & FAY_FIELD_FUNCTION) {
-		movabs(e, t, spec->function);
-		store64(e, FAY_RSP, offsetof(struct fay_event, function), t);
+		fay_emit_movabs(e, t, spec->function);
+		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, function), t);
 	}
 	if (plan->fields & FAY_FIELD_MODULE) {
-		movabs(e, t, spec->module);
-		store64(e, FAY_RSP, offsetof(struct fay_event, module), t);
+		fay_emit_movabs(e, t, spec->module);
+		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, module), t);
 	}
 	if (plan->fields & FAY_FIELD_PID) {
-		load32(e, t, FAY_RSI, SLOT_PID);
-		store32(e, FAY_RSP, offsetof(struct fay_event, pid), t);
+		fay_emit_load32(e, t, FAY_RSI, SLOT_PID);
+		fay_emit_store32(e, FAY_RSP, offsetof(struct fay_event, pid), t);
 	}
 	if (plan->fields & FAY_FIELD_TID)
 		emit_tid(e, spec, t);
 	if (plan->fields & FAY_FIELD_CPU)
 		emit_cpu(e, t);
 	if (plan->fields & FAY_FIELD_RESERVED) {
-		memory(e, false, 0xc7, 0, FAY_RSP, offsetof(struct fay_event, reserved));
-		imm32(e, 0);
+		fay_emit_memory(e, false, 0xc7, 0, FAY_RSP, offsetof(struct fay_event, reserved));
+		fay_emit_imm32(e, 0);
 	}
 	if (plan->fields & FAY_FIELD_STACK_POINTER) {
-		lea(e, t, FAY_RSP, plan->frame);
-		store64(e, FAY_RSP, offsetof(struct fay_event, stack_pointer), t);
+		fay_emit_lea(e, t, FAY_RSP, plan->frame);
+		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, stack_pointer), t);
 	}
 	if (plan->fields & FAY_FIELD_COMM) {
-		lea(e, FAY_RDI, FAY_RSP, offsetof(struct fay_event, comm));
-		call(e, spec->runtime + runtime->comm);
+		fay_emit_lea(e, FAY_RDI, FAY_RSP, offsetof(struct fay_event, comm));
+		fay_emit_call(e, spec->runtime + runtime->comm);
 	}
 }
 
-static void emit_probes(struct emitter *e, const struct plan *plan, const struct fay_trampoline_spec *spec)
+static void emit_probes(struct fay_emitter *e, const struct plan *plan, const struct fay_trampoline_spec *spec)
 {
 	bool have_local = true;
 
 	if (plan->spill_local)
-		store64(e, FAY_RSP, plan->local_at, FAY_RSI);
+		fay_emit_store64(e, FAY_RSP, plan->local_at, FAY_RSI);
 	for (size_t i = 0; i < spec->probe_count; i++) {
 		const struct fay_probe_facts *facts = spec->probes[i].facts;
 
 		if (!have_local)
-			load64(e, FAY_RSI, FAY_RSP, plan->local_at);
+			fay_emit_load64(e, FAY_RSI, FAY_RSP, plan->local_at);
 		if (facts->event_fields || facts->arguments_used & BIT(FAY_RDI))
-			lea(e, FAY_RDI, FAY_RSP, 0);
+			fay_emit_lea(e, FAY_RDI, FAY_RSP, 0);
 		if (facts->arguments_used & BIT(FAY_RDX))
-			movabs(e, FAY_RDX, spec->global);
-		call(e, spec->probes[i].code);
+			fay_emit_movabs(e, FAY_RDX, spec->global);
+		fay_emit_call(e, spec->probes[i].code);
 		have_local = !(facts->clobbered_gprs & BIT(FAY_RSI));
 	}
 	if (!have_local)
-		load64(e, FAY_RSI, FAY_RSP, plan->local_at);
+		fay_emit_load64(e, FAY_RSI, FAY_RSP, plan->local_at);
 }
 
 /* mov %fs:0, %rsi or rdfsbase %rsi; ...; leaves LOCAL in rsi. Returns the place of the jump to the slow path. */
-static size_t emit_lookup(struct emitter *e, const struct fay_trampoline_spec *spec, unsigned t, uint64_t config)
+static size_t emit_lookup(struct fay_emitter *e, const struct fay_trampoline_spec *spec, unsigned t, uint64_t config)
 {
 	static const uint8_t rdfsbase_rsi[] = { 0xf3, 0x48, 0x0f, 0xae, 0xc6 };
 	static const uint8_t mov_fs0_rsi[] = { 0x64, 0x48, 0x8b, 0x34, 0x25, 0, 0, 0, 0 };
@@ -382,85 +243,85 @@ static size_t emit_lookup(struct emitter *e, const struct fay_trampoline_spec *s
 	size_t slow;
 
 	if (spec->thread_pointer)
-		bytes(e, mov_fs0_rsi, sizeof(mov_fs0_rsi));
+		fay_emit_bytes(e, mov_fs0_rsi, sizeof(mov_fs0_rsi));
 	else
-		bytes(e, rdfsbase_rsi, sizeof(rdfsbase_rsi));
-	byte(e, 0x48 | rex_b << 2); /* imul $imm32, %rsi, %t */
-	byte(e, 0x69);
-	byte(e, 0xc0 | (t & 7) << 3 | FAY_RSI);
-	imm32(e, FAY_THREAD_HASH_MULTIPLIER);
-	bytes(e, inc_rsi, sizeof(inc_rsi));
-	byte(e, 0x48 | rex_b); /* shr $(64 - bits - 4), %t */
-	byte(e, 0xc1);
-	byte(e, 0xe8 | (t & 7));
-	byte(e, 64 - FAY_THREAD_TABLE_BITS - 4);
-	byte(e, 0x48 | rex_b); /* and $-16, %t */
-	byte(e, 0x83);
-	byte(e, 0xe0 | (t & 7));
-	byte(e, 0xf0);
-	rip_relative(e, 0x03, t, config + offsetof(struct fay_runtime_config, thread_table));
-	memory(e, true, 0x39, FAY_RSI, t, offsetof(struct fay_thread_entry, key));
-	slow = jump_if(e, CONDITION_NE);
-	load64(e, FAY_RSI, t, offsetof(struct fay_thread_entry, local));
+		fay_emit_bytes(e, rdfsbase_rsi, sizeof(rdfsbase_rsi));
+	fay_emit_byte(e, 0x48 | rex_b << 2); /* imul $imm32, %rsi, %t */
+	fay_emit_byte(e, 0x69);
+	fay_emit_byte(e, 0xc0 | (t & 7) << 3 | FAY_RSI);
+	fay_emit_imm32(e, FAY_THREAD_HASH_MULTIPLIER);
+	fay_emit_bytes(e, inc_rsi, sizeof(inc_rsi));
+	fay_emit_byte(e, 0x48 | rex_b); /* shr $(64 - bits - 4), %t */
+	fay_emit_byte(e, 0xc1);
+	fay_emit_byte(e, 0xe8 | (t & 7));
+	fay_emit_byte(e, 64 - FAY_THREAD_TABLE_BITS - 4);
+	fay_emit_byte(e, 0x48 | rex_b); /* and $-16, %t */
+	fay_emit_byte(e, 0x83);
+	fay_emit_byte(e, 0xe0 | (t & 7));
+	fay_emit_byte(e, 0xf0);
+	fay_emit_rip_relative(e, 0x03, t, config + offsetof(struct fay_runtime_config, thread_table));
+	fay_emit_memory(e, true, 0x39, FAY_RSI, t, offsetof(struct fay_thread_entry, key));
+	slow = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
+	fay_emit_load64(e, FAY_RSI, t, offsetof(struct fay_thread_entry, local));
 	return slow;
 }
 
-static void set_busy(struct emitter *e, uint32_t value)
+static void set_busy(struct fay_emitter *e, uint32_t value)
 {
-	memory(e, false, 0xc7, 0, FAY_RSI, SLOT_BUSY);
-	imm32(e, value);
+	fay_emit_memory(e, false, 0xc7, 0, FAY_RSI, SLOT_BUSY);
+	fay_emit_imm32(e, value);
 }
 
 size_t fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displaced_room, uint8_t *code,
 			   size_t capacity, size_t *displaced)
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
-	struct emitter e = { .code = code, .capacity = capacity, .address = spec->address };
+	struct fay_emitter e = { .code = code, .capacity = capacity, .address = spec->address };
 	struct plan plan = make_plan(spec);
 	size_t slow, reentrant, have, restore;
 
 	for (int reg = 15; reg >= 0; reg--)
 		if (plan.saved & BIT(reg))
-			push(&e, (unsigned)reg);
+			fay_emit_push(&e, (unsigned)reg);
 	if (plan.area == 8)
-		push(&e, FAY_RSI); /* shorter than lea; the value does not matter */
+		fay_emit_push(&e, FAY_RSI); /* shorter than lea; the value does not matter */
 	else if (plan.area)
-		lea(&e, FAY_RSP, FAY_RSP, -plan.area);
+		fay_emit_lea(&e, FAY_RSP, FAY_RSP, -plan.area);
 	emit_arguments(&e, &plan);
 	slow = emit_lookup(&e, spec, plan.temporary, spec->runtime + runtime->config);
 	have = e.size;
-	memory(&e, false, 0x83, 7, FAY_RSI, SLOT_BUSY); /* cmpl $0 */
-	byte(&e, 0);
-	reentrant = jump_if(&e, CONDITION_NE);
+	fay_emit_memory(&e, false, 0x83, 7, FAY_RSI, SLOT_BUSY); /* cmpl $0 */
+	fay_emit_byte(&e, 0);
+	reentrant = fay_emit_jump_if(&e, FAY_IF_NOT_EQUAL);
 	set_busy(&e, 1);
 	emit_fields(&e, &plan, spec, runtime);
 	emit_probes(&e, &plan, spec);
 	set_busy(&e, 0);
 	restore = e.size;
 	if (plan.area == 8)
-		pop(&e, FAY_RSI); /* rsi is always among the saved: its own pop follows */
+		fay_emit_pop(&e, FAY_RSI); /* rsi is always among the saved: its own pop follows */
 	else if (plan.area)
-		lea(&e, FAY_RSP, FAY_RSP, plan.area);
+		fay_emit_lea(&e, FAY_RSP, FAY_RSP, plan.area);
 	for (unsigned reg = 0; reg < 16; reg++)
 		if (plan.saved & BIT(reg))
-			pop(&e, reg);
+			fay_emit_pop(&e, reg);
 	*displaced = e.size;
 	for (size_t i = 0; i < displaced_room; i++)
-		byte(&e, 0xcc);
+		fay_emit_byte(&e, 0xcc);
 
-	land(&e, slow);
-	call(&e, spec->runtime + runtime->slow);
-	byte(&e, 0x48); /* test %rsi, %rsi */
-	byte(&e, 0x85);
-	byte(&e, 0xf6);
-	byte(&e, 0x0f);
-	byte(&e, 0x80 | CONDITION_NE);
-	rel32(&e, spec->address + have, 0);
-	jump(&e, spec->address + restore);
+	fay_emit_land(&e, slow);
+	fay_emit_call(&e, spec->runtime + runtime->slow);
+	fay_emit_byte(&e, 0x48); /* test %rsi, %rsi */
+	fay_emit_byte(&e, 0x85);
+	fay_emit_byte(&e, 0xf6);
+	fay_emit_byte(&e, 0x0f);
+	fay_emit_byte(&e, 0x80 | FAY_IF_NOT_EQUAL);
+	fay_emit_rel32(&e, spec->address + have, 0);
+	fay_emit_jump(&e, spec->address + restore);
 
-	land(&e, reentrant);
-	memory(&e, true, 0xff, 0, FAY_RSI, SLOT_LOST); /* incq */
-	jump(&e, spec->address + restore);
+	fay_emit_land(&e, reentrant);
+	fay_emit_memory(&e, true, 0xff, 0, FAY_RSI, SLOT_LOST); /* incq */
+	fay_emit_jump(&e, spec->address + restore);
 	return e.failed ? 0 : e.size;
 }
 

@@ -10,7 +10,7 @@
  *
  * All other registers hold the traced program's values and count as uninitialised; callee-saved ones must be restored.
  * The dispatcher fills only the fields that the verifier found to be read (fay_probe_facts.event_fields) and saves only the
- * registers that the verifier found to be clobbered. Flags are dead at a function's entry. The direction flag is clear.
+ * registers that the verifier found to be clobbered. The direction flag is clear.
  * rsp is 8 modulo 16 on entry, as after any call.
  */
 #ifndef FAY_EVENT_H
@@ -22,8 +22,8 @@
 #define FAY_COMM_SIZE 16
 
 struct fay_event {
-	uint64_t arg[6];           /*   0: integer arguments rdi rsi rdx rcx r8 r9, as the registers were */
-	uint64_t retval;           /*  48: rax at return (return probes only) */
+	uint64_t arg[6];           /*   0: integer arguments rdi rsi rdx rcx r8 r9, as the registers were; a marker's operands */
+	uint64_t retval;           /*  48: rax at return */
 	uint64_t time;             /*  56: nanoseconds since the Unix epoch */
 	uint64_t cycles;           /*  64: time stamp counter */
 	uint64_t function;         /*  72: fay_name_hash() of the traced function's name */
@@ -33,9 +33,16 @@ struct fay_event {
 	uint32_t cpu;              /*  96: processor number */
 	uint32_t reserved;         /* 100: always 0 */
 	char comm[FAY_COMM_SIZE];  /* 104: thread name, NUL padded */
-	uint64_t stack_pointer;    /* 120: rsp at the function's first instruction */
+	uint64_t stack_pointer;    /* 120: rsp at the function's first instruction, or at the traced one */
+	uint64_t duration;         /* 128: nanoseconds since the call began (return, exception) */
+	uint64_t address;          /* 136: of the function; of the traced instruction (offset, marker) */
+	uint64_t retval2;          /* 144: rdx at return: the upper half of a 128-bit value */
+	uint64_t retval_float;     /* 152: the low 8 bytes of xmm0 at return: a double, or a float in the lower 4 */
+	uint64_t reg[16];          /* 160: general registers in encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15 */
+	uint64_t flags;            /* 288: rflags */
 };
-_Static_assert(sizeof(struct fay_event) == 128, "the event's layout is part of the image format");
+_Static_assert(sizeof(struct fay_event) == 296, "the event's layout is part of the image format");
+_Static_assert(offsetof(struct fay_event, duration) == 128 && offsetof(struct fay_event, reg) == 160, "event layout");
 _Static_assert(offsetof(struct fay_event, pid) == 88 && offsetof(struct fay_event, comm) == 104, "event layout");
 
 /* One bit a field: fay_probe_facts.event_fields. */
@@ -52,7 +59,22 @@ enum fay_event_field {
 	FAY_FIELD_RESERVED = 1u << 14,
 	FAY_FIELD_COMM = 1u << 15,
 	FAY_FIELD_STACK_POINTER = 1u << 16,
+	FAY_FIELD_DURATION = 1u << 17,
+	FAY_FIELD_ADDRESS = 1u << 18,
+	FAY_FIELD_RETVAL2 = 1u << 19,
+	FAY_FIELD_RETVAL_FLOAT = 1u << 20,
+	FAY_FIELD_REGISTERS = 1u << 21, /* any of reg[] */
+	FAY_FIELD_FLAGS = 1u << 22,
 };
+
+/* What each kind of probe can see; the dispatcher refuses a probe that reads more than its kind has. */
+#define FAY_FIELDS_ARGUMENTS (FAY_FIELD_ARG0 * 63u)
+#define FAY_FIELDS_ALWAYS (FAY_FIELD_TIME | FAY_FIELD_CYCLES | FAY_FIELD_PID | FAY_FIELD_TID | FAY_FIELD_CPU | FAY_FIELD_RESERVED | FAY_FIELD_COMM)
+#define FAY_FIELDS_PLACE (FAY_FIELDS_ALWAYS | FAY_FIELD_FUNCTION | FAY_FIELD_MODULE | FAY_FIELD_STACK_POINTER | FAY_FIELD_ADDRESS)
+#define FAY_FIELDS_ENTRY (FAY_FIELDS_PLACE | FAY_FIELDS_ARGUMENTS)
+#define FAY_FIELDS_EXCEPTION (FAY_FIELDS_PLACE | FAY_FIELD_DURATION)
+#define FAY_FIELDS_RETURN (FAY_FIELDS_EXCEPTION | FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT)
+#define FAY_FIELDS_OFFSET (FAY_FIELDS_ENTRY | FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS)
 
 /* FNV-1a, 64 bits, of a NUL-terminated name: the value of event.function and event.module, the same on every machine. */
 static inline uint64_t fay_name_hash(const char *name)

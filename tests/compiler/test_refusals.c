@@ -25,7 +25,7 @@ static const struct {
 	{"FAY_ENTRY(\"a!b\") {\nn.n = *(uint64_t *)event->arg[0]; }\n", "fay_try_read", 4, FAY_E_REFUSED},
 	{"FAY_ENTRY(\"a!b\") {\n*(uint64_t *)event->arg[0] = 1; }\n", "fay_try_read", 4, FAY_E_REFUSED},
 	{"FAY_ENTRY(\"a!b\") {\n((struct fay_event *)event)->arg[0] = 1; }\n", "read only", 4, FAY_E_REFUSED},
-	{"FAY_ENTRY(\"a!b\") {\nn.n = event->arg[16]; }\n", "at offset 128 of the event", 4, FAY_E_REFUSED},
+	{"FAY_ENTRY(\"a!b\") {\nn.n = event->arg[37]; }\n", "at offset 296 of the event", 4, FAY_E_REFUSED},
 	{"FAY_ENTRY(\"a!b\") {\n(&n.n)[3] = 1; }\n", "at offset 24 of the state object", 4, FAY_E_REFUSED},
 	{"FAY_ENTRY(\"a!b\") {\n__asm__ volatile(\"nop\"); }\n", "inline assembly", 4, FAY_E_REFUSED},
 	{"static int f(int x) {\nreturn x ? 1 + f(x / 3) : 0; }\nFAY_ENTRY(\"a!b\") { n.n += f(event->tid); }\n", "recursion", 4,

@@ -29,7 +29,7 @@ enum { AT_EVENT, AT_LOCAL, AT_GLOBAL, AT_RODATA, AT_STACK, AT_COUNT };
 
 struct run {
 	struct fay_machine machine;
-	uint8_t event[128], local[SOUNDNESS_LOCAL], global[SOUNDNESS_GLOBAL], rodata[4096], stack[STACK_BYTES];
+	uint8_t event[sizeof(struct fay_event)], local[SOUNDNESS_LOCAL], global[SOUNDNESS_GLOBAL], rodata[4096], stack[STACK_BYTES];
 	uint64_t entry[16];
 	uint64_t entry_rsp;
 	uint64_t steps;
@@ -90,7 +90,11 @@ static uint32_t field_of(unsigned byte)
 		return 1u << byte / 8;
 	if (byte < 104)
 		return FAY_FIELD_PID << (byte - 88) / 4;
-	return byte < 120 ? FAY_FIELD_COMM : FAY_FIELD_STACK_POINTER;
+	if (byte < 120)
+		return FAY_FIELD_COMM;
+	if (byte < 160)
+		return FAY_FIELD_STACK_POINTER << (byte - 120) / 8;
+	return byte < 288 ? FAY_FIELD_REGISTERS : FAY_FIELD_FLAGS;
 }
 
 static void begin(struct run *run, const struct fay_image *image, const struct fay_probe_facts *facts, uint64_t seed, unsigned which)
@@ -118,7 +122,7 @@ static void begin(struct run *run, const struct fay_image *image, const struct f
 	for (unsigned r = 0; r < 16; r++)
 		m->gpr[r] = soundness_next(&run->secret);
 	memcpy(run->rodata, image->layout.bytes + (image->rodata.start - image->layout_base), image->rodata.size);
-	m->regions[AT_EVENT] = (struct fay_exec_region){ 0x7f0010000000u + shift, 128, run->event, false, "event" };
+	m->regions[AT_EVENT] = (struct fay_exec_region){ 0x7f0010000000u + shift, sizeof(struct fay_event), run->event, false, "event" };
 	m->regions[AT_LOCAL] = (struct fay_exec_region){ 0x7f0020000000u + 3 * shift, SOUNDNESS_LOCAL, run->local, true, "local" };
 	m->regions[AT_GLOBAL] = (struct fay_exec_region){ 0x7f0030000000u - shift, SOUNDNESS_GLOBAL, run->global, true, "global" };
 	m->regions[AT_RODATA] = (struct fay_exec_region){ image->rodata.start, image->rodata.size, run->rodata, false, "rodata" };
@@ -168,9 +172,9 @@ static bool check_operand(struct run *run, const struct fay_insn *insn, const st
 			return broken(run, "access to the return address", insn);
 	}
 	offset = address - m->regions[AT_EVENT].base;
-	if (offset < 128 && !(facts->event_fields & field_of((unsigned)offset)))
+	if (offset < sizeof(struct fay_event) && !(facts->event_fields & field_of((unsigned)offset)))
 		return broken(run, "event field read that the facts do not name", insn);
-	if (offset < 128 && !(facts->event_fields & field_of((unsigned)(offset + width / 8 - 1))))
+	if (offset < sizeof(struct fay_event) && !(facts->event_fields & field_of((unsigned)(offset + width / 8 - 1))))
 		return broken(run, "event field read that the facts do not name", insn);
 	if (insn->locked && address % (width / 8))
 		return broken(run, "split lock", insn);
@@ -227,7 +231,7 @@ static bool call_helper(struct run *run, const struct fay_insn *insn, const stru
 				return broken(run, "fay_emit of a row outside", insn);
 			for (unsigned i = 0; i < 16; i++)
 				note(run, bytes[i]);
-			if (rdx - m->regions[AT_EVENT].base < 128 &&
+			if (rdx - m->regions[AT_EVENT].base < sizeof(struct fay_event) &&
 			    (~facts->event_fields & (field_of((unsigned)(rdx - m->regions[AT_EVENT].base)) |
 						     field_of((unsigned)(rdx - m->regions[AT_EVENT].base) + 15))))
 				return broken(run, "fay_emit reads an event field that the facts do not name", insn);

@@ -293,7 +293,7 @@ static void image_tables(FILE *f, unsigned programs)
 /* ---- checking ---- */
 
 struct machine_memory {
-	uint8_t event[128], local[LOCAL_SIZE], global[GLOBAL_SIZE], stack[4096];
+	uint8_t event[sizeof(struct fay_event)], local[LOCAL_SIZE], global[GLOBAL_SIZE], stack[4096];
 };
 
 static struct fay_machine m;
@@ -371,7 +371,7 @@ static void reset(unsigned run)
 		memcpy(bytes + i, &word, 8);
 	}
 	m = (struct fay_machine){ .region_count = 4, .flags_undefined = FLAG_ALL, .regions = {
-		{ BASE(REGION_EVENT), 128, memory.event, false, "event" },
+		{ BASE(REGION_EVENT), sizeof(struct fay_event), memory.event, false, "event" },
 		{ BASE(REGION_LOCAL), LOCAL_SIZE, memory.local, true, "local" },
 		{ BASE(REGION_GLOBAL), GLOBAL_SIZE, memory.global, true, "global" },
 		{ BASE(REGION_STACK) - sizeof(memory.stack) + 64, sizeof(memory.stack), memory.stack, true, "stack" },
