@@ -48,6 +48,8 @@ bool fay_state_join(struct fay_state *a, struct fay_state *b);
 void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t, unsigned visits);
 /* Whether every concrete state that inner describes is described by outer. inner's 8-byte slots may be split. */
 bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner);
+/* Whether two stored states say the same. */
+bool fay_state_equal(const struct fay_state *a, const struct fay_state *b);
 /* Grows with uninitialised slots, or forgets those above the new stack pointer. */
 void fay_state_set_depth(struct fay_state *s, int64_t depth);
 

@@ -3,7 +3,7 @@
  * The fixpoint over the graph of one probe, and the check that it is one.
  *
  * Ascending: a work list in reverse postorder; states are joined where paths meet and widened, with thresholds taken from the code's own
- * constants, at the heads of loops. Descending: two passes that recompute every state from its predecessors. None of this is trusted: the
+ * constants, at the heads of loops. Descending: two passes that recompute the states from their predecessors. None of this is trusted: the
  * last pass runs every block from its state and checks that what comes out is included in the successors' states, and only then
  * raises the obligations. So the states are an inductive invariant however they were found.
  */
@@ -108,6 +108,7 @@ struct ascent {
 	uint8_t *pending;
 	uint32_t next; /* no pending node below */
 	struct fay_state *old; /* scratch */
+	bool widened;
 };
 
 static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
@@ -127,15 +128,18 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 		}
 		if (++an->visits[to] > MAX_VISITS)
 			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, node_address(an, to), "the analysis does not settle here"));
-		if (an->graph->nodes[to].is_header && an->visits[to] > 2)
+		if (an->graph->nodes[to].is_header && an->visits[to] > 2) {
 			fay_state_widen(an->in[to], a->old, &an->thresholds, an->visits[to]);
+			a->widened = true;
+		}
 	}
 	a->pending[to] = 1;
 	if (to < a->next)
 		a->next = to;
 }
 
-static void ascend(struct fay_analysis *an)
+/* True if a state was widened, so that a narrower invariant is likely. */
+static bool ascend(struct fay_analysis *an)
 {
 	struct ascent a = { .pending = calloc(an->graph->node_count, 1), .old = fay_state_create(FAY_MAX_LOCATIONS) };
 	unsigned steps = 0;
@@ -159,27 +163,51 @@ static void ascend(struct fay_analysis *an)
 	}
 	free(a.pending);
 	free(a.old);
+	return a.widened;
 }
 
 /* ---- descending ---- */
 
+/*
+ * A pass recomputes the states from those of the pass before, of which most stay what they are: a node none of whose predecessors changed keeps its
+ * state and is not run. `next[n] == old[n]` says so. States of the ascent (an->in) are kept until the end and shared.
+ */
 struct descent {
-	struct fay_state **next, **back, **new_back;
+	struct fay_state **old, **next;      /* of the pass before, of this one */
+	struct fay_state **back, **new_back; /* joined over the back edges to a node */
+	uint8_t *run;                        /* this pass has handed on the node's edges forward */
+	uint32_t only;                       /* an edge to another node is not wanted; FAY_NONE: all are */
+	bool changed;
 };
-
-static void collect_back(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
-{
-	struct descent *d = context;
-
-	if (to <= from)
-		gather(an, to, &d->new_back[to], s);
-}
 
 static void descend_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
 {
 	struct descent *d = context;
 
-	gather(an, to, to <= from ? &d->new_back[to] : &d->next[to], s);
+	if (to <= from)
+		gather(an, to, &d->new_back[to], s);
+	else if (d->only == FAY_NONE || d->only == to)
+		gather(an, to, &d->next[to], s);
+}
+
+/* Only the edges back, or only that to `only`. */
+static void back_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
+{
+	if (to <= from)
+		descend_edge(an, context, from, to, s);
+}
+
+static void forward_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
+{
+	if (to > from)
+		descend_edge(an, context, from, to, s);
+}
+
+static bool has_back_edge(const struct fay_analysis *an, uint32_t node)
+{
+	const uint32_t *succ = an->graph->nodes[node].succ;
+
+	return (succ[0] != FAY_NONE && succ[0] <= node) || (succ[1] != FAY_NONE && succ[1] <= node);
 }
 
 static void drop_all(struct fay_analysis *an, struct fay_state **states)
@@ -190,37 +218,112 @@ static void drop_all(struct fay_analysis *an, struct fay_state **states)
 	}
 }
 
-/* One pass: d->next from the entry and d->back, leaving d->new_back. */
+/* Frees those of `states` that are not the ascent's. */
+static void drop_own(struct fay_analysis *an, struct fay_state **states)
+{
+	for (uint32_t i = 0; i < an->graph->node_count; i++) {
+		if (states[i] != an->in[i])
+			drop(an, states[i]);
+		states[i] = NULL;
+	}
+}
+
+/* Whether a predecessor's state is new, or the node is a head, whose back edges may bring something new. */
+static bool may_change(const struct fay_analysis *an, const struct descent *d, uint32_t node)
+{
+	const struct fay_node *n = &an->graph->nodes[node];
+
+	for (uint32_t i = 0; i < n->pred_count; i++) {
+		uint32_t from = an->graph->preds[n->first_pred + i];
+
+		if (from >= node || d->next[from] != d->old[from])
+			return true;
+	}
+	return false;
+}
+
+/* The node's state from its predecessors; those that have run left their part in d->next already. */
+static void recompute(struct fay_analysis *an, struct descent *d, uint32_t node)
+{
+	const struct fay_node *n = &an->graph->nodes[node];
+
+	if (node == 0) {
+		fay_state_entry(an->current);
+		gather(an, 0, &d->next[0], an->current);
+	}
+	for (uint32_t i = 0; i < n->pred_count && an->refusal.rule == FAY_RULE_NONE; i++) {
+		uint32_t from = an->graph->preds[n->first_pred + i];
+
+		if (from >= node || d->run[from] || !d->next[from] || (i && an->graph->preds[n->first_pred + i - 1] == from))
+			continue;
+		d->only = node;
+		run_node(an, from, d->next[from], forward_edge, d);
+		d->only = FAY_NONE;
+	}
+	if (d->back[node] && d->next[node] && an->refusal.rule == FAY_RULE_NONE) {
+		fay_state_copy(an->branch, d->back[node]);
+		gather(an, node, &d->next[node], an->branch);
+	}
+}
+
+static void descend_node(struct fay_analysis *an, struct descent *d, uint32_t node)
+{
+	bool same = !may_change(an, d, node);
+
+	if (!same) {
+		recompute(an, d, node);
+		same = d->next[node] && d->old[node] && fay_state_equal(d->next[node], d->old[node]);
+	}
+	if (same) {
+		drop(an, d->next[node]);
+		d->next[node] = d->old[node];
+		if (d->next[node] && has_back_edge(an, node))
+			run_node(an, node, d->next[node], back_edge, d);
+		return;
+	}
+	d->changed = true;
+	d->run[node] = 1;
+	if (d->next[node] && an->refusal.rule == FAY_RULE_NONE)
+		run_node(an, node, d->next[node], descend_edge, d);
+}
+
+/* One pass: d->next from d->old and d->back, leaving d->new_back. */
 static void descend_once(struct fay_analysis *an, struct descent *d)
 {
-	fay_state_entry(an->current);
-	d->next[0] = store(an, an->current);
+	memset(d->run, 0, an->graph->node_count);
+	d->changed = false;
 	for (uint32_t node = 0; node < an->graph->node_count && an->refusal.rule == FAY_RULE_NONE; node++) {
-		if (d->back[node] && d->next[node]) {
-			fay_state_copy(an->branch, d->back[node]);
-			gather(an, node, &d->next[node], an->branch);
-		}
-		if (d->next[node] && an->refusal.rule == FAY_RULE_NONE)
-			run_node(an, node, d->next[node], descend_edge, d);
+		descend_node(an, d, node);
 		if (an->deadline && !(node & 63) && fay_monotonic_ns() > an->deadline)
 			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, node_address(an, node), "time ran out in the analysis"));
 	}
 }
 
-/* Leaves the result in d->next. */
+/* Leaves the result in d->next, which shares states with an->in. */
 static void descend(struct fay_analysis *an, struct descent *d)
 {
-	for (uint32_t node = 0; node < an->graph->node_count && an->refusal.rule == FAY_RULE_NONE; node++)
-		if (an->in[node])
-			run_node(an, node, an->in[node], collect_back, d);
-	for (int pass = 0; pass < 2 && an->refusal.rule == FAY_RULE_NONE; pass++) {
+	uint32_t n = an->graph->node_count;
+
+	for (uint32_t node = 0; node < n && an->refusal.rule == FAY_RULE_NONE; node++)
+		if (an->in[node] && has_back_edge(an, node))
+			run_node(an, node, an->in[node], back_edge, d);
+	memcpy(d->next, an->in, n * sizeof(*d->next));
+	d->changed = true;
+	for (int pass = 0; pass < 2 && d->changed && an->refusal.rule == FAY_RULE_NONE; pass++) {
 		struct fay_state **t = d->back;
 
 		d->back = d->new_back;
 		d->new_back = t;
 		drop_all(an, d->new_back);
-		drop_all(an, d->next);
+		t = d->old;
+		d->old = d->next;
+		d->next = t;
 		descend_once(an, d);
+		for (uint32_t node = 0; node < n; node++) {
+			if (d->old[node] != an->in[node] && d->old[node] != d->next[node])
+				drop(an, d->old[node]);
+			d->old[node] = NULL;
+		}
 	}
 }
 
@@ -260,42 +363,55 @@ static bool check(struct fay_analysis *an)
 	return c.inductive;
 }
 
-struct fay_refusal fay_fixpoint(struct fay_analysis *an)
+static void descent_deinit(struct descent *d)
+{
+	free(d->old);
+	free(d->next);
+	free(d->back);
+	free(d->new_back);
+	free(d->run);
+}
+
+/* Tries a narrower invariant: keeps it if it is one. */
+static bool narrow(struct fay_analysis *an)
 {
 	uint32_t n = an->graph->node_count;
-	struct descent d = { .next = calloc(n, sizeof(struct fay_state *)), .back = calloc(n, sizeof(struct fay_state *)),
-			     .new_back = calloc(n, sizeof(struct fay_state *)) };
+	struct descent d = { .old = calloc(n, sizeof(struct fay_state *)), .next = calloc(n, sizeof(struct fay_state *)),
+			     .back = calloc(n, sizeof(struct fay_state *)), .new_back = calloc(n, sizeof(struct fay_state *)),
+			     .run = calloc(n, 1), .only = FAY_NONE };
 	bool inductive = false;
 
-	if (!d.next || !d.back || !d.new_back)
+	if (!d.old || !d.next || !d.back || !d.new_back || !d.run) {
 		fail(an, out_of_memory(an));
-	else
-		ascend(an);
-	if (an->refusal.rule == FAY_RULE_NONE && an->graph->loop_count) {
+		descent_deinit(&d);
+		return false;
+	}
+	descend(an, &d);
+	drop_all(an, d.back);
+	drop_all(an, d.new_back);
+	if (an->refusal.rule == FAY_RULE_NONE) {
 		struct fay_state **wide = an->in;
 
-		descend(an, &d);
-		if (an->refusal.rule == FAY_RULE_NONE) {
-			an->in = d.next;
-			d.next = wide;
-			inductive = check(an);
-			if (!inductive) {
-				d.next = an->in;
-				an->in = wide;
-			}
+		an->in = d.next;
+		inductive = check(an);
+		d.next = wide;
+		if (!inductive) {
+			d.next = an->in;
+			an->in = wide;
 		}
 	}
-	if (an->refusal.rule == FAY_RULE_NONE && !inductive && !check(an))
+	/* What is in d.next and not shared goes. */
+	drop_own(an, d.next);
+	descent_deinit(&d);
+	return inductive;
+}
+
+struct fay_refusal fay_fixpoint(struct fay_analysis *an)
+{
+	bool widened = ascend(an);
+
+	if (an->refusal.rule == FAY_RULE_NONE && !(widened && narrow(an)) && an->refusal.rule == FAY_RULE_NONE && !check(an))
 		fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, node_address(an, 0), "the analysis found no invariant"));
-	if (d.next)
-		drop_all(an, d.next);
-	if (d.back)
-		drop_all(an, d.back);
-	if (d.new_back)
-		drop_all(an, d.new_back);
-	free(d.next);
-	free(d.back);
-	free(d.new_back);
 	return an->refusal;
 }
 

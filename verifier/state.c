@@ -306,6 +306,26 @@ void fay_state_widen(struct fay_state *joined, const struct fay_state *old, cons
 	}
 }
 
+static bool value_equal(const struct fay_value *a, const struct fay_value *b)
+{
+	if (a->kind != b->kind || a->tag != b->tag || a->size != b->size || a->init != b->init)
+		return false;
+	if (a->kind == KIND_UNINIT || a->kind == KIND_SAVED || a->kind == KIND_MIXED || a->kind == KIND_UPPER)
+		return true;
+	return a->id == b->id && a->delta == b->delta && fay_scalar_equal(&a->s, &b->s);
+}
+
+bool fay_state_equal(const struct fay_state *a, const struct fay_state *b)
+{
+	if (a->count != b->count || a->record != b->record || a->flags_width != b->flags_width || a->flags_covered != b->flags_covered ||
+	    a->flags_undefined != b->flags_undefined || a->carry_inverted != b->carry_inverted)
+		return false;
+	for (uint32_t i = 0; i < a->count; i++)
+		if (!value_equal(&a->loc[i], &b->loc[i]))
+			return false;
+	return true;
+}
+
 static bool value_includes(const struct fay_value *outer, const struct fay_value *inner)
 {
 	if (outer->kind == KIND_UNINIT)

@@ -293,9 +293,12 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 		cc = (enum fay_cc)(cc ^ 1);
 	if (!fay_flags_refine(s, cc, &t))
 		return false;
-	for (uint32_t i = 0; i < s->count; i++)
-		if (!fay_flags_learn(&s->loc[i], &t))
+	for (uint32_t i = 0; i < s->count; i++) {
+		uint32_t id = s->loc[i].id;
+
+		if ((id == t.a.id || id == t.b.id || id == t.r.id) && !fay_flags_learn(&s->loc[i], &t))
 			return false;
+	}
 	name_exact(s, &t);
 	return true;
 }
