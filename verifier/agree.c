@@ -296,7 +296,7 @@ static unsigned expected_operands(const struct fay_insn *insn, struct fay_operan
 		out[count++] = insn->src2;
 	if (insn->op == OP_SHLD || insn->op == OP_SHRD) {
 		widths[count] = 8;
-		out[count++] = (struct fay_operand){ .kind = OPERAND_IMM, .imm = (int64_t)insn->imm };
+		out[count++] = insn->src2;
 	}
 	return count;
 }

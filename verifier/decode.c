@@ -414,7 +414,7 @@ static void read_operands(struct reader *reader, struct fay_insn *insn)
 	case FORM_RM_R_IB:
 		insn->dst = read_rm(reader, width);
 		insn->src = reg_field(reader, width);
-		insn->imm = take8(reader);
+		insn->src2 = operand_imm(take8(reader));
 		break;
 	case FORM_R_RM_IZ:
 		read_r_rm(reader, insn, width);

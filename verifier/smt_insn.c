@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each instruction does to the terms of registers, flags and slots. What is not modelled gives unknowns, so that an omission costs proofs and not
- * soundness.
+ * The semantics (semantics*.c) over Z3's bit vectors: what each instruction does to the terms of registers, flags and slots. What an
+ * operation does not define, and what is not modelled, gives unknowns, so that an omission costs proofs and not soundness.
  */
 #include "smt_terms.h"
 
-/* ---- flags and conditions ---- */
+#include "semantics.h"
 
 void fay_smt_forget_flags(struct query *q)
 {
@@ -13,140 +13,202 @@ void fay_smt_forget_flags(struct query *q)
 		q->now.flag[f] = fresh_bool(q);
 }
 
-static void result_flags(struct query *q, Z3_ast r, unsigned width)
+/* ---- terms ---- */
+
+/* The semantics see `semantics`, the first member. */
+struct smt_step {
+	struct fay_semantics semantics;
+	struct query *q;
+};
+
+static struct query *query_of(struct fay_semantics *s) { return ((struct smt_step *)s)->q; }
+
+static Z3_ast lower(struct query *q, struct fay_term t)
 {
-	q->now.flag[ZF] = Z3_mk_eq(q->z, r, bits(q, 0, width));
-	q->now.flag[SF] = top_bit(q, r, width);
-	q->now.flag[PF] = fresh_bool(q);
+	if (!t.known)
+		return t.ast;
+	if (t.width == 0)
+		return t.value ? Z3_mk_true(q->z) : Z3_mk_false(q->z);
+	if (t.width <= 64)
+		return bits(q, (uint64_t)t.value, t.width);
+	return Z3_mk_concat(q->z, bits(q, (uint64_t)(t.value >> 64), t.width - 64u), bits(q, (uint64_t)t.value, 64));
 }
 
-/* a + b + carry, or a - b - carry, with flags; carry is a 1-bit vector. */
-static Z3_ast sum(struct query *q, Z3_ast a, Z3_ast b, Z3_ast carry, bool minus, unsigned width)
+static struct fay_term lift(struct query *q, Z3_ast ast, unsigned width)
 {
-	Z3_ast wa = Z3_mk_zero_ext(q->z, 1, a), wb = Z3_mk_zero_ext(q->z, 1, b), wc = Z3_mk_zero_ext(q->z, width, carry);
-	Z3_ast w = minus ? Z3_mk_bvsub(q->z, Z3_mk_bvsub(q->z, wa, wb), wc) : Z3_mk_bvadd(q->z, Z3_mk_bvadd(q->z, wa, wb), wc);
-	Z3_ast r = Z3_mk_extract(q->z, width - 1, 0, w), same = Z3_mk_bvxor(q->z, a, b);
+	uint64_t number;
 
-	q->now.flag[CF] = top_bit(q, w, width + 1);
-	if (!minus)
-		same = Z3_mk_bvnot(q->z, same);
-	q->now.flag[OF] = top_bit(q, Z3_mk_bvand(q->z, same, Z3_mk_bvxor(q->z, a, r)), width);
-	result_flags(q, r, width);
-	return r;
-}
+	if (width == 0) {
+		Z3_lbool value = Z3_get_bool_value(q->z, ast);
 
-Z3_ast fay_smt_condition(struct query *q, enum fay_cc cc)
-{
-	const Z3_ast *f = q->now.flag;
-	Z3_ast r;
-
-	switch (cc & ~1) {
-	case CC_O: r = f[OF]; break;
-	case CC_B: r = f[CF]; break;
-	case CC_E: r = f[ZF]; break;
-	case CC_BE: r = either(q, f[CF], f[ZF]); break;
-	case CC_S: r = f[SF]; break;
-	case CC_P: r = f[PF]; break;
-	case CC_L: r = Z3_mk_xor(q->z, f[SF], f[OF]); break;
-	default: r = either(q, f[ZF], Z3_mk_xor(q->z, f[SF], f[OF])); break;
+		if (value != Z3_L_UNDEF)
+			return fay_term_bool(value == Z3_L_TRUE);
+	} else if (width <= 64 && Z3_get_ast_kind(q->z, ast) == Z3_NUMERAL_AST && Z3_get_numeral_uint64(q->z, ast, &number)) {
+		return fay_term_const(number, width);
 	}
-	return cc & 1 ? negate(q, r) : r;
+	return (struct fay_term){ .ast = ast, .width = (uint8_t)width };
 }
 
-/* ---- instructions ---- */
-
-static Z3_ast no_carry(struct query *q) { return bits(q, 0, 1); }
-
-static void step_alu(struct query *q, const struct fay_insn *insn)
+static Z3_ast build_logic(struct query *q, enum fay_term_op op, const struct fay_term *args, Z3_ast a, Z3_ast b)
 {
-	unsigned w = insn->width;
-	bool same = insn->dst.kind == OPERAND_REG && insn->src.kind == OPERAND_REG && insn->dst.reg == insn->src.reg;
-	Z3_ast a = fay_smt_read(q, &insn->dst, w), r = NULL, old_cf = q->now.flag[CF];
-	Z3_ast b = insn->op == OP_INC || insn->op == OP_DEC ? bits(q, 1, w) : same ? a : fay_smt_read(q, &insn->src, w);
+	bool boolean = args[0].width == 0;
 
-	switch (insn->op) {
-	case OP_ADD: case OP_INC:
-		r = sum(q, a, b, no_carry(q), false, w);
-		break;
-	case OP_SUB: case OP_CMP: case OP_DEC:
-		r = sum(q, a, b, no_carry(q), true, w);
-		break;
-	case OP_ADC: case OP_SBB:
-		r = sum(q, a, b, Z3_mk_ite(q->z, old_cf, bits(q, 1, 1), bits(q, 0, 1)), insn->op == OP_SBB, w);
-		break;
-	case OP_AND: case OP_TEST: r = Z3_mk_bvand(q->z, a, b); break;
-	case OP_OR: r = Z3_mk_bvor(q->z, a, b); break;
-	default: r = Z3_mk_bvxor(q->z, a, b); break;
+	switch (op) {
+	case TERM_NOT: return boolean ? Z3_mk_not(q->z, a) : Z3_mk_bvnot(q->z, a);
+	case TERM_AND: return boolean ? both(q, a, b) : Z3_mk_bvand(q->z, a, b);
+	case TERM_OR: return boolean ? either(q, a, b) : Z3_mk_bvor(q->z, a, b);
+	default: return boolean ? Z3_mk_xor(q->z, a, b) : Z3_mk_bvxor(q->z, a, b);
 	}
-	if (insn->op == OP_AND || insn->op == OP_TEST || insn->op == OP_OR || insn->op == OP_XOR) {
-		result_flags(q, r, w);
-		q->now.flag[CF] = q->now.flag[OF] = Z3_mk_false(q->z);
-	}
-	if (insn->op == OP_INC || insn->op == OP_DEC)
-		q->now.flag[CF] = old_cf;
-	if (insn->op != OP_CMP && insn->op != OP_TEST)
-		fay_smt_write(q, &insn->dst, w, r);
 }
 
-static void step_shift(struct query *q, const struct fay_insn *insn)
+static struct fay_term build(struct fay_semantics *s, enum fay_term_op op, const struct fay_term *args, unsigned count, unsigned width,
+			     unsigned low)
 {
-	unsigned w = insn->width, mask = w == 64 ? 63 : 31;
-	Z3_ast a = fay_smt_read(q, &insn->dst, w), count, r;
+	struct query *q = query_of(s);
+	Z3_context z = q->z;
+	Z3_ast a = lower(q, args[0]), b = count > 1 ? lower(q, args[1]) : NULL, r = NULL;
 
-	if (insn->op == OP_ROL || insn->op == OP_ROR || insn->op == OP_SHLD || insn->op == OP_SHRD) {
-		fay_smt_forget_flags(q);
-		fay_smt_write(q, &insn->dst, w, fresh_bits(q, w));
+	switch (op) {
+	case TERM_NOT: case TERM_AND: case TERM_OR: case TERM_XOR: r = build_logic(q, op, args, a, b); break;
+	case TERM_NEG: r = Z3_mk_bvneg(z, a); break;
+	case TERM_ADD: r = Z3_mk_bvadd(z, a, b); break;
+	case TERM_SUB: r = Z3_mk_bvsub(z, a, b); break;
+	case TERM_MUL: r = Z3_mk_bvmul(z, a, b); break;
+	case TERM_SHL: r = Z3_mk_bvshl(z, a, b); break;
+	case TERM_SHR: r = Z3_mk_bvlshr(z, a, b); break;
+	case TERM_SAR: r = Z3_mk_bvashr(z, a, b); break;
+	case TERM_UDIV: r = Z3_mk_bvudiv(z, a, b); break;
+	case TERM_UREM: r = Z3_mk_bvurem(z, a, b); break;
+	case TERM_SDIV: r = Z3_mk_bvsdiv(z, a, b); break;
+	case TERM_SREM: r = Z3_mk_bvsrem(z, a, b); break;
+	case TERM_EQ: r = Z3_mk_eq(z, a, b); break;
+	case TERM_ULT: r = Z3_mk_bvult(z, a, b); break;
+	case TERM_ULE: r = Z3_mk_bvule(z, a, b); break;
+	case TERM_SLT: r = Z3_mk_bvslt(z, a, b); break;
+	case TERM_SLE: r = Z3_mk_bvsle(z, a, b); break;
+	case TERM_ITE: r = Z3_mk_ite(z, a, b, lower(q, args[2])); break;
+	case TERM_EXTRACT: r = Z3_mk_extract(z, low + width - 1, low, a); break;
+	case TERM_ZEXT: r = Z3_mk_zero_ext(z, width - args[0].width, a); break;
+	case TERM_SEXT: r = Z3_mk_sign_ext(z, width - args[0].width, a); break;
+	case TERM_CONCAT: r = Z3_mk_concat(z, a, b); break;
+	case TERM_OP_COUNT: break;
+	}
+	return (struct fay_term){ .ast = r, .width = (uint8_t)width };
+}
+
+/* ---- the machine ---- */
+
+static unsigned flag_index(uint8_t flag)
+{
+	switch (flag) {
+	case FLAG_CF: return CF;
+	case FLAG_ZF: return ZF;
+	case FLAG_SF: return SF;
+	case FLAG_OF: return OF;
+	default: return PF;
+	}
+}
+
+static struct fay_term smt_read(struct fay_semantics *s, const struct fay_operand *o, unsigned width)
+{
+	struct query *q = query_of(s);
+
+	return lift(q, fay_smt_read(q, o, width), width);
+}
+
+static void smt_write(struct fay_semantics *s, const struct fay_operand *o, unsigned width, struct fay_term v)
+{
+	struct query *q = query_of(s);
+
+	fay_smt_write(q, o, width, lower(q, v));
+}
+
+static struct fay_term smt_address(struct fay_semantics *s, const struct fay_operand *o)
+{
+	struct query *q = query_of(s);
+
+	return lift(q, fay_smt_address(q, o), 64);
+}
+
+static struct fay_term smt_flag(struct fay_semantics *s, uint8_t flag)
+{
+	struct query *q = query_of(s);
+
+	return lift(q, q->now.flag[flag_index(flag)], 0);
+}
+
+static void smt_flag_set(struct fay_semantics *s, struct fay_term condition, uint8_t flag, struct fay_term value)
+{
+	struct query *q = query_of(s);
+	Z3_ast *f = &q->now.flag[flag_index(flag)];
+
+	if (condition.known && !condition.value)
 		return;
-	}
-	if (insn->src.kind == OPERAND_IMM) {
-		if (!(insn->src.imm & mask)) {
-			fay_smt_write(q, &insn->dst, w, a);
-			return;
-		}
-		count = bits(q, (uint64_t)insn->src.imm & mask, w);
-	} else {
-		/* Widths 8 and 16 may shift by more than their width: the count keeps its 5 bits. */
-		Z3_ast c = Z3_mk_bvand(q->z, fay_smt_read(q, &insn->src, 8), bits(q, mask, 8));
-
-		count = w > 8 ? Z3_mk_zero_ext(q->z, w - 8, c) : c;
-	}
-	r = insn->op == OP_SHL ? Z3_mk_bvshl(q->z, a, count) : insn->op == OP_SHR ? Z3_mk_bvlshr(q->z, a, count) : Z3_mk_bvashr(q->z, a, count);
-	fay_smt_forget_flags(q);
-	if (insn->src.kind == OPERAND_IMM)
-		result_flags(q, r, w);
-	fay_smt_write(q, &insn->dst, w, r);
+	*f = lower(q, fay_term_ite(s, condition, value, lift(q, *f, 0)));
 }
 
-static void step_wide(struct query *q, const struct fay_insn *insn)
+static void smt_flag_undefine(struct fay_semantics *s, struct fay_term condition, uint8_t flags)
 {
-	unsigned w = insn->width;
-	Z3_ast a = low_bits(q, q->now.reg[FAY_RAX], w), b = fay_smt_read(q, &insn->src, w), p;
+	struct query *q = query_of(s);
 
-	if (insn->op == OP_MUL1)
-		p = Z3_mk_bvmul(q->z, Z3_mk_zero_ext(q->z, w, a), Z3_mk_zero_ext(q->z, w, b));
-	else
-		p = Z3_mk_bvmul(q->z, Z3_mk_sign_ext(q->z, w, a), Z3_mk_sign_ext(q->z, w, b));
-	fay_smt_write_reg(q, FAY_RAX, w, Z3_mk_extract(q->z, w - 1, 0, p));
-	fay_smt_write_reg(q, FAY_RDX, w, Z3_mk_extract(q->z, 2 * w - 1, w, p));
-	fay_smt_forget_flags(q);
+	for (unsigned bit = 1; bit <= FLAG_ALL; bit <<= 1)
+		if (flags & bit)
+			smt_flag_set(s, condition, (uint8_t)bit, (struct fay_term){ .ast = fresh_bool(q) });
 }
 
-/* Division is followed only where the upper half is known to be zero; else the results are unknown. */
-static void step_divide(struct query *q, const struct fay_insn *insn)
+static struct fay_term smt_unknown(struct fay_semantics *s, struct fay_term current)
 {
-	unsigned w = insn->width;
-	Z3_ast low = low_bits(q, q->now.reg[FAY_RAX], w), d = fay_smt_read(q, &insn->src, w);
-	const struct fay_value *rdx = &q->an->current->loc[FAY_RDX];
-	bool simple = insn->op == OP_DIV && rdx->kind == KIND_SCALAR && fay_scalar_is_const(&rdx->s) && rdx->s.umin == 0;
-
-	fay_smt_write_reg(q, FAY_RAX, w, simple ? Z3_mk_bvudiv(q->z, low, d) : fresh_bits(q, w));
-	fay_smt_write_reg(q, FAY_RDX, w, simple ? Z3_mk_bvurem(q->z, low, d) : fresh_bits(q, w));
-	fay_smt_forget_flags(q);
+	return (struct fay_term){ .ast = fresh_bits(query_of(s), current.width), .width = current.width };
 }
 
-static void step_helper(struct query *q)
+static void smt_push(struct fay_semantics *s, struct fay_term v)
+{
+	struct query *q = query_of(s);
+	int64_t depth = fay_state_depth(q->an->current) + 8;
+
+	if (depth > (int64_t)FAY_STACK_HARD)
+		return;
+	fay_smt_set_depth(q, (uint32_t)(depth / 4));
+	fay_smt_stack_store(q, -depth, 8, lower(q, v));
+}
+
+/* The stack pointer itself follows the abstract state (fay_smt_after). */
+static struct fay_term smt_pop(struct fay_semantics *s, unsigned reg)
+{
+	struct query *q = query_of(s);
+	const struct fay_value *at = &q->an->current->loc[reg];
+
+	if (at->kind != KIND_POINTER || at->tag != REGION_STACK || !fay_scalar_is_const(&at->s))
+		return smt_unknown(s, fay_term_const(0, 64));
+	return lift(q, fay_smt_stack_load(q, at->s.smin, 8), 64);
+}
+
+/* Where the code is loaded is not known. */
+static struct fay_term smt_code_address(struct fay_semantics *s, uint64_t address)
+{
+	(void)address;
+	return smt_unknown(s, fay_term_const(0, 64));
+}
+
+/* The graph is walked in smt_query.c. */
+static void smt_jump(struct fay_semantics *s, struct fay_term condition, struct fay_term target)
+{
+	(void)s;
+	(void)condition;
+	(void)target;
+}
+
+/* An obligation of its own (GOAL_DIVIDE); after it there is nothing to say. */
+static void smt_divide_error(struct fay_semantics *s, struct fay_term condition)
+{
+	(void)s;
+	(void)condition;
+}
+
+static void smt_call_helper(struct fay_semantics *s)
 {
 	static const uint8_t clobbered[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
+	struct query *q = query_of(s);
 
 	for (unsigned i = 0; i < sizeof(clobbered); i++)
 		q->now.reg[clobbered[i]] = fresh_bits(q, 64);
@@ -155,111 +217,22 @@ static void step_helper(struct query *q)
 		q->now.slot[i] = fresh_bits(q, 32);
 }
 
-static void step_push(struct query *q, const struct fay_insn *insn)
-{
-	int64_t depth = fay_state_depth(q->an->current) + 8;
-	Z3_ast v = insn->op == OP_CALL ? fresh_bits(q, 64) : fay_smt_read(q, &insn->src, 64);
+static const struct fay_semantics_ops smt_ops = {
+	.build = build, .read = smt_read, .write = smt_write, .address = smt_address, .flag = smt_flag, .flag_set = smt_flag_set,
+	.flag_undefine = smt_flag_undefine, .unknown = smt_unknown, .push = smt_push, .pop = smt_pop, .code_address = smt_code_address,
+	.jump = smt_jump, .divide_error = smt_divide_error, .call_helper = smt_call_helper,
+};
 
-	if (depth > (int64_t)FAY_STACK_HARD)
-		return;
-	fay_smt_set_depth(q, (uint32_t)(depth / 4));
-	fay_smt_stack_store(q, -depth, 8, v);
+Z3_ast fay_smt_condition(struct query *q, enum fay_cc cc)
+{
+	struct smt_step step = { .semantics = { .ops = &smt_ops }, .q = q };
+
+	return lower(q, fay_semantics_condition(&step.semantics, cc));
 }
 
 void fay_smt_step(struct query *q, const struct fay_insn *insn)
 {
-	unsigned w = insn->width;
-	Z3_ast a, b;
+	struct smt_step step = { .semantics = { .ops = &smt_ops, .insn = insn, .exact = q->exact }, .q = q };
 
-	switch (insn->op) {
-	case OP_NOP: case OP_LFENCE: case OP_JMP: case OP_JCC: case OP_RET:
-		return;
-	case OP_MOV:
-		fay_smt_write(q, &insn->dst, w, fay_smt_read(q, &insn->src, w));
-		return;
-	case OP_MOVZX:
-		fay_smt_write(q, &insn->dst, w, zero_extend(q, fay_smt_read(q, &insn->src, insn->src_width), insn->src_width, w));
-		return;
-	case OP_MOVSX:
-		fay_smt_write(q, &insn->dst, w, sign_extend(q, fay_smt_read(q, &insn->src, insn->src_width), insn->src_width, w));
-		return;
-	case OP_LEA:
-		fay_smt_write(q, &insn->dst, w, low_bits(q, fay_smt_address(q, &insn->src), w));
-		return;
-	case OP_ADD: case OP_SUB: case OP_AND: case OP_OR: case OP_XOR: case OP_ADC: case OP_SBB: case OP_CMP: case OP_TEST:
-	case OP_INC: case OP_DEC:
-		step_alu(q, insn);
-		return;
-	case OP_NOT:
-		fay_smt_write(q, &insn->dst, w, Z3_mk_bvnot(q->z, fay_smt_read(q, &insn->dst, w)));
-		return;
-	case OP_NEG:
-		fay_smt_write(q, &insn->dst, w, sum(q, bits(q, 0, w), fay_smt_read(q, &insn->dst, w), no_carry(q), true, w));
-		return;
-	case OP_SHL: case OP_SHR: case OP_SAR: case OP_ROL: case OP_ROR: case OP_SHLD: case OP_SHRD:
-		step_shift(q, insn);
-		return;
-	case OP_IMUL:
-		a = Z3_mk_bvmul(q->z, fay_smt_read(q, &insn->src, w), fay_smt_read(q, &insn->src2, w));
-		fay_smt_forget_flags(q);
-		fay_smt_write(q, &insn->dst, w, a);
-		return;
-	case OP_MUL1: case OP_IMUL1:
-		step_wide(q, insn);
-		return;
-	case OP_DIV: case OP_IDIV:
-		step_divide(q, insn);
-		return;
-	case OP_CQO:
-		a = low_bits(q, q->now.reg[FAY_RAX], w);
-		fay_smt_write_reg(q, FAY_RDX, w, Z3_mk_bvashr(q->z, a, bits(q, w - 1, w)));
-		return;
-	case OP_BT:
-		a = fay_smt_read(q, &insn->dst, w);
-		b = Z3_mk_bvand(q->z, fay_smt_read(q, &insn->src, w), bits(q, w - 1, w));
-		b = Z3_mk_eq(q->z, Z3_mk_extract(q->z, 0, 0, Z3_mk_bvlshr(q->z, a, b)), bits(q, 1, 1));
-		a = q->now.flag[ZF];
-		fay_smt_forget_flags(q);
-		q->now.flag[CF] = b;
-		q->now.flag[ZF] = a;
-		return;
-	case OP_XCHG:
-		a = fay_smt_read(q, &insn->dst, w);
-		b = fay_smt_read(q, &insn->src, w);
-		fay_smt_write(q, &insn->dst, w, b);
-		fay_smt_write(q, &insn->src, w, a);
-		return;
-	case OP_CMOV:
-		a = Z3_mk_ite(q->z, fay_smt_condition(q, (enum fay_cc)insn->cc), fay_smt_read(q, &insn->src, w), fay_smt_read(q, &insn->dst, w));
-		fay_smt_write(q, &insn->dst, w, a);
-		return;
-	case OP_SETCC:
-		fay_smt_write(q, &insn->dst, 8, Z3_mk_ite(q->z, fay_smt_condition(q, (enum fay_cc)insn->cc), bits(q, 1, 8), bits(q, 0, 8)));
-		return;
-	case OP_PUSH: case OP_CALL:
-		step_push(q, insn);
-		return;
-	case OP_POP:
-		fay_smt_write(q, &insn->dst, 64, fay_smt_stack_load(q, -fay_state_depth(q->an->current), 8));
-		return;
-	case OP_XADD:
-		a = fay_smt_read(q, &insn->dst, w);
-		b = sum(q, a, fay_smt_read(q, &insn->src, w), no_carry(q), false, w);
-		fay_smt_write(q, &insn->dst, w, b);
-		fay_smt_write(q, &insn->src, w, a);
-		return;
-	case OP_CALL_SLOT:
-		step_helper(q);
-		return;
-	case OP_RDTSC:
-		q->now.reg[FAY_RAX] = fresh_bits(q, 64);
-		q->now.reg[FAY_RDX] = fresh_bits(q, 64);
-		return;
-	default:
-		/* CMPXCHG, bit counts, byte swaps: what they write is unknown. */
-		fay_smt_forget_flags(q);
-		if (insn->op == OP_CMPXCHG)
-			q->now.reg[FAY_RAX] = fresh_bits(q, 64);
-		fay_smt_write(q, &insn->dst, w, fresh_bits(q, w));
-	}
+	fay_semantics_run(&step.semantics);
 }

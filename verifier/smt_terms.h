@@ -43,6 +43,7 @@ struct query {
 	unsigned fact_count, fact_capacity;
 	unsigned fresh_count, table_terms;
 	bool inner_cut, failed;
+	bool exact;           /* tests: also what is too costly to be asked */
 	struct { uint32_t node, insn; unsigned size; Z3_ast var; } loads[FAY_MODEL_LOADS];
 	unsigned load_count;
 };

@@ -3,7 +3,7 @@
  * What each instruction does to the abstract state, and what must hold before it runs.
  *
  * The same code runs during the fixpoint, where failed obligations only end or coarsen the path, and in the last pass (an->checking),
- * where each becomes a pending obligation for the solver. An operation that is not handled here is refused (INS-UNSUPPORTED).
+ * where each becomes a pending obligation for the solver. Which function an operation has is said in ops.def.
  *
  * A value read at 8, 16 or 32 bits is zero-extended first; it keeps its name only if that changes nothing.
  */
@@ -63,13 +63,14 @@ bool __attribute__((format(printf, 3, 4))) fay_path_refuse(struct fay_analysis *
  * Speculation pass: nothing that was mispredicted runs past an lfence, so after it the state is the architectural one, which
  * the first pass proved.
  */
-static bool do_fence(struct fay_analysis *an)
+bool fay_transfer_fence(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	struct fay_state *speculative = an->current, **proved = an->architectural;
 	const struct fay_block *block = &an->cfg->blocks[an->graph->nodes[an->node].block];
 	uint32_t fence = an->insn;
 	bool checking = an->checking, ok;
 
+	(void)insn;
 	if (!proved)
 		return true;
 	if (!proved[an->node])
@@ -94,70 +95,21 @@ static bool do_fence(struct fay_analysis *an)
 	return ok;
 }
 
-static bool step(struct fay_analysis *an, const struct fay_insn *insn)
+bool fay_transfer_none(struct fay_analysis *an, const struct fay_insn *insn)
 {
-	switch (insn->op) {
-	case OP_LFENCE:
-		return do_fence(an);
-	case OP_NOP: case OP_JMP:
-		return true;
-	case OP_MOV:
-		return fay_transfer_mov(an, insn);
-	case OP_MOVZX: case OP_MOVSX:
-		return fay_transfer_extend(an, insn);
-	case OP_LEA:
-		return fay_transfer_lea(an, insn);
-	case OP_ADD: case OP_SUB: case OP_AND: case OP_OR: case OP_XOR: case OP_CMP: case OP_TEST: case OP_INC: case OP_DEC:
-		return fay_transfer_alu(an, insn);
-	case OP_ADC: case OP_SBB:
-		return fay_transfer_carry_alu(an, insn);
-	case OP_NOT: case OP_NEG:
-		return fay_transfer_unary(an, insn);
-	case OP_SHL: case OP_SHR: case OP_SAR: case OP_ROL: case OP_ROR: case OP_SHLD: case OP_SHRD:
-		return fay_transfer_shift(an, insn);
-	case OP_IMUL:
-		return fay_transfer_imul(an, insn);
-	case OP_MUL1: case OP_IMUL1:
-		return fay_transfer_wide_multiply(an, insn);
-	case OP_DIV: case OP_IDIV:
-		return fay_transfer_divide(an, insn);
-	case OP_CQO:
-		return fay_transfer_cqo(an, insn);
-	case OP_BT:
-		return fay_transfer_bt(an, insn);
-	case OP_BSWAP: case OP_BSF: case OP_BSR: case OP_TZCNT: case OP_LZCNT: case OP_POPCNT:
-		return fay_transfer_bits(an, insn);
-	case OP_XCHG:
-		return fay_transfer_xchg(an, insn);
-	case OP_XADD:
-		return fay_transfer_xadd(an, insn);
-	case OP_CMPXCHG:
-		return fay_transfer_cmpxchg(an, insn);
-	case OP_CMOV:
-		return fay_transfer_cmov(an, insn);
-	case OP_SETCC:
-		return fay_transfer_setcc(an, insn);
-	case OP_PUSH:
-		return fay_transfer_push(an, insn);
-	case OP_POP:
-		return fay_transfer_pop(an, insn);
-	case OP_JCC:
-		return fay_flags_ready(an, fay_cc_flags((enum fay_cc)insn->cc));
-	case OP_CALL:
-		return fay_transfer_call(an, insn);
-	case OP_CALL_SLOT:
-		return fay_transfer_call_slot(an, insn);
-	case OP_RET:
-		return fay_transfer_ret(an);
-	case OP_RDTSC:
-		if (!an->policy->allow_rdtsc)
-			return fay_path_refuse(an, FAY_RULE_INS_FORBIDDEN, "the policy does not allow rdtsc");
-		fay_reg_write(an, FAY_RAX, 32, fay_value_fresh(an, fay_scalar_range(0, UINT32_MAX)));
-		fay_reg_write(an, FAY_RDX, 32, fay_value_fresh(an, fay_scalar_range(0, UINT32_MAX)));
-		return true;
-	default:
-		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "an instruction that the analysis does not know");
-	}
+	(void)an;
+	(void)insn;
+	return true;
+}
+
+bool fay_transfer_rdtsc(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	(void)insn;
+	if (!an->policy->allow_rdtsc)
+		return fay_path_refuse(an, FAY_RULE_INS_FORBIDDEN, "the policy does not allow rdtsc");
+	fay_reg_write(an, FAY_RAX, 32, fay_value_fresh(an, fay_scalar_range(0, UINT32_MAX)));
+	fay_reg_write(an, FAY_RDX, 32, fay_value_fresh(an, fay_scalar_range(0, UINT32_MAX)));
+	return true;
 }
 
 bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn)
@@ -171,7 +123,7 @@ bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn)
 	}
 	if (an->current->next_id > UINT32_MAX / 2)
 		return fay_path_refuse(an, FAY_RULE_LIM_RESOURCE, "a path with too many values");
-	return step(an, insn_of(an)) && fay_stack_pointer_check(an);
+	return fay_op_table[insn_of(an)->op].transfer(an, insn_of(an)) && fay_stack_pointer_check(an);
 }
 
 bool fay_transfer_block(struct fay_analysis *an, uint32_t node)

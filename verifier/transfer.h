@@ -75,38 +75,13 @@ bool fay_operand_write(struct fay_analysis *an, const struct fay_operand *operan
 bool fay_reg_read_whole(struct fay_analysis *an, unsigned reg, struct fay_value *v);
 bool fay_operand_number(struct fay_analysis *an, const struct fay_operand *operand, unsigned width, struct fay_value *v);
 
-/* ---- transfer_data.c ---- */
-bool fay_transfer_mov(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_extend(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_lea(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_xchg(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_xadd(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_cmpxchg(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_cmov(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_setcc(struct fay_analysis *an, const struct fay_insn *insn);
-
-/* ---- transfer_alu.c ---- */
-bool fay_transfer_alu(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_carry_alu(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_unary(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_shift(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_bt(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_bits(struct fay_analysis *an, const struct fay_insn *insn);
-
-/* ---- transfer_multiply.c ---- */
-bool fay_transfer_imul(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_wide_multiply(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_divide(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_cqo(struct fay_analysis *an, const struct fay_insn *insn);
-
 /* ---- transfer_stack.c ---- */
 bool fay_stack_pointer_check(struct fay_analysis *an);
-bool fay_transfer_push(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_pop(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_call(struct fay_analysis *an, const struct fay_insn *insn);
-bool fay_transfer_ret(struct fay_analysis *an);
 
-/* ---- transfer_helper.c ---- */
-bool fay_transfer_call_slot(struct fay_analysis *an, const struct fay_insn *insn);
+/* One function a row of ops.def names. */
+#define OP(ident, name, dst, src, reads, writes, undefined, attributes, transfer, semantics, implicit, meaning) \
+	bool fay_transfer_##transfer(struct fay_analysis *an, const struct fay_insn *insn);
+#include "ops.def"
+#undef OP
 
 #endif

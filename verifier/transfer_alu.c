@@ -116,7 +116,7 @@ bool fay_transfer_shift(struct fay_analysis *an, const struct fay_insn *insn)
 	if (op == OP_SHLD || op == OP_SHRD) {
 		if (!fay_operand_number(an, &insn->src, width, &b))
 			return false;
-		count = fay_scalar_const(insn->imm);
+		count = fay_scalar_const((uint64_t)insn->src2.imm);
 	} else {
 		if (!fay_operand_number(an, &insn->src, 8, &b))
 			return false;

@@ -112,12 +112,13 @@ static bool unchanged(const struct fay_value *v, unsigned reg)
 	       (reg == FAY_RDX && v->tag == REGION_GLOBAL);
 }
 
-bool fay_transfer_ret(struct fay_analysis *an)
+bool fay_transfer_ret(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	struct fay_state *s = an->current;
 	uint32_t context = an->graph->nodes[an->node].context;
 	int64_t depth = fay_state_depth(s);
 
+	(void)insn;
 	if (an->graph->contexts[context].parent != FAY_NONE) {
 		const struct fay_value *v = depth >= 8 ? &s->loc[s->count - 1] : NULL;
 
@@ -136,4 +137,12 @@ bool fay_transfer_ret(struct fay_analysis *an)
 			an->facts->clobbered_gprs |= 1u << r;
 	}
 	return true;
+}
+
+bool fay_transfer_jcc(struct fay_analysis *an, const struct fay_insn *insn) { return fay_flags_ready(an, fay_cc_flags((enum fay_cc)insn->cc)); }
+
+bool fay_transfer_jump_table(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	(void)insn;
+	return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "an indirect jump");
 }
