@@ -96,7 +96,7 @@ struct fay_analysis {
 	struct fay_verdict *verdict;
 	uint64_t deadline;      /* monotonic ns, 0 none */
 	uint32_t steps;         /* instructions run, for looking at the clock now and then */
-	struct fay_thresholds thresholds;
+	struct fay_thresholds thresholds; /* of the whole image */
 	bool refine;            /* branches refine values (off in the speculation pass) */
 	struct fay_state **architectural; /* speculation pass: the first pass's invariant; else NULL */
 	uint64_t fence_steps;
@@ -124,6 +124,10 @@ struct fay_analysis {
 bool fay_transfer_block(struct fay_analysis *an, uint32_t node);
 /* Assumes the condition of JCC `insn` (or its opposite) in *s. False: impossible. */
 bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enum fay_cc cc, bool holds);
+
+/* Numbers that widening may stop at: of the whole image; of the loop of `header`, entered with `entered`. */
+void fay_thresholds_collect(struct fay_thresholds *t, const struct fay_image *image, const struct fay_cfg *cfg);
+void fay_thresholds_of_loop(struct fay_thresholds *t, const struct fay_analysis *an, uint32_t header, const struct fay_state *entered);
 
 /* Fixpoint and check of one probe; then loops and cost. */
 struct fay_refusal fay_loops_bound(struct fay_analysis *an);

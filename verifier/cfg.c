@@ -600,6 +600,19 @@ static uint32_t collect_loop(struct fay_graph *graph, const struct order *o, uin
 	return FAY_NONE;
 }
 
+/* Members of a loop have greater numbers than its head, so every loop within is done before its own head's turn. */
+static void find_last(struct fay_graph *graph)
+{
+	for (uint32_t i = 0; i < graph->node_count; i++)
+		graph->nodes[i].last = i;
+	for (uint32_t i = graph->node_count; i-- > 0;) {
+		uint32_t header = graph->nodes[i].header;
+
+		if (header != FAY_NONE && graph->nodes[header].last < graph->nodes[i].last)
+			graph->nodes[header].last = graph->nodes[i].last;
+	}
+}
+
 static bool nest_loops(struct graph_builder *g, const struct order *o)
 {
 	struct fay_graph *graph = g->graph;
@@ -620,6 +633,7 @@ static bool nest_loops(struct graph_builder *g, const struct order *o)
 			break;
 		}
 	}
+	find_last(graph);
 	free(parent);
 	free(work);
 	free(mark);

@@ -52,6 +52,7 @@ struct fay_node {
 	uint32_t succ[2];     /* JCC: taken, not taken; FAY_NONE */
 	uint32_t first_pred, pred_count; /* in graph->preds */
 	uint32_t header;      /* innermost loop's header that holds this node; for a header: the enclosing loop's */
+	uint32_t last;        /* for a header: the greatest node of its loop; else itself */
 	bool is_header;
 };
 

@@ -109,7 +109,18 @@ struct ascent {
 	uint32_t next; /* no pending node below */
 	struct fay_state *old; /* scratch */
 	bool widened;
+	uint32_t header;       /* whose thresholds these are */
+	struct fay_thresholds thresholds;
 };
+
+static void widen(struct fay_analysis *an, struct ascent *a, uint32_t header)
+{
+	if (a->header != header)
+		fay_thresholds_of_loop(&a->thresholds, an, header, a->old);
+	a->header = header;
+	fay_state_widen(an->in[header], a->old, &a->thresholds, an->visits[header]);
+	a->widened = true;
+}
 
 static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
 {
@@ -128,10 +139,8 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 		}
 		if (++an->visits[to] > MAX_VISITS)
 			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, node_address(an, to), "the analysis does not settle here"));
-		if (an->graph->nodes[to].is_header && an->visits[to] > 2) {
-			fay_state_widen(an->in[to], a->old, &an->thresholds, an->visits[to]);
-			a->widened = true;
-		}
+		if (an->graph->nodes[to].is_header && an->visits[to] > 2)
+			widen(an, a, to);
 	}
 	a->pending[to] = 1;
 	if (to < a->next)
@@ -141,7 +150,7 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 /* True if a state was widened, so that a narrower invariant is likely. */
 static bool ascend(struct fay_analysis *an)
 {
-	struct ascent a = { .pending = calloc(an->graph->node_count, 1), .old = fay_state_create(FAY_MAX_LOCATIONS) };
+	struct ascent a = { .pending = calloc(an->graph->node_count, 1), .old = fay_state_create(FAY_MAX_LOCATIONS), .header = FAY_NONE };
 	unsigned steps = 0;
 
 	if (!a.pending || !a.old) {

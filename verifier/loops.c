@@ -280,23 +280,19 @@ struct fay_refusal fay_loops_bound(struct fay_analysis *an)
 	uint32_t n = g->node_count;
 	struct ranking r = { .an = an };
 	struct fay_refusal refusal = { 0 };
-	uint32_t *last = calloc(n, sizeof(*last));
 	uint64_t *total = calloc(n, sizeof(*total)), *start = calloc(n, sizeof(*start));
 
 	r.tagged = calloc(n, sizeof(struct fay_state *));
 	r.pending = calloc(n, 1);
 	r.changes = calloc(n, 1);
-	if (!last || !total || !start || !r.tagged || !r.pending || !r.changes) {
+	if (!total || !start || !r.tagged || !r.pending || !r.changes) {
 		refusal = fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory");
 		goto out;
 	}
-	for (uint32_t node = 0; node < n; node++)
-		for (uint32_t h = fay_graph_loop(g, node); h != FAY_NONE; h = g->nodes[h].header)
-			last[h] = node;
 	for (uint32_t h = n; h-- > 0;) {
 		if (!g->nodes[h].is_header || !an->in[h])
 			continue;
-		an->bounds[h] = rank_loop(an, h, last[h], &r);
+		an->bounds[h] = rank_loop(an, h, g->nodes[h].last, &r);
 		if (r.failed) {
 			refusal = fay_refuse(an->arena, late(an) ? FAY_RULE_LIM_TIME : FAY_RULE_LIM_RESOURCE, 0,
 					     late(an) ? "time ran out while bounding loops" : "out of memory");
@@ -306,11 +302,10 @@ struct fay_refusal fay_loops_bound(struct fay_analysis *an)
 			refusal = unbounded(an, h);
 			goto out;
 		}
-		total[h] = multiply(longest_path(an, h, last[h], total, start), an->bounds[h]);
+		total[h] = multiply(longest_path(an, h, g->nodes[h].last, total, start), an->bounds[h]);
 	}
 	an->worst_instructions = longest_path(an, FAY_NONE, n - 1, total, start);
 out:
-	free(last);
 	free(total);
 	free(start);
 	free(r.tagged);

@@ -36,53 +36,6 @@ static void reject(struct run *run, const struct fay_image *image, struct fay_re
 	fay_rejection_fill(run->arena, image, &refusal, &run->verdict->rejection);
 }
 
-/* ---- thresholds for widening ---- */
-
-static void add_threshold(struct fay_thresholds *t, int64_t value)
-{
-	uint32_t at = 0;
-
-	while (at < t->count && t->values[at] < value)
-		at++;
-	if ((at < t->count && t->values[at] == value) || t->count == sizeof(t->values) / sizeof(t->values[0]))
-		return;
-	memmove(&t->values[at + 1], &t->values[at], (t->count - at) * sizeof(t->values[0]));
-	t->values[at] = value;
-	t->count++;
-}
-
-static void add_around(struct fay_thresholds *t, int64_t value)
-{
-	if (value == INT64_MIN || value == INT64_MAX)
-		return;
-	add_threshold(t, value);
-	add_threshold(t, value - 1);
-	add_threshold(t, value + 1);
-}
-
-static void collect_thresholds(struct fay_thresholds *t, const struct run *run)
-{
-	static const unsigned powers[] = { 7, 8, 15, 16, 31, 32, 47, 62 };
-
-	t->count = 0;
-	add_around(t, 0);
-	for (unsigned i = 0; i < sizeof(powers) / sizeof(powers[0]); i++)
-		add_threshold(t, ((int64_t)1 << powers[i]) - 1);
-	add_threshold(t, -((int64_t)1 << 31));
-	add_around(t, run->image.header.local_size);
-	add_around(t, run->image.header.global_size);
-	add_around(t, (int64_t)run->image.rodata.size);
-	add_around(t, sizeof(struct fay_event));
-	for (uint32_t i = 0; i < run->cfg.insn_count && t->count < 480; i++) {
-		const struct fay_insn *insn = &run->cfg.insns[i];
-
-		if (insn->src.kind == OPERAND_IMM && insn->op != OP_SHL && insn->op != OP_SHR && insn->op != OP_SAR)
-			add_around(t, insn->src.imm);
-		if (insn->op == OP_LEA && !insn->src.rip)
-			add_around(t, insn->src.disp);
-	}
-}
-
 /* ---- rejections ---- */
 
 /* The shortest chain of blocks from the probe's entry to `node`, as offsets in .text. */
@@ -382,7 +335,7 @@ static void verify_image(struct run *run, const void *bytes, size_t size)
 		reject(run, &run->image, r);
 		return;
 	}
-	collect_thresholds(thresholds, run);
+	fay_thresholds_collect(thresholds, &run->image, &run->cfg);
 	for (uint32_t i = 0; ok && i < run->image.probe_count; i++) {
 		run->probe = i;
 		ok = verify_probe(run, &run->image.probes[i], thresholds);
