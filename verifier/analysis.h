@@ -45,7 +45,7 @@ void fay_state_copy(struct fay_state *to, const struct fay_state *from);
 bool fay_state_canonical(struct fay_state *s);
 /* a := a joined with b. Both have the same depth. b's 8-byte slots may be split. */
 bool fay_state_join(struct fay_state *a, struct fay_state *b);
-void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t, unsigned visits);
+void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t);
 /* Whether every concrete state that inner describes is described by outer. inner's 8-byte slots may be split. */
 bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner);
 /* Whether two stored states say the same. */
@@ -128,6 +128,8 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 /* Numbers that widening may stop at: of the whole image; of the loop of `header`, entered with `entered`. */
 void fay_thresholds_collect(struct fay_thresholds *t, const struct fay_image *image, const struct fay_cfg *cfg);
 void fay_thresholds_of_loop(struct fay_thresholds *t, const struct fay_analysis *an, uint32_t header, const struct fay_state *entered);
+
+extern const struct fay_thresholds fay_thresholds_coarse;
 
 /* Fixpoint and check of one probe; then loops and cost. */
 struct fay_refusal fay_loops_bound(struct fay_analysis *an);

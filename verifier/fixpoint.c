@@ -109,16 +109,28 @@ struct ascent {
 	uint32_t next; /* no pending node below */
 	struct fay_state *old; /* scratch */
 	bool widened;
+	uint8_t *rounds;       /* per head: changes over back edges since the last one from outside the loop, saturating */
 	uint32_t header;       /* whose thresholds these are */
 	struct fay_thresholds thresholds;
 };
 
+/*
+ * What comes from outside the loop is only joined: loops around this one see to it that it settles. What comes around is joined at first,
+ * then widened to the loop's own numbers, and if it still climbs, coarsely.
+ */
+#define ROUNDS_JOINED 2u
+#define ROUNDS_FINE 8u
+
 static void widen(struct fay_analysis *an, struct ascent *a, uint32_t header)
 {
+	if (a->rounds[header] < UINT8_MAX)
+		a->rounds[header]++;
+	if (a->rounds[header] <= ROUNDS_JOINED)
+		return;
 	if (a->header != header)
 		fay_thresholds_of_loop(&a->thresholds, an, header, a->old);
 	a->header = header;
-	fay_state_widen(an->in[header], a->old, &a->thresholds, an->visits[header]);
+	fay_state_widen(an->in[header], a->old, a->rounds[header] <= ROUNDS_FINE ? &a->thresholds : &fay_thresholds_coarse);
 	a->widened = true;
 }
 
@@ -126,7 +138,6 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 {
 	struct ascent *a = context;
 
-	(void)from;
 	if (!an->in[to]) {
 		an->in[to] = store(an, s);
 	} else {
@@ -139,8 +150,10 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 		}
 		if (++an->visits[to] > MAX_VISITS)
 			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, node_address(an, to), "the analysis does not settle here"));
-		if (an->graph->nodes[to].is_header && an->visits[to] > 2)
+		if (to <= from)
 			widen(an, a, to);
+		else if (an->graph->nodes[to].is_header)
+			a->rounds[to] = 0;
 	}
 	a->pending[to] = 1;
 	if (to < a->next)
@@ -150,10 +163,11 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 /* True if a state was widened, so that a narrower invariant is likely. */
 static bool ascend(struct fay_analysis *an)
 {
-	struct ascent a = { .pending = calloc(an->graph->node_count, 1), .old = fay_state_create(FAY_MAX_LOCATIONS), .header = FAY_NONE };
+	struct ascent a = { .pending = calloc(an->graph->node_count, 1), .rounds = calloc(an->graph->node_count, 1),
+			    .old = fay_state_create(FAY_MAX_LOCATIONS), .header = FAY_NONE };
 	unsigned steps = 0;
 
-	if (!a.pending || !a.old) {
+	if (!a.pending || !a.rounds || !a.old) {
 		fail(an, out_of_memory(an));
 	} else {
 		fay_state_entry(an->current);
@@ -171,6 +185,7 @@ static bool ascend(struct fay_analysis *an)
 			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, node_address(an, node), "time ran out in the analysis"));
 	}
 	free(a.pending);
+	free(a.rounds);
 	free(a.old);
 	return a.widened;
 }

@@ -293,14 +293,14 @@ bool fay_state_join(struct fay_state *a, struct fay_state *b)
 	return true;
 }
 
-void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t, unsigned visits)
+void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t)
 {
 	for (uint32_t i = 0; i < joined->count; i++) {
 		struct fay_value *v = &joined->loc[i];
 
 		if (!fay_value_numeric(v) || !fay_value_numeric(&old->loc[i]) || fay_scalar_includes(&old->loc[i].s, &v->s))
 			continue;
-		v->s = visits > 40 ? fay_scalar_top() : fay_scalar_widen(&old->loc[i].s, &v->s, t);
+		v->s = fay_scalar_widen(&old->loc[i].s, &v->s, t);
 		if (v->size == 4 && i >= LOC_SLOTS)
 			v->s = fay_scalar_zext(&v->s, 32);
 	}

@@ -296,7 +296,7 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 	for (uint32_t i = 0; i < s->count; i++) {
 		uint32_t id = s->loc[i].id;
 
-		if ((id == t.a.id || id == t.b.id || id == t.r.id) && !fay_flags_learn(&s->loc[i], &t))
+		if (id && (id == t.a.id || id == t.b.id || id == t.r.id) && !fay_flags_learn(&s->loc[i], &t))
 			return false;
 	}
 	name_exact(s, &t);
