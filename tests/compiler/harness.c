@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <elf.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -55,11 +56,17 @@ static uint64_t test_emit(void *local, uint64_t state, const void *row)
 	return 0;
 }
 
-static int64_t test_try_read(void *to, uint64_t size, uint64_t address)
+int64_t harness_try_read(void *to, uint64_t size, uint64_t address)
 {
-	helper_log.reads++;
+	const struct helper_log *log = &helper_log;
+	uint64_t start = (uintptr_t)log->readable;
+	bool can = address >= PAGE;
+
+	if (log->readable)
+		can = address >= start && size <= log->readable_size && address - start <= log->readable_size - size;
 	assert_true(size <= FAY_TRY_READ_MAX);
-	if (address < PAGE) {
+	helper_log.reads++;
+	if (!can) {
 		memset(to, 0, size);
 		return -1;
 	}
@@ -67,8 +74,7 @@ static int64_t test_try_read(void *to, uint64_t size, uint64_t address)
 	return 0;
 }
 
-/* `size` bytes that end where a page begins that cannot be touched. */
-static void *guarded(size_t size)
+void *harness_guarded(size_t size)
 {
 	size_t room = (size + PAGE - 1) / PAGE * PAGE;
 	uint8_t *p = mmap(NULL, room + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -78,7 +84,7 @@ static void *guarded(size_t size)
 	return p + PAGE + room - size;
 }
 
-static void guarded_free(void *p, size_t size)
+void harness_guarded_free(void *p, size_t size)
 {
 	size_t room = (size + PAGE - 1) / PAGE * PAGE;
 
@@ -97,7 +103,7 @@ static void fill_slot(struct loaded *l, const Elf64_Rela *r, const Elf64_Sym *sy
 	else if (!strcmp(name, "fay_emit"))
 		helper = (void *)test_emit;
 	else if (!strcmp(name, "fay_try_read"))
-		helper = (void *)test_try_read;
+		helper = (void *)harness_try_read;
 	assert_non_null(helper);
 	memcpy(l->base + r->r_offset, &helper, sizeof(helper));
 	l->slots++;
@@ -182,16 +188,16 @@ void image_load(const struct fay_buffer *image, struct loaded *l)
 			assert_int_equal(mprotect(l->base + p[i].p_vaddr, p[i].p_memsz, PROT_READ | PROT_EXEC), 0);
 	assert_non_null(l->header);
 	assert_memory_equal(l->header->magic, FAY_IMAGE_MAGIC, 8);
-	l->event = guarded(sizeof(*l->event));
-	l->local = guarded(l->header->local_size ? l->header->local_size : 8);
-	l->global = guarded(l->header->global_size ? l->header->global_size : 8);
+	l->event = harness_guarded(sizeof(*l->event));
+	l->local = harness_guarded(l->header->local_size ? l->header->local_size : 8);
+	l->global = harness_guarded(l->header->global_size ? l->header->global_size : 8);
 }
 
 void image_unload(struct loaded *l)
 {
-	guarded_free(l->event, sizeof(*l->event));
-	guarded_free(l->local, l->header->local_size ? l->header->local_size : 8);
-	guarded_free(l->global, l->header->global_size ? l->header->global_size : 8);
+	harness_guarded_free(l->event, sizeof(*l->event));
+	harness_guarded_free(l->local, l->header->local_size ? l->header->local_size : 8);
+	harness_guarded_free(l->global, l->header->global_size ? l->header->global_size : 8);
 	munmap(l->base, l->span);
 }
 

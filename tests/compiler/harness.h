@@ -36,6 +36,8 @@ struct helper_log {
 	struct {
 		uint64_t key, value;
 	} rows[HARNESS_ROWS]; /* first key and first value word of the rows flushed */
+	const uint8_t *readable; /* what fay_try_read can read; NULL: everything from the second page on */
+	size_t readable_size;
 };
 extern struct helper_log helper_log;
 
@@ -47,6 +49,11 @@ void image_call(struct loaded *loaded, unsigned probe);
 void *image_state(struct loaded *loaded, const char *name);
 const struct fay_image_state *image_state_info(struct loaded *loaded, const char *name);
 const char *image_string(const fay_rel32 *field);
+/* What fay_try_read does in images, and what native references of images can use. */
+int64_t harness_try_read(void *to, uint64_t size, uint64_t address);
+/* `size` bytes of zeros that end where a page begins that cannot be touched; and back. */
+void *harness_guarded(size_t size);
+void harness_guarded_free(void *p, size_t size);
 /* The verifier accepts it, where there is one. */
 void image_verify(const char *name, const struct fay_buffer *image);
 
