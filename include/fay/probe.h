@@ -323,12 +323,14 @@ static inline uint64_t fay_hash(uint64_t hash, uint64_t word)
 
 /*
  * FAY_SCRATCH(struct cache, cache): an object of any type without pointers in it, one per thread, zero at the start, that keeps its
- * contents from one event to the next and is not a result.
+ * contents from one event to the next and is not a result. FAY_SHARED_SCRATCH: one for all threads, whose members are for __atomic_*().
  */
-#define FAY_SCRATCH(type, name)                                                                                         \
+#define FAY_SCRATCH_(type, name, scope)                                                                                 \
 	__attribute__((aligned(64))) __typeof__(type) name;                                                             \
 	static const struct fay_decl_scratch FAY_CAT(fay_decl_scratch_, name)                                           \
-		FAY_DECL_("scratch") = {&name, FAY_SCOPE_LOCAL, sizeof(name)}
+		FAY_DECL_("scratch") = {&name, scope, sizeof(name)}
+#define FAY_SCRATCH(type, name) FAY_SCRATCH_(type, name, FAY_SCOPE_LOCAL)
+#define FAY_SHARED_SCRATCH(type, name) FAY_SCRATCH_(type, name, FAY_SCOPE_GLOBAL)
 
 /* ---- the traced program's memory, and text ---- */
 

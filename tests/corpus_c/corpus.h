@@ -5,7 +5,7 @@
  *     STATE { uint64_t calls; };
  *     PROBE("libc!write") { state->calls++; }
  *
- * With fay cc, STATE is working memory (FAY_PRIVATE) and the code is guarded. With CORPUS_PLAIN any compiler makes the same function with
+ * With fay cc, STATE is working memory (FAY_SCRATCH) and the code is guarded. With CORPUS_PLAIN any compiler makes the same function with
  * the probe calling convention, and the tables of an image around it, so that `ld -shared` is all that is missing; the same object, linked as
  * an ordinary library, is the unguarded reference that test_corpus.c compares with.
  *
@@ -28,7 +28,7 @@
 
 #define PROBE_(pattern, shared_)                                                                                        \
 	static inline void corpus_body(const struct fay_event *event, struct state *state, struct shared *shared);      \
-	FAY_PRIVATE(struct state, corpus_state);                                                                        \
+	FAY_SCRATCH(struct state, corpus_state);                                                                        \
 	FAY_ENTRY(pattern)                                                                                              \
 	{                                                                                                               \
 		corpus_body(event, &corpus_state, shared_);                                                             \
@@ -40,7 +40,7 @@
 	struct shared;                                                                                                  \
 	PROBE_(pattern, NULL)
 #define PROBE_SHARED(pattern)                                                                                           \
-	FAY_SHARED(struct shared, corpus_shared);                                                                       \
+	FAY_SHARED_SCRATCH(struct shared, corpus_shared);                                                                       \
 	PROBE_(pattern, &corpus_shared)
 
 #else
@@ -49,6 +49,43 @@
 #include <fay/image.h>
 
 __attribute__((visibility("default"))) int64_t fay_try_read(void *to, uint64_t size, uint64_t address);
+
+/* What a compiler may call although nobody wrote it; a vendor without a C library brings it along. */
+void *memcpy(void *to, const void *from, size_t size);
+void *memcpy(void *to, const void *from, size_t size)
+{
+	uint8_t *t = to;
+	const uint8_t *f = from;
+
+	for (size_t i = 0; i < size; i++) {
+		__asm__("" : "+r"(t)); /* or this loop becomes a call of memcpy */
+		t[i] = f[i];
+	}
+	return to;
+}
+
+void *memset(void *to, int byte, size_t size);
+void *memset(void *to, int byte, size_t size)
+{
+	uint8_t *t = to;
+
+	for (size_t i = 0; i < size; i++) {
+		__asm__("" : "+r"(t));
+		t[i] = (uint8_t)byte;
+	}
+	return to;
+}
+
+int memcmp(const void *a, const void *b, size_t size);
+int memcmp(const void *a, const void *b, size_t size)
+{
+	const uint8_t *x = a, *y = b;
+
+	for (size_t i = 0; i < size; i++)
+		if (x[i] != y[i])
+			return x[i] - y[i];
+	return 0;
+}
 
 #define CORPUS_BYTES(type) ((uint32_t)(sizeof(type) + 7) & ~7u)
 #define CORPUS_IMAGE(pattern, shared_bytes)                                                                             \

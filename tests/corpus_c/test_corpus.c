@@ -27,7 +27,7 @@
 #include "fay/verify.h"
 
 #define PROGRAMS 1024
-#define EVENTS 160
+#define EVENTS 200
 #define DATA_SIZE 16384
 #define RECORDS 24
 
@@ -100,9 +100,9 @@ static const struct {
 	SAMPLE("\020\040\220\030\050\240\001\002\200\010\260"),
 };
 
-static void fill_buffer(uint8_t *b, size_t size)
+static void fill_buffer(uint8_t *b, size_t size, unsigned event)
 {
-	unsigned kind = pick(8), n = pick(sizeof(samples) / sizeof(*samples));
+	unsigned kind = pick(8), n = event % (sizeof(samples) / sizeof(*samples));
 
 	for (size_t i = 0; i < size; i += 8) {
 		uint64_t word = kind == 0 ? 0 : kind == 1 ? random_word() & 0x0303030303030303u : random_word();
@@ -149,12 +149,12 @@ static uint64_t any_number(void)
 	}
 }
 
-static void fill_event(struct fay_event *e, uint8_t *data, uint64_t *clock)
+static void fill_event(struct fay_event *e, uint8_t *data, uint64_t *clock, unsigned number)
 {
 	static const char *const names[] = {"worker", "redis-server", "bash", "thread7", "a-name-of-15-by", ""};
 	struct record *records = (void *)(data + DATA_SIZE / 2);
 
-	fill_buffer(data, DATA_SIZE / 2);
+	fill_buffer(data, DATA_SIZE / 2, number);
 	fill_records(records, (uintptr_t)data);
 	*clock += random_word() >> (30 + pick(30));
 	memset(e, 0, sizeof(*e));
@@ -254,13 +254,12 @@ static bool compare(const char *name, struct loaded *l, struct native *n, uint8_
 	struct fay_event *event = harness_guarded(sizeof(*event));
 	bool same = true;
 
-	assert_int_equal(l->header->local_size, n->local_size);
-	assert_int_equal(l->header->global_size, n->global_size);
+	assert_true(l->header->local_size >= n->local_size && l->header->global_size >= n->global_size);
 	helper_log.readable = data;
 	helper_log.readable_size = DATA_SIZE;
 	seed = fay_name_hash(name);
 	for (unsigned i = 0; i < EVENTS && same; i++) {
-		fill_event(event, data, &clock);
+		fill_event(event, data, &clock, i);
 		*l->event = *event;
 		image_call(l, 0);
 		n->probe(event, local, global);
