@@ -6,8 +6,10 @@
  * we look at it gives an error then, not SIGBUS, and of a 100 MB binary only the symbol and string tables are read. Nothing that the file says is
  * believed: counts, indices and offsets are checked against what was really read.
  *
- * Limits: 64-bit little-endian x86-64 objects with section headers. Names of stripped local functions are not
- * known (separate debug files are not looked up).
+ * An object without .symtab is stripped: its table may lie in a separate file (elf_debug.c), and what is then still without a name is
+ * taken from the unwind table (elf_unnamed.c).
+ *
+ * Limits: 64-bit little-endian x86-64 objects with section headers.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -148,13 +150,16 @@ static int read_table(struct fay_object *object, Elf *elf, Elf_Scn *section, con
 	return FAY_OK;
 }
 
-static int read_symbols(struct fay_object *object, Elf *elf, const char *name, struct fay_error *error)
+/* *whole: there is a .symtab, so that every function has a name. */
+static int read_symbols(struct fay_object *object, Elf *elf, const char *name, bool *whole, struct fay_error *error)
 {
 	struct section_ends sections = { 0 };
 	Elf_Scn *section = NULL;
 	int code = read_section_ends(elf, &sections, name, error);
 	while (!code && (section = elf_nextscn(elf, section))) {
 		const Elf64_Shdr *header = elf64_getshdr(section);
+		if (header && header->sh_type == SHT_SYMTAB)
+			*whole = true;
 		if (header && (header->sh_type == SHT_SYMTAB || header->sh_type == SHT_DYNSYM))
 			code = read_table(object, elf, section, header, &sections, name, error);
 	}
@@ -181,6 +186,23 @@ static int check_header(Elf *elf, const char *name, uint16_t *type, struct fay_e
 	return FAY_OK;
 }
 
+static int read_functions(struct fay_object *object, const char *name, struct fay_error *error)
+{
+	bool whole = false;
+	int code = read_symbols(object, object->elf, name, &whole, error);
+	if (!code && !whole)
+		fay_object_open_debug(object, object->elf);
+	if (!code && object->debug_elf)
+		code = read_symbols(object, object->debug_elf, name, &whole, error);
+	if (!code && !whole)
+		code = fay_object_read_unnamed(object, object->elf, name, error);
+	/* Those that were asked about meanwhile lack the unnamed ones. */
+	free(object->starts);
+	object->starts = NULL;
+	object->start_count = 0;
+	return code;
+}
+
 int fay_object_open(int fd, const char *name, struct fay_object **result, struct fay_error *error)
 {
 	struct fay_object *object = calloc(1, sizeof(*object));
@@ -190,6 +212,7 @@ int fay_object_open(int fd, const char *name, struct fay_object **result, struct
 		return fay_error_set(error, FAY_E_LIMIT, "%s: out of memory", name);
 	}
 	object->fd = fd;
+	object->debug_fd = -1;
 	elf_version(EV_CURRENT);
 	Elf *elf = object->elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf)
@@ -199,7 +222,7 @@ int fay_object_open(int fd, const char *name, struct fay_object **result, struct
 	if (!code)
 		code = read_segments(object, elf, name, error);
 	if (!code)
-		code = read_symbols(object, elf, name, error);
+		code = read_functions(object, name, error);
 	if (code) {
 		fay_object_close(object);
 		return code;
@@ -215,6 +238,11 @@ void fay_object_close(struct fay_object *object)
 	if (object->elf)
 		elf_end(object->elf);
 	close(object->fd);
+	if (object->debug_elf)
+		elf_end(object->debug_elf);
+	if (object->debug_fd >= 0)
+		close(object->debug_fd);
+	free(object->made_names);
 	free(object->segments);
 	free(object->symbols);
 	free(object->starts);
@@ -265,6 +293,13 @@ static uint64_t next_start(const struct fay_object *object, uint64_t address)
 			high = middle;
 	}
 	return low < object->start_count ? object->starts[low] : UINT64_MAX;
+}
+
+bool fay_object_has_start(struct fay_object *object, uint64_t address)
+{
+	if (!object->starts && !make_starts(object))
+		return false;
+	return address && next_start(object, address - 1) == address;
 }
 
 uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *symbol)

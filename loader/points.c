@@ -129,6 +129,10 @@ static bool point_plan(struct fay_point *point, const struct fay_zones *present,
 	size_t size = point->function.size, got, site = 0;
 	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
+	if (point->function.unnamed) {
+		snprintf(reason, FAY_REASON_MAX, "has no symbol: whether it is called, or jumped to with flags in use, is not known");
+		return false;
+	}
 	if (size > BODY_MAX) {
 		snprintf(reason, FAY_REASON_MAX, "is %zu bytes long; functions over %u are not searched for jumps to their start", size, BODY_MAX);
 		return false;

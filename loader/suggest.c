@@ -125,7 +125,7 @@ static int no_module(struct fay_target *target, const char *module, struct fay_e
 /* What else is known under the name that was asked for. */
 struct other_kinds {
 	const char *ifunc, *object, *import; /* modules in which it is one */
-	size_t functions;                    /* of any name, in the modules asked for */
+	size_t functions;                    /* with a symbol, in the modules asked for */
 };
 
 static void look_through(struct fay_target *target, struct fay_module *module, bool asked, const char *function,
@@ -138,7 +138,7 @@ static void look_through(struct fay_target *target, struct fay_module *module, b
 		bool same = symbol->length == wanted && !memcmp(symbol->name, function, wanted);
 		if (symbol->kind == FAY_SYMBOL_FUNCTION) {
 			char shown[320];
-			kinds->functions += asked;
+			kinds->functions += asked && !symbol->unnamed;
 			/* The very name, yet no match: an old version of an indirect function. */
 			if (asked == same)
 				continue;
@@ -166,7 +166,7 @@ static void print_reason(const struct other_kinds *kinds, const char *function, 
 	else if (kinds->import)
 		snprintf(text, size, "; %s only imports `%s`", kinds->import, function);
 	else if (!kinds->functions)
-		snprintf(text, size, ": no function symbols there (stripped?)");
+		snprintf(text, size, ": no function there has a symbol (stripped); those of the unwind table are `fn_*`");
 }
 
 int fay_target_no_match(struct fay_target *target, const char *module, const char *function, struct fay_error *error)

@@ -211,7 +211,8 @@ static int add_symbol(struct fay_target *target, struct fay_module *module, cons
 		if (!name)
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory for names");
 		struct fay_function function = {
-			.module = module->name, .name = name, .path = module->path, .address = address, .size = size
+			.module = module->name, .name = name, .path = module->path, .address = address, .size = size,
+			.unnamed = symbol->unnamed
 		};
 		int code = add_match(matches, &function, error);
 		if (code)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <libelf.h>
 #include <sys/types.h>
 
 #include "fay/error.h"
@@ -33,6 +34,7 @@ struct fay_symbol {
 	uint32_t length;   /* of the name without its version */
 	uint16_t kind;     /* enum fay_symbol_kind */
 	bool compat;       /* an old version (memcpy@GLIBC_2.2.5), kept for programs linked long ago */
+	bool unnamed;      /* known from the unwind table alone; the name is made up */
 	uint64_t address;  /* virtual address in the object */
 	uint64_t size;     /* bytes, as the symbol says; 0 unknown */
 	uint64_t limit;    /* end of the section that holds it: an upper bound for the size */
@@ -41,11 +43,14 @@ struct fay_symbol {
 /* An ELF object opened for its symbols. */
 struct fay_object {
 	int fd;
-	void *elf; /* Elf *: keeps the string tables */
+	Elf *elf; /* keeps the string tables */
+	int debug_fd; /* of the file that the symbol table was split off to; -1 none */
+	Elf *debug_elf;
+	char *made_names; /* of functions without a symbol */
 	uint16_t type;
 	struct fay_segment *segments;
 	size_t segment_count;
-	struct fay_symbol *symbols; /* of .symtab and .dynsym, in file order, not unique */
+	struct fay_symbol *symbols; /* of .symtab and .dynsym, in file order, not unique; then those of .eh_frame that no symbol names */
 	size_t symbol_count;
 	uint64_t *starts; /* sorted starts of all functions; made when first needed */
 	size_t start_count;
@@ -56,8 +61,15 @@ int fay_object_open(int fd, const char *name, struct fay_object **object, struct
 void fay_object_close(struct fay_object *object);
 /* Does the object define the name of a compat symbol also in its present version? Then the plain name means that one. */
 bool fay_object_superseded(const struct fay_object *object, const struct fay_symbol *symbol);
+/* Whether a function's symbol has this address. Starts are those of the symbols read when it is first asked. */
+bool fay_object_has_start(struct fay_object *object, uint64_t address);
 /* The size of a function: the symbol's own, else up to the next function or its section's end. */
 uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *symbol);
+
+/* elf_debug.c: opens object->debug_elf if there is a file with the object's build ID. */
+void fay_object_open_debug(struct fay_object *object, Elf *elf);
+/* elf_unnamed.c: adds the functions that only the unwind table knows. */
+int fay_object_read_unnamed(struct fay_object *object, Elf *elf, const char *name, struct fay_error *error);
 
 /* An executable mapping of a module; in a file, an executable segment. */
 struct fay_range {

@@ -24,6 +24,7 @@ struct fay_function {
 	const char *path;    /* of the object file */
 	uint64_t address;    /* in the process; in a file: virtual address in the object */
 	uint64_t size;       /* bytes; from the symbol, else up to the next function; 0 unknown */
+	bool unnamed;        /* has no symbol, only an entry in the unwind table; the name is made from the address (docs/symbols.md) */
 };
 
 struct fay_function_list {

@@ -30,9 +30,9 @@ exits "not a query" 2 "$FAY" explain 'select * from t'
 exits "help of a command" 0 "$FAY" help list
 contains "its usage" "$work/out" "usage: fay list"
 exits "help of no command" 2 "$FAY" help nothing
-cp "$TARGET" "$work/stripped" && strip "$work/stripped"
-exits "a stripped file" 2 "$FAY" list "$work/stripped" 'wo*'
-contains "why nothing is found" "$work/err" "stripped"
+strip -o "$work/bare" "$TARGET"
+exits "a stripped file" 2 "$FAY" list "$work/bare" 'wo*'
+contains "why nothing is found" "$work/err" "(stripped)"
 
 exits "no such process" 1 "$FAY" trace -p 4194000 "$count"
 contains "names the process" "$work/err" "4194000"

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Functions of stripped files: found by the unwind table, named by a separate debug file, each where the unstripped file has it.
+. "$(dirname "$0")/lib.sh"
+list() { "$FAY" list "$@" | awk '{sub(/.*!/, "", $3); print $1, $3}' | sort; }
+starts() { cut -d' ' -f1 | sort -u; }
+
+cp "$TARGET" "$work/whole"
+strip -o "$work/bare" "$work/whole"
+list "$work/whole" '*' | starts >"$work/known"
+list "$work/bare" 'fn_*' >"$work/unnamed"
+equal "starts that the unstripped file does not have" 0 "$(starts <"$work/unnamed" | comm -23 - "$work/known" | wc -l)"
+work_at=$(list "$work/whole" work | cut -d' ' -f1)
+contains "a function without a symbol" "$work/unnamed" "$work_at"
+
+# A debug file under the build ID gives the names back; one of another build does not.
+id=$(readelf -n "$work/whole" | awk '/Build ID/ {print $3}')
+mkdir -p "$work/debug/.build-id/${id:0:2}"
+objcopy --only-keep-debug "$work/whole" "$work/debug/.build-id/${id:0:2}/${id:2}.debug"
+equal "by its name from the debug file" "$work_at work" "$(FAY_DEBUG_DIR=$work/debug list "$work/bare" work)"
+objcopy --only-keep-debug /bin/true "$work/debug/.build-id/${id:0:2}/${id:2}.debug" 2>/dev/null
+FAY_DEBUG_DIR=$work/debug exits "a debug file of another build" 2 "$FAY" list "$work/bare" work
+
+# A large program that Debian ships stripped: what the dynamic symbols name is not named again.
+program=$(command -v redis-server)
+list "$program" '*' >"$work/all"
+equal "functions with two names" 0 "$(cut -d' ' -f1 "$work/all" | uniq -d | wc -l)"
+unnamed=$(grep -c ' fn_' "$work/all")
+[ "$unnamed" -gt 100 ] || fail "only $unnamed functions of $program are known by the unwind table"
+echo "ok: $unnamed functions of redis-server without a symbol"
