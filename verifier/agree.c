@@ -19,6 +19,7 @@
 #include <Zydis/Zydis.h>
 #include <capstone/capstone.h>
 
+#include "agree_vector.h"
 #include "decode.h"
 #include "report.h"
 
@@ -393,6 +394,13 @@ struct fay_refusal fay_agree_check(struct fay_agree *agree, struct fay_arena *ar
 	memo = find_memo(agree, bytes, insn->length, &key);
 	if (memcmp(memo, &key, sizeof(key)) == 0)
 		return (struct fay_refusal){ .rule = FAY_RULE_NONE };
+	if (insn->op == OP_VECTOR) {
+		struct fay_refusal refusal = fay_agree_vector(&agree->zydis, agree->capstone, agree->insn, arena, bytes, insn->length, insn);
+
+		if (refusal.rule == FAY_RULE_NONE)
+			*memo = key;
+		return refusal;
+	}
 	for (unsigned i = 0; i < 2; i++) {
 		struct reading reading = { .code = UNKNOWN };
 		const char *what;

@@ -32,6 +32,7 @@ struct fay_state {
 	uint8_t flags_width;
 	uint8_t flags_covered;   /* FLAG_* that the record describes */
 	uint8_t flags_undefined; /* FLAG_* that must not be read */
+	uint32_t vectors[16];    /* vector registers: bit per byte (0..31) that the probe has written */
 	bool carry_inverted;     /* COMPARE of an addition: CF is the complement of the borrow */
 	struct fay_value loc[];
 };

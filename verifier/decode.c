@@ -10,13 +10,14 @@
  * that GNU as and LLVM emit are matched byte by byte, and endbr64 too, because some distributions' gcc starts every function with it
  * (it does nothing in a process without CET, and nothing of note in one with it).
  *
- * Limits: no high-byte registers, no vectors, no x87, no BMI. The meaning comes from here alone; agree.c has two other decoders object.
+ * Limits: no high-byte registers, no x87, no BMI; vectors are decode_vector.c's. The meaning comes from here alone; agree.c has two other decoders object.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "decode.h"
 #include "report.h"
+#include "vector.h"
 
 #define MAX_LENGTH 15 /* Intel SDM volume 2, 2.3.11 */
 #define MAX_PREFIXES 14
@@ -566,11 +567,19 @@ struct fay_refusal fay_decode(struct fay_arena *arena, const uint8_t *bytes, siz
 	static const struct fay_operand none = { .base = FAY_NO_REG, .index = FAY_NO_REG };
 	struct reader reader = { .bytes = bytes, .size = available < MAX_LENGTH ? available : MAX_LENGTH };
 	size_t nop = available ? match_nop(bytes, available) : 0;
+	enum fay_vector_decoding vector;
 
 	*insn = (struct fay_insn){ .address = address, .op = OP_NOP, .width = 64, .src_width = 64, .dst = none, .src = none, .src2 = none };
 	if (nop) {
 		insn->length = (uint8_t)nop;
 		return (struct fay_refusal){ .rule = FAY_RULE_NONE };
+	}
+	vector = fay_decode_vector(bytes, available, address, insn, &reader.rule, &reader.why);
+	if (vector == VECTOR_OK)
+		return (struct fay_refusal){ .rule = FAY_RULE_NONE };
+	if (vector == VECTOR_REFUSED) {
+		reader.at = reader.size;
+		return refuse(arena, &reader, address);
 	}
 	read_prefixes(&reader);
 	if (reader.rule == FAY_RULE_NONE)

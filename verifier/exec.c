@@ -197,11 +197,12 @@ static void exec_divide_error(struct fay_semantics *s, struct fay_term condition
 }
 
 static void exec_call_helper(struct fay_semantics *s) { step_of(s)->status = EXEC_CALL_SLOT; }
+static void exec_vector(struct fay_semantics *s) { step_of(s)->status = EXEC_NOT_MODELLED; }
 
 static const struct fay_semantics_ops machine_ops = {
 	.read = exec_read, .write = exec_write, .address = exec_address, .flag = exec_flag, .flag_set = exec_flag_set,
 	.flag_undefine = exec_flag_undefine, .unknown = exec_unknown, .push = exec_push, .pop = exec_pop,
-	.code_address = exec_code_address, .jump = exec_jump, .divide_error = exec_divide_error, .call_helper = exec_call_helper,
+	.code_address = exec_code_address, .jump = exec_jump, .divide_error = exec_divide_error, .call_helper = exec_call_helper, .vector = exec_vector,
 	/* No `build`: every term is known. */
 };
 

@@ -34,6 +34,7 @@ enum fay_exec_status {
 	EXEC_FAULT_READ, EXEC_FAULT_WRITE, /* outside every region (or not writable); fault_address, fault_size set */
 	EXEC_DIVIDE,                       /* #DE */
 	EXEC_UNDEFINED_FLAGS,              /* a condition read an undefined flag */
+	EXEC_NOT_MODELLED,                 /* a vector instruction: its numbers are not modelled */
 	EXEC_CALL_SLOT,                    /* about to call the helper slot insn->target; rip not advanced: the caller emulates it */
 };
 

@@ -28,11 +28,11 @@ enum fay_cc { CC_O, CC_NO, CC_B, CC_AE, CC_E, CC_NE, CC_BE, CC_A, CC_S, CC_NS, C
 
 #define FAY_NO_REG 0xff
 
-enum fay_operand_kind { OPERAND_NONE, OPERAND_REG, OPERAND_IMM, OPERAND_MEM };
+enum fay_operand_kind { OPERAND_NONE, OPERAND_REG, OPERAND_IMM, OPERAND_MEM, OPERAND_VEC };
 
 struct fay_operand {
 	uint8_t kind;  /* enum fay_operand_kind */
-	uint8_t reg;   /* REG: enum fay_gpr */
+	uint8_t reg;   /* REG: enum fay_gpr. VEC: 0..15 */
 	uint8_t base;  /* MEM: enum fay_gpr or FAY_NO_REG */
 	uint8_t index; /* MEM: enum fay_gpr (never rsp) or FAY_NO_REG */
 	uint8_t scale; /* MEM: 1, 2, 4, 8 */
@@ -50,6 +50,11 @@ struct fay_insn {
 	uint8_t cc;        /* enum fay_cc */
 	bool locked;       /* lock prefix: memory destination */
 	struct fay_operand dst, src, src2; /* src2: IMUL the second factor, SHLD and SHRD the count */
+	uint16_t row;      /* VECTOR: index into fay_vector_rows */
+	uint8_t vector;    /* VECTOR: vector length in bytes, 16 or 32; a general register operand has `width` */
+	uint8_t access;    /* VECTOR: bytes of the memory operand, or of src that count in its register form */
+	uint8_t imm;       /* VECTOR: 8-bit immediate */
+	bool vex;          /* VECTOR: VEX encoding: zeroes the destination above `vector` bytes */
 	uint64_t target;   /* JMP, JCC, CALL: virtual address; CALL_SLOT: of the slot */
 };
 

@@ -21,6 +21,7 @@ void fay_policy_default(struct fay_policy *policy)
 	policy->max_local = FAY_IMAGE_MAX_LOCAL;
 	policy->max_global = FAY_IMAGE_MAX_GLOBAL;
 	policy->allow_helpers = ((uint64_t)1 << FAY_HELPER_COUNT) - 1;
+	policy->allow_vectors = true;
 	policy->solver_ms = 2000;
 	policy->total_ms = 30000;
 }

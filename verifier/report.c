@@ -248,6 +248,30 @@ static const char *gpr_name(unsigned index)
 	return fay_gpr_name(index, 64);
 }
 
+static const char *vector_name(unsigned index)
+{
+	static const char *const names[] = { "xmm0", "xmm1", "xmm2",  "xmm3",  "xmm4",	"xmm5",	 "xmm6",  "xmm7",
+					     "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15" };
+
+	return NAME(names, index);
+}
+
+static const char *feature_name(unsigned index)
+{
+	const char *name = fay_cpu_feature_name(index);
+
+	return name ? name : "?";
+}
+
+static void print_vectors(FILE *out, const struct fay_probe_facts *probe)
+{
+	fprintf(out, "\n    vectors clobbered:    ");
+	print_list(out, probe->clobbered_vectors, vector_name, "none");
+	fprintf(out, "%s%s", probe->clobbers_upper ? " (whole registers)" : "", probe->uses_mxcsr ? ", floating point" : "");
+	fprintf(out, "\n    CPU must have:        ");
+	print_list(out, probe->cpu_features, feature_name, "nothing beyond SSE2");
+}
+
 static void print_probe(FILE *out, const struct fay_probe_facts *probe)
 {
 	print_text(out, "  probe ", probe->pattern, false);
@@ -257,6 +281,8 @@ static void print_probe(FILE *out, const struct fay_probe_facts *probe)
 	print_list(out, probe->helpers, helper_name, "none");
 	fprintf(out, "\n    registers clobbered:  ");
 	print_list(out, probe->clobbered_gprs, gpr_name, "none");
+	if (probe->clobbered_vectors || probe->cpu_features)
+		print_vectors(out, probe);
 	fprintf(out, "\n    worst case:           %" PRIu64 " instructions, %" PRIu64 " bytes of stack\n", probe->worst_instructions,
 		probe->worst_stack);
 }
@@ -394,6 +420,10 @@ static void json_probe(FILE *out, const struct fay_probe_facts *probe)
 	json_list(out, "event_fields", probe->event_fields, field_name);
 	json_list(out, "helpers", probe->helpers, helper_name);
 	json_list(out, "clobbers", probe->clobbered_gprs, gpr_name);
+	json_list(out, "clobbers_vectors", probe->clobbered_vectors, vector_name);
+	fprintf(out, ",\"clobbers_upper\":%s,\"floating_point\":%s,\"aligned_stack\":%s", probe->clobbers_upper ? "true" : "false",
+		probe->uses_mxcsr ? "true" : "false", probe->aligned_stack ? "true" : "false");
+	json_list(out, "cpu_features", probe->cpu_features, feature_name);
 	fprintf(out, ",\"worst_instructions\":%" PRIu64 ",\"worst_stack\":%" PRIu64 "}", probe->worst_instructions, probe->worst_stack);
 }
 

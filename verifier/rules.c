@@ -65,6 +65,13 @@ const char *fay_gpr_name(unsigned gpr, unsigned width)
 	return names[width == 8 ? 0 : width == 16 ? 1 : width == 32 ? 2 : 3][gpr];
 }
 
+const char *fay_cpu_feature_name(unsigned bit)
+{
+	static const char *const names[] = { "sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2", "fma", "popcnt" };
+
+	return bit < sizeof(names) / sizeof(*names) ? names[bit] : NULL;
+}
+
 /* What a refusal says when even its message found no memory. */
 static const char no_memory[] = "out of the verifier's memory";
 

@@ -248,6 +248,12 @@ void fay_semantics_call_slot(struct fay_semantics *s, const struct fay_insn *ins
 	s->ops->call_helper(s);
 }
 
+void fay_semantics_vector(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	(void)insn;
+	s->ops->vector(s);
+}
+
 void fay_semantics_ret(struct fay_semantics *s, const struct fay_insn *insn)
 {
 	(void)insn;

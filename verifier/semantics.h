@@ -56,6 +56,7 @@ struct fay_semantics_ops {
 	void (*jump)(struct fay_semantics *, struct fay_term condition, struct fay_term target);
 	void (*divide_error)(struct fay_semantics *, struct fay_term condition);
 	void (*call_helper)(struct fay_semantics *);
+	void (*vector)(struct fay_semantics *); /* what a vector instruction writes is not known */
 };
 
 struct fay_semantics {

@@ -6,6 +6,7 @@
 #include "smt_terms.h"
 
 #include "semantics.h"
+#include "vector.h"
 
 void fay_smt_forget_flags(struct query *q)
 {
@@ -217,10 +218,24 @@ static void smt_call_helper(struct fay_semantics *s)
 		q->now.slot[i] = fresh_bits(q, 32);
 }
 
+/* The numbers in vector registers are not modelled: what leaves them is unknown. */
+static void smt_vector(struct fay_semantics *s)
+{
+	struct query *q = query_of(s);
+	const struct fay_insn *insn = s->insn;
+
+	if (insn->dst.kind == OPERAND_MEM)
+		fay_smt_store_unknown(q, &insn->dst, insn->access);
+	else if (insn->dst.kind == OPERAND_REG)
+		fay_smt_write_reg(q, insn->dst.reg, insn->width, fresh_bits(q, insn->width));
+	if (fay_vector_row(insn)->flags & VFLAG_FLAGS)
+		fay_smt_forget_flags(q);
+}
+
 static const struct fay_semantics_ops smt_ops = {
 	.build = build, .read = smt_read, .write = smt_write, .address = smt_address, .flag = smt_flag, .flag_set = smt_flag_set,
 	.flag_undefine = smt_flag_undefine, .unknown = smt_unknown, .push = smt_push, .pop = smt_pop, .code_address = smt_code_address,
-	.jump = smt_jump, .divide_error = smt_divide_error, .call_helper = smt_call_helper,
+	.jump = smt_jump, .divide_error = smt_divide_error, .call_helper = smt_call_helper, .vector = smt_vector,
 };
 
 Z3_ast fay_smt_condition(struct query *q, enum fay_cc cc)

@@ -157,6 +157,14 @@ static void store(struct query *q, const struct fay_operand *mem, unsigned size,
 		stack_forget(q, at.s.smin, at.s.smax < 0 ? at.s.smax + size : 0);
 }
 
+void fay_smt_store_unknown(struct query *q, const struct fay_operand *mem, unsigned size)
+{
+	struct fay_value at;
+
+	if (fay_transfer_address(q->an, mem, &at) && at.tag == REGION_STACK)
+		stack_forget(q, at.s.smin, at.s.smax < 0 ? at.s.smax + size : 0);
+}
+
 Z3_ast fay_smt_read(struct query *q, const struct fay_operand *operand, unsigned width)
 {
 	switch (operand->kind) {

@@ -95,7 +95,7 @@ void fay_smt_after(struct query *q, const struct fay_insn *insn)
 	}
 	/* Results that the abstract pass bounds and the terms leave open. */
 	if (insn->op == OP_CALL_SLOT || insn->op == OP_BSR || insn->op == OP_BSF || insn->op == OP_TZCNT || insn->op == OP_LZCNT ||
-	    insn->op == OP_POPCNT || insn->op == OP_BSWAP || insn->op == OP_RDTSC || insn->op == OP_DIV || insn->op == OP_IDIV) {
+	    insn->op == OP_POPCNT || insn->op == OP_BSWAP || (insn->op == OP_VECTOR && insn->dst.kind == OPERAND_REG) || insn->op == OP_RDTSC || insn->op == OP_DIV || insn->op == OP_IDIV) {
 		unsigned reg = insn->op == OP_CALL_SLOT || insn->op == OP_RDTSC || insn->op == OP_DIV || insn->op == OP_IDIV ? FAY_RAX
 															     : insn->dst.reg;
 		if (s->loc[reg].kind == KIND_SCALAR && s->loc[reg].init == 0xff)

@@ -120,6 +120,9 @@ Z3_ast fay_smt_read(struct query *q, const struct fay_operand *operand, unsigned
 void fay_smt_write_reg(struct query *q, unsigned reg, unsigned width, Z3_ast value);
 void fay_smt_write(struct query *q, const struct fay_operand *operand, unsigned width, Z3_ast value);
 
+/* The `size` bytes at mem, on the stack, become unknowns. */
+void fay_smt_store_unknown(struct query *q, const struct fay_operand *mem, unsigned size);
+
 /* ---- smt_insn.c ---- */
 
 /* What one instruction does to q->now. */

@@ -257,6 +257,8 @@ static void origin_join(struct fay_value *a, const struct fay_value *b)
 static void record_join(struct fay_state *a, struct fay_state *b)
 {
 	a->flags_undefined |= b->flags_undefined;
+	for (unsigned i = 0; i < 16; i++)
+		a->vectors[i] &= b->vectors[i];
 	a->flags_covered &= b->flags_covered;
 	if (a->record != b->record || a->flags_width != b->flags_width || a->carry_inverted != b->carry_inverted) {
 		forget_record(a);
@@ -362,6 +364,9 @@ bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner)
 {
 	if (outer->count != inner->count || (inner->flags_undefined & ~outer->flags_undefined))
 		return false;
+	for (unsigned i = 0; i < 16; i++)
+		if (outer->vectors[i] & ~inner->vectors[i])
+			return false;
 	if (outer->record != RECORD_NONE &&
 	    (outer->record != inner->record || outer->flags_width != inner->flags_width ||
 	     outer->carry_inverted != inner->carry_inverted || (outer->flags_covered & ~inner->flags_covered)))

@@ -11,6 +11,7 @@
  * transfer_multiply.c  multiplication and division
  * transfer_stack.c     push, pop, call, ret
  * transfer_helper.c    the helpers' contracts
+ * transfer_vector.c    vector registers
  */
 #ifndef FAY_VERIFIER_TRANSFER_H
 #define FAY_VERIFIER_TRANSFER_H

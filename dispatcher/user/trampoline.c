@@ -332,7 +332,7 @@ const char *fay_trampoline_refusal(const struct fay_probe_facts *facts)
 
 	if (facts->kind != FAY_PROBE_ENTRY)
 		return "is not an entry probe; only those can be installed so far";
-	if (facts->clobbers_vectors)
+	if (facts->clobbered_vectors)
 		return "uses vector registers, which the dispatcher does not save yet";
 	if (facts->event_fields & FAY_FIELD_RETVAL)
 		return "reads the return value, which an entry probe does not have";

@@ -64,6 +64,14 @@ enum fay_gpr {
 	FAY_R8, FAY_R9, FAY_R10, FAY_R11, FAY_R12, FAY_R13, FAY_R14, FAY_R15,
 };
 
+/* CPU features beyond the x86-64 baseline (SSE2). */
+enum fay_cpu_feature {
+	FAY_CPU_SSE3 = 1u << 0, FAY_CPU_SSSE3 = 1u << 1, FAY_CPU_SSE41 = 1u << 2, FAY_CPU_SSE42 = 1u << 3, FAY_CPU_AVX = 1u << 4,
+	FAY_CPU_AVX2 = 1u << 5, FAY_CPU_FMA = 1u << 6, FAY_CPU_POPCNT = 1u << 7,
+};
+/* "sse4.1" and the like of one bit; NULL past the last. */
+const char *fay_cpu_feature_name(unsigned bit);
+
 /* What is proved of one probe. */
 struct fay_probe_facts {
 	const char *pattern;       /* owned by the verdict */
@@ -74,7 +82,11 @@ struct fay_probe_facts {
 	uint32_t clobbered_gprs;   /* mask: may differ at return from what it was at entry (helpers' clobbers included) */
 	uint32_t arguments_used;   /* mask of FAY_RDI, FAY_RSI, FAY_RDX bits: which argument registers the probe reads */
 	uint32_t helpers;          /* mask of enum fay_helper called */
-	bool clobbers_vectors;
+	uint32_t clobbered_vectors;  /* mask of vector registers 0..15 that are written */
+	bool clobbers_upper;         /* some by VEX instructions, which change all bits above 128 */
+	bool uses_mxcsr;             /* floating point: reads the rounding mode, sets sticky flags, faults where exceptions are unmasked */
+	bool aligned_stack;          /* relies on rsp being 8 modulo 16 at entry (aligned vector accesses to its stack) */
+	uint32_t cpu_features;       /* mask of enum fay_cpu_feature without which the probe must not run */
 	uint64_t worst_instructions; /* helper calls count one each; their own work is bounded and documented */
 	uint64_t worst_stack;      /* bytes below the return address slot's top, helpers excluded */
 };

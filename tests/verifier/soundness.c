@@ -276,6 +276,8 @@ static bool step(struct run *run, struct fay_arena *arena, const struct fay_imag
 		return broken(run, "read outside every region", &insn);
 	case EXEC_FAULT_WRITE:
 		return broken(run, "write outside every region", &insn);
+	case EXEC_NOT_MODELLED:
+		return broken(run, "an instruction that the interpreter does not have", &insn);
 	case EXEC_DIVIDE:
 		return broken(run, "division fault", &insn);
 	case EXEC_UNDEFINED_FLAGS:

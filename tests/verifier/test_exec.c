@@ -281,7 +281,7 @@ static bool make_instance(const struct form *form, uint8_t bytes[15], struct fay
 		if (fay_decode(arena, bytes, 15, 0x1000, insn).rule != FAY_RULE_NONE)
 			continue;
 		memory = insn->dst.kind == OPERAND_MEM || insn->src.kind == OPERAND_MEM;
-		if ((insn->op >= OP_JMP && insn->op <= OP_RET) || insn->op == OP_RDTSC)
+		if ((insn->op >= OP_JMP && insn->op <= OP_RET) || insn->op == OP_RDTSC || insn->op == OP_VECTOR) /* test_vector.c */
 			return false;
 		/* lea and the forms without ModRM decode either way; one is enough */
 		if (memory != (bool)form->memory)
