@@ -38,6 +38,19 @@ size_t fay_cli_find_comm(const char *comm, pid_t *pids, size_t max);
  */
 int fay_cli_spawn(char **command, pid_t *pid, struct fay_error *error);
 
+/* --- leftovers.c: fay's code in processes ---------------------------------------------------------------------------- */
+
+struct fay_cli_leftovers {
+	size_t traced, abandoned; /* sessions: of a fay that runs; of one that is gone */
+	char abandoned_in[300];   /* " 12 13": the processes */
+};
+/* Of all processes that can be looked into. */
+void fay_cli_leftovers_count(struct fay_cli_leftovers *all);
+/* Removes what is abandoned, everywhere; says on standard error what was done. */
+int fay_cli_leftovers_clean(void);
+/* The same of one process. */
+int fay_cli_leftovers_clean_pid(pid_t pid, struct fay_error *error);
+
 /* --- results ------------------------------------------------------------------------------------------------------- */
 
 enum fay_format { FAY_FORMAT_TABLE, FAY_FORMAT_JSON, FAY_FORMAT_CSV };

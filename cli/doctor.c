@@ -201,41 +201,17 @@ static void check_memfd(struct finding *finding)
 	close(fd);
 }
 
-/* Is fay's code (a memfd of that name, see the loader) mapped in the process? */
-static bool has_zone(const char *pid)
-{
-	char path[300], *line = NULL;
-	size_t room = 0;
-	bool zone = false;
-	snprintf(path, sizeof(path), "/proc/%s/maps", pid);
-	FILE *maps = fopen(path, "re");
-	while (maps && !zone && getline(&line, &room, maps) > 0)
-		zone = strstr(line, "/memfd:fay-code");
-	free(line);
-	if (maps)
-		fclose(maps);
-	return zone;
-}
-
 static void check_zones(struct finding *finding)
 {
-	char list[300] = "";
-	size_t used = 0, processes = 0;
-	struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	while (proc && (entry = readdir(proc)))
-		if (isdigit((unsigned char)entry->d_name[0]) && has_zone(entry->d_name)) {
-			processes++;
-			if (used + 16 < sizeof(list))
-				used += (size_t)snprintf(list + used, sizeof(list) - used, " %.10s", entry->d_name);
-		}
-	if (proc)
-		closedir(proc);
-	if (!processes)
-		found(finding, true, "no process that can be looked into carries fay's code");
+	struct fay_cli_leftovers all;
+	fay_cli_leftovers_count(&all);
+	if (all.abandoned)
+		found(finding, false, "a fay that was killed left %zu session%s in PID%s%s: `fay doctor --clean` removes them", all.abandoned,
+		      all.abandoned == 1 ? "" : "s", all.abandoned_in, all.traced ? " (others are traced at this moment)" : "");
+	else if (all.traced)
+		found(finding, true, "%zu session%s of a fay that runs now, none left behind", all.traced, all.traced == 1 ? "" : "s");
 	else
-		found(finding, false, "fay's code is mapped in %zu process%s, PID%s: traced at this moment, or traced by a fay that was killed",
-		      processes, processes == 1 ? "" : "es", list);
+		found(finding, true, "no process that can be looked into carries fay's code");
 }
 
 /* --- the kernel, native -------------------------------------------------------------------------------------------- */
@@ -544,24 +520,30 @@ static int run_checks(bool json)
 
 int fay_doctor_main(int argc, char **argv)
 {
-	static const struct option long_options[] = { { "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' }, { 0 } };
-	bool json = false;
+	static const struct option long_options[] = {
+		{ "json", no_argument, NULL, 'j' }, { "clean", no_argument, NULL, 'c' }, { "help", no_argument, NULL, 'h' }, { 0 }
+	};
+	bool json = false, clean = false;
 	int option;
 	optind = 0;
 	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
 		if (option == 'h') {
-			printf("usage: fay doctor [--json]\n");
+			printf("usage: fay doctor [--json] [--clean]\n"
+			       "  --clean   also removes from all processes what fays that were killed left there\n");
 			return FAY_OK;
 		}
-		if (option != 'j') {
-			fprintf(stderr, "usage: fay doctor [--json]\n");
+		if (option != 'j' && option != 'c') {
+			fprintf(stderr, "usage: fay doctor [--json] [--clean]\n");
 			return FAY_E_USAGE;
 		}
-		json = true;
+		json |= option == 'j';
+		clean |= option == 'c';
 	}
 	if (optind < argc) {
-		fprintf(stderr, "fay doctor: takes no argument\nusage: fay doctor [--json]\n");
+		fprintf(stderr, "fay doctor: takes no argument\nusage: fay doctor [--json] [--clean]\n");
 		return FAY_E_USAGE;
 	}
-	return run_checks(json);
+	int code = clean ? fay_cli_leftovers_clean() : FAY_OK;
+	int checked = run_checks(json);
+	return checked ? checked : code;
 }

@@ -21,7 +21,7 @@ static const struct command {
 	{ "cc", fay_cc_main, "cc probe.c -o IMAGE" },
 	{ "list", fay_list_main, "list [-p PID | --kernel | FILE] 'module!glob'" },
 	{ "explain", fay_explain_main, "explain [--json] 'QUERY'" },
-	{ "doctor", fay_doctor_main, "doctor [--json]" },
+	{ "doctor", fay_doctor_main, "doctor [--json] [--clean]" },
 	{ "help", help_main, "help [COMMAND]" },
 };
 

@@ -250,9 +250,9 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	if (!session->options.slot_max)
 		session->options.slot_max = 4096;
 	if (!session->options.stop_timeout_ms)
-		session->options.stop_timeout_ms = 2000;
+		session->options.stop_timeout_ms = FAY_STOP_TIMEOUT_MS;
 	if (!session->options.tracer_wait_ms)
-		session->options.tracer_wait_ms = 5000;
+		session->options.tracer_wait_ms = FAY_TRACER_WAIT_MS;
 	if (getrandom(&session->id, sizeof(session->id), 0) != (ssize_t)sizeof(session->id))
 		session->id = fay_loader_clock_ns() ^ (uint64_t)getpid() << 40;
 	code = attach(session, error ? error : &local);

@@ -14,6 +14,9 @@
 
 #include "fay/error.h"
 
+#define FAY_STOP_TIMEOUT_MS 2000u /* give up if the threads cannot be stopped in this time */
+#define FAY_TRACER_WAIT_MS 5000u  /* wait for another tracer to let go */
+
 struct fay_stopped_thread {
 	pid_t tid;
 	bool stopped;

@@ -83,6 +83,22 @@ size_t fay_session_point_count(const struct fay_session *session);
 const struct fay_function *fay_session_point(const struct fay_session *session, size_t index);
 size_t fay_session_skipped_count(const struct fay_session *session);
 const struct fay_skipped_point *fay_session_skipped(const struct fay_session *session, size_t index);
+/* Sessions whose code lies in a process, whoever installed them. */
+struct fay_installed_session {
+	uint64_t id;
+	pid_t owner;      /* the fay that installed it */
+	bool owner_alive; /* false: it was killed, or died; the session goes on until fay_leftovers_remove() */
+	size_t points;    /* patched entries that lead to it; 0: only waits for threads to leave */
+};
+struct fay_installed_sessions {
+	struct fay_installed_session *items;
+	size_t count;
+};
+int fay_installed_sessions(pid_t pid, struct fay_installed_sessions *list, struct fay_error *error);
+void fay_installed_sessions_deinit(struct fay_installed_sessions *list);
+/* Removes the sessions of fays that are gone: bytes back, memory unmapped. `kept`: those whose memory a thread may still be inside of. */
+int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_error *error);
+
 /* Nanoseconds for which the target was stopped, longest single pause; for --timing. */
 uint64_t fay_session_longest_pause(const struct fay_session *session);
 

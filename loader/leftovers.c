@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions that lie in a process, whoever installed them: for the doctor, and for removing what a killed fay left behind. The
+ * process is not stopped to look; what is read may be half-way through a change, which removal, in a stop, looks at anew.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "zone.h"
+
+#include "fay/loader.h"
+
+/* A session may have several zones, each within reach of its part of the program. */
+static struct fay_installed_session *find_or_add(struct fay_installed_sessions *list, uint64_t id)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].id == id)
+			return &list->items[i];
+	struct fay_installed_session *grown = realloc(list->items, (list->count + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	list->items = grown;
+	grown += list->count++;
+	*grown = (struct fay_installed_session){ .id = id };
+	return grown;
+}
+
+static int collect(const struct fay_zones *zones, struct fay_installed_sessions *list, struct fay_error *error)
+{
+	for (size_t i = 0; i < zones->count; i++) {
+		const struct fay_zone *zone = &zones->items[i];
+		struct fay_installed_session *session = find_or_add(list, zone->header.session);
+		if (!session)
+			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+		session->owner = (pid_t)zone->header.owner_pid;
+		session->owner_alive = fay_zone_owner_alive(&zone->header);
+		for (uint32_t k = 0; k < zone->header.patch_count; k++)
+			session->points += !zone->patches[k].removed;
+	}
+	return FAY_OK;
+}
+
+int fay_installed_sessions(pid_t pid, struct fay_installed_sessions *list, struct fay_error *error)
+{
+	struct fay_maps maps;
+	struct fay_zones zones;
+	char path[64];
+	memset(list, 0, sizeof(*list));
+	int code = fay_maps_read(pid, &maps, error);
+	if (code)
+		return code;
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	int memory = open(path, O_RDONLY | O_CLOEXEC);
+	if (memory < 0) {
+		code = fay_error_set(error, FAY_E_REFUSED, "%s: %s", path, strerror(errno));
+		fay_maps_deinit(&maps);
+		return code;
+	}
+	code = fay_zones_read(&maps, memory, &zones, error);
+	close(memory);
+	fay_maps_deinit(&maps);
+	if (code)
+		return code;
+	code = collect(&zones, list, error);
+	fay_zones_deinit(&zones);
+	if (code)
+		fay_installed_sessions_deinit(list);
+	return code;
+}
+
+void fay_installed_sessions_deinit(struct fay_installed_sessions *list)
+{
+	free(list->items);
+	memset(list, 0, sizeof(*list));
+}
+
+int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_error *error)
+{
+	struct fay_installed_sessions list;
+	int code = fay_installed_sessions(pid, &list, error);
+	*removed = *kept = 0;
+	for (size_t i = 0; !code && i < list.count; i++) {
+		bool found, left;
+		if (list.items[i].owner_alive)
+			continue;
+		code = fay_zone_remove(pid, list.items[i].id, FAY_STOP_TIMEOUT_MS, FAY_TRACER_WAIT_MS, &found, &left, NULL, error);
+		*removed += !code && found && !left;
+		*kept += !code && found && left;
+	}
+	fay_installed_sessions_deinit(&list);
+	return code;
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# fay is killed with SIGKILL while it traces: the program goes on rightly, the doctor shows it, the next fay cleans up.
+. "$(dirname "$0")/lib.sh"
+mkfifo "$work/in"
+"$TARGET" 2 100000 <"$work/in" >"$work/target.out" &
+target=$!
+started+=("$target")
+exec 9>"$work/in"
+wait_for "$work/target.out" ready
+before=$(text_hash "$target")
+query='cluster.Function("threads_target!work").Count()'
+kill_fay() {
+	trace -p "$target" "$query"
+	kill -9 "$tracer"
+	wait "$tracer" 2>/dev/null || true
+}
+
+kill_fay
+[ "$(text_hash "$target")" != "$before" ] || fail "killed fay had patched nothing"
+"$FAY" doctor >"$work/doctor"
+contains "the doctor names the process" "$work/doctor" " $target"
+trace -p "$target" "$query"
+contains "the next fay says what it removed" "$work/trace.err" "process $target: removed 1 session of a fay that was killed"
+"$FAY" doctor >"$work/doctor"
+contains "a session of a fay that runs is no leftover" "$work/doctor" "1 session of a fay that runs now, none left behind"
+echo >&9
+wait_for "$work/target.out" done
+end_trace
+equal "calls counted" 200000 "$(final_sum Count)"
+equal "text after" "$before" "$(text_hash "$target")"
+
+kill_fay
+kill_fay
+"$FAY" doctor --clean >"$work/doctor" 2>"$work/err"
+contains "what was removed" "$work/err" "process $target: removed 1 session"
+contains "nothing is left" "$work/doctor" "no process that can be looked into carries fay's code"
+equal "text after" "$before" "$(text_hash "$target")"
