@@ -47,9 +47,14 @@ static size_t runtime_size(void)
 	return (size_t)(fay_runtime_blob_end - fay_runtime_blob);
 }
 
-static uint64_t point_room(const struct fay_point *point)
+static uint64_t point_room(const struct fay_session *session, const struct fay_point *point)
 {
-	return FAY_TRAMPOLINE_BASE_MAX + point->probe_count * FAY_TRAMPOLINE_PROBE_MAX + FAY_DISPLACED_ROOM + 32;
+	uint64_t room = FAY_TRAMPOLINE_BASE_MAX + point->probe_count * FAY_TRAMPOLINE_PROBE_MAX + FAY_DISPLACED_ROOM + 32;
+
+	for (uint32_t i = 0; i < point->probe_count; i++)
+		if (session->verdict->probes[point->probes[i]].clobbered_vectors)
+			return room + FAY_TRAMPOLINE_VECTORS_MAX;
+	return room;
 }
 
 static void write_runtime(struct fay_session *session, struct fay_zone_plan *zone, uint64_t states)
@@ -167,7 +172,7 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 	uint64_t capacity = trampolines_at, data_size;
 
 	for (size_t i = zone->first; i < zone->last; i++)
-		capacity += point_room(&session->points[i]);
+		capacity += point_room(session, &session->points[i]);
 	zone->capacity = round_up(capacity, PAGE);
 	data_size = round_up(sizeof(struct fay_zone_header) +
 				     (zone->last - zone->first) * sizeof(struct fay_zone_patch), PAGE);

@@ -7,6 +7,8 @@
  */
 #include "session.h"
 
+#include "vectors.h"
+
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -67,6 +69,14 @@ static int check_verdict(const struct fay_verdict *verdict, struct fay_error *er
 		return fay_error_set(error, FAY_E_REFUSED, "the image has no probe");
 	for (uint32_t i = 0; i < verdict->probe_count; i++) {
 		const char *refusal = fay_trampoline_refusal(&verdict->probes[i]);
+		uint32_t missing = verdict->probes[i].cpu_features & ~fay_cpu_features();
+
+		if (missing) {
+			const char *name = fay_cpu_feature_name((unsigned)__builtin_ctz(missing));
+
+			return fay_error_set(error, FAY_E_REFUSED, "probe %u (%s) uses %s instructions, which this machine does not have", i,
+					     verdict->probes[i].pattern, name ? name : "unknown");
+		}
 
 		if (refusal)
 			return fay_error_set(error, FAY_E_REFUSED, "probe %u (%s) %s", i, verdict->probes[i].pattern, refusal);

@@ -12,7 +12,9 @@
  *   have:
  *	cmpl $0, busy(%rsi); jne reentrant; movl $1, busy(%rsi)
  *	[other event fields]
- *	[lea event, %rdi] [movabs $global, %rdx] call probe        for each probe
+ *	[vector registers and MXCSR -> stack; default MXCSR]       vectors.c
+ *	[lea event, %rdi] [movabs $global, %rdx] call probe        for each probe; with rsp aligned if it asks for that
+ *	[vector registers and MXCSR as they were]
  *	movl $0, busy(%rsi)
  *   restore:
  *	[lea  area(%rsp), %rsp]
@@ -42,6 +44,7 @@
 #include "fay/shm.h"
 #include "emit.h"
 #include "runtime.h"
+#include "vectors.h"
 
 enum {
 	SLOT_BUSY = (int)offsetof(struct fay_slot_header, busy) - (int)FAY_SLOT_HEADER,
@@ -58,6 +61,8 @@ struct plan {
 	unsigned temporary;
 	bool spill_local; /* some probe clobbers rsi */
 	int32_t local_at; /* rsp offset where LOCAL is kept, if spilled */
+	struct fay_vectors vectors;
+	int32_t vectors_at; /* rsp offset where they are kept */
 	int32_t area;     /* bytes between the pushes and rsp */
 	int32_t frame;    /* bytes from rsp at the probes' calls to rsp at the function's entry */
 };
@@ -75,6 +80,9 @@ static struct plan make_plan(const struct fay_trampoline_spec *spec)
 		if (facts->event_fields)
 			plan.saved |= BIT(FAY_RDI);
 		plan.spill_local |= (facts->clobbered_gprs & BIT(FAY_RSI)) != 0;
+		if (facts->aligned_stack)
+			plan.saved |= BIT(FAY_RAX);
+		fay_vectors_add(&plan.vectors, facts);
 	}
 	plan.saved &= ~BIT(FAY_RSP);
 	if (plan.fields & (FAY_FIELD_TIME | FAY_FIELD_CYCLES))
@@ -93,6 +101,8 @@ static struct plan make_plan(const struct fay_trampoline_spec *spec)
 	plan.local_at = plan.area;
 	if (plan.spill_local)
 		plan.area += 8;
+	plan.vectors_at = plan.area;
+	plan.area += fay_vectors_size(&plan.vectors);
 	plan.frame = plan.area + 8 * __builtin_popcount(plan.saved);
 	if (plan.frame % 16 != 8) {
 		plan.area += 8;
@@ -211,12 +221,25 @@ static void emit_fields(struct fay_emitter *e, const struct plan *plan, const st
 	}
 }
 
+/* The traced program may have misaligned its stack; a probe that spills vectors in aligned form relies on it. rax is free here. */
+static void emit_call(struct fay_emitter *e, uint64_t code, bool align)
+{
+	static const uint8_t aligned[] = { 0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xf0, 0x50, 0x50 }; /* mov %rsp, %rax; and $-16, %rsp; push %rax twice */
+
+	if (align)
+		fay_emit_bytes(e, aligned, sizeof(aligned));
+	fay_emit_call(e, code);
+	if (align)
+		fay_emit_pop(e, FAY_RSP);
+}
+
 static void emit_probes(struct fay_emitter *e, const struct plan *plan, const struct fay_trampoline_spec *spec)
 {
 	bool have_local = true;
 
 	if (plan->spill_local)
 		fay_emit_store64(e, FAY_RSP, plan->local_at, FAY_RSI);
+	fay_vectors_save(e, &plan->vectors, plan->vectors_at);
 	for (size_t i = 0; i < spec->probe_count; i++) {
 		const struct fay_probe_facts *facts = spec->probes[i].facts;
 
@@ -226,11 +249,12 @@ static void emit_probes(struct fay_emitter *e, const struct plan *plan, const st
 			fay_emit_lea(e, FAY_RDI, FAY_RSP, 0);
 		if (facts->arguments_used & BIT(FAY_RDX))
 			fay_emit_movabs(e, FAY_RDX, spec->global);
-		fay_emit_call(e, spec->probes[i].code);
+		emit_call(e, spec->probes[i].code, facts->aligned_stack);
 		have_local = !(facts->clobbered_gprs & BIT(FAY_RSI));
 	}
 	if (!have_local)
 		fay_emit_load64(e, FAY_RSI, FAY_RSP, plan->local_at);
+	fay_vectors_restore(e, &plan->vectors, plan->vectors_at);
 }
 
 /* mov %fs:0, %rsi or rdfsbase %rsi; ...; leaves LOCAL in rsi. Returns the place of the jump to the slow path. */
@@ -332,8 +356,6 @@ const char *fay_trampoline_refusal(const struct fay_probe_facts *facts)
 
 	if (facts->kind != FAY_PROBE_ENTRY)
 		return "is not an entry probe; only those can be installed so far";
-	if (facts->clobbered_vectors)
-		return "uses vector registers, which the dispatcher does not save yet";
 	if (facts->event_fields & FAY_FIELD_RETVAL)
 		return "reads the return value, which an entry probe does not have";
 	if (facts->clobbered_gprs & callee_saved)

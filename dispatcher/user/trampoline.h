@@ -16,7 +16,8 @@
 
 /* Upper bounds, in bytes, for sizing a zone before its address is known. */
 #define FAY_TRAMPOLINE_BASE_MAX 640u
-#define FAY_TRAMPOLINE_PROBE_MAX 48u
+#define FAY_TRAMPOLINE_VECTORS_MAX 448u /* more, if any probe of the point clobbers vectors or uses_mxcsr */
+#define FAY_TRAMPOLINE_PROBE_MAX 64u
 
 struct fay_trampoline_probe {
 	const struct fay_probe_facts *facts;
