@@ -40,10 +40,14 @@ static unsigned fold(unsigned op)
 	SAME(ADC, ADC) SAME(SBB, SBB) SAME(CMP, CMP) SAME(TEST, TEST) SAME(NOT, NOT) SAME(NEG, NEG) SAME(INC, INC)                     \
 	SAME(DEC, DEC) SAME(SHL, SHL) DIFFERENT(SHL, SHL, SAL) SAME(SHR, SHR) SAME(SAR, SAR) SAME(ROL, ROL)                           \
 	SAME(ROR, ROR) SAME(SHLD, SHLD) SAME(SHRD, SHRD) SAME(IMUL, IMUL) SAME(MUL1, MUL) SAME(DIV, DIV)                              \
-	SAME(IDIV, IDIV) SAME(CQO, CQO) SAME(CQO, CDQ) SAME(BT, BT) SAME(BSWAP, BSWAP) SAME(BSF, BSF) SAME(BSR, BSR)                   \
+	SAME(IDIV, IDIV) SAME(CQO, CQO) SAME(CQO, CDQ) SAME(CQO, CWD) SAME(BT, BT) SAME(BTS, BTS) SAME(BTR, BTR) SAME(BTC, BTC) SAME(BSWAP, BSWAP) SAME(BSF, BSF) SAME(BSR, BSR)                   \
 	SAME(TZCNT, TZCNT) SAME(LZCNT, LZCNT) SAME(POPCNT, POPCNT) SAME(XCHG, XCHG) SAME(XADD, XADD)                                  \
 	SAME(CMPXCHG, CMPXCHG) SAME(PUSH, PUSH) SAME(POP, POP) SAME(JMP, JMP) SAME(CALL, CALL) SAME(RET, RET)                        \
-	SAME(LFENCE, LFENCE) SAME(RDTSC, RDTSC)
+	SAME(LFENCE, LFENCE) SAME(RDTSC, RDTSC) SAME(LEAVE, LEAVE) SAME(MFENCE, MFENCE) SAME(MFENCE, SFENCE) SAME(PAUSE, PAUSE)
+
+/* The width is part of the mnemonic: log2 of the bytes takes the condition's place. */
+#define STRINGS(S)                                                                                                                   \
+	S(REP_MOVS, MOVSB, 0) S(REP_MOVS, MOVSD, 2) S(REP_MOVS, MOVSQ, 3) S(REP_STOS, STOSB, 0) S(REP_STOS, STOSD, 2) S(REP_STOS, STOSQ, 3)
 
 /* Condition codes in encoding order, with each library's suffix. */
 #define CONDITIONS(C)                                                                                                                \
@@ -57,6 +61,7 @@ static unsigned fold(unsigned op)
 #define REG_NONE 0
 #define REG_RIP 0xfe
 #define REG_OTHER 0xff
+#define REG_HIGH(gpr) ((uint8_t)(0x80 + (gpr))) /* ah, ch, dh, bh */
 #define REG_CODE(gpr, log) ((uint8_t)(1 + (gpr) * 4 + (log)))
 
 #define X86_INS_ENDBR64 X86_INS_INVALID /* Capstone 4.0.2 has no number for it: see capstone_knows() */
@@ -90,7 +95,7 @@ struct reading {
 	const char *reader;
 	unsigned length, count;
 	uint16_t code;
-	bool locked;
+	bool locked, repeated;
 	struct reading_operand operands[MAX_OPERANDS];
 };
 
@@ -119,6 +124,12 @@ static void fill_registers(struct fay_agree *agree)
 	agree->capstone_reg[X86_REG_RIZ] = REG_NONE; /* "no index", spelt out */
 	agree->capstone_reg[X86_REG_EIZ] = REG_NONE;
 	agree->capstone_reg[X86_REG_RIP] = REG_RIP;
+	for (unsigned i = 0; i < 4; i++) {
+		static const uint16_t high[4] = { X86_REG_AH, X86_REG_CH, X86_REG_DH, X86_REG_BH };
+
+		agree->zydis_reg[ZYDIS_REGISTER_AH + i] = REG_HIGH(i);
+		agree->capstone_reg[high[i]] = REG_HIGH(i);
+	}
 	for (unsigned log = 0; log < 4; log++) {
 		for (unsigned i = 0; i < 16; i++) {
 			unsigned part = i / 4 > 2 ? 2 : i / 4; /* 0-3, 4-7, 8-15 */
@@ -139,6 +150,9 @@ static void fill_mnemonics(struct fay_agree *agree)
 	MNEMONICS(SAME, DIFFERENT)
 #undef SAME
 #undef DIFFERENT
+#define STRING(op, name, log) agree->zydis_code[ZYDIS_MNEMONIC_##name] = agree->capstone_code[X86_INS_##name] = CODE(OP_##op, log);
+	STRINGS(STRING)
+#undef STRING
 #define CONDITION(cc, z, c)                                                                                                          \
 	agree->zydis_code[ZYDIS_MNEMONIC_J##z] = agree->capstone_code[X86_INS_J##c] = CODE(OP_JCC, CC_##cc);                         \
 	agree->zydis_code[ZYDIS_MNEMONIC_CMOV##z] = agree->capstone_code[X86_INS_CMOV##c] = CODE(OP_CMOV, CC_##cc);                  \
@@ -215,6 +229,7 @@ static bool read_zydis(struct fay_agree *agree, const uint8_t *bytes, size_t ava
 	r->length = z.length;
 	r->code = agree->zydis_code[z.mnemonic];
 	r->locked = z.attributes & ZYDIS_ATTRIB_HAS_LOCK;
+	r->repeated = z.attributes & ZYDIS_ATTRIB_HAS_REP;
 	r->count = z.operand_count_visible;
 	for (unsigned i = 0; i < r->count && i < MAX_OPERANDS; i++)
 		r->operands[i] = zydis_operand(agree, &operands[i], address + z.length);
@@ -236,7 +251,10 @@ static struct reading_operand capstone_operand(const struct fay_agree *agree, co
 		break;
 	case X86_OP_MEM:
 		r.kind = OPERAND_MEM;
-		r.base = o->mem.segment == X86_REG_INVALID ? agree->capstone_reg[o->mem.base] : REG_OTHER;
+		/* The string instructions' [rdi] is said to be in es, whose base is 0 here. */
+		r.base = agree->capstone_reg[o->mem.base];
+		if (o->mem.segment != X86_REG_INVALID && (o->mem.segment != X86_REG_ES || o->mem.base != X86_REG_RDI))
+			r.base = REG_OTHER;
 		r.index = agree->capstone_reg[o->mem.index];
 		r.scale = (uint8_t)o->mem.scale;
 		r.value = r.base == REG_RIP ? (int64_t)(next + (uint64_t)o->mem.disp) : o->mem.disp;
@@ -257,6 +275,7 @@ static bool read_capstone(struct fay_agree *agree, const uint8_t *bytes, size_t 
 	r->length = agree->insn->size;
 	r->code = agree->insn->id < X86_INS_ENDING ? agree->capstone_code[agree->insn->id] : UNKNOWN;
 	r->locked = x86->prefix[0] == X86_PREFIX_LOCK;
+	r->repeated = x86->prefix[0] == X86_PREFIX_REP;
 	r->count = x86->op_count;
 	for (unsigned i = 0; i < r->count && i < MAX_OPERANDS; i++)
 		r->operands[i] = capstone_operand(agree, &x86->operands[i], agree->insn->address + agree->insn->size);
@@ -309,11 +328,13 @@ static uint8_t reg_code(unsigned gpr, unsigned width)
 
 static bool same_operand(const struct fay_operand *o, unsigned width, const struct reading_operand *r, bool sized)
 {
-	if (o->kind != r->kind)
+	if ((o->kind == OPERAND_HIGH ? OPERAND_REG : o->kind) != r->kind)
 		return false;
 	switch (o->kind) {
 	case OPERAND_REG:
 		return r->reg == reg_code(o->reg, width);
+	case OPERAND_HIGH:
+		return r->reg == REG_HIGH(o->reg);
 	case OPERAND_IMM:
 		return ((uint64_t)(o->imm ^ r->value) & (width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1)) == 0;
 	case OPERAND_MEM:
@@ -331,7 +352,8 @@ static bool same_operands(const struct fay_insn *insn, const struct reading *r)
 	unsigned widths[MAX_OPERANDS], count = expected_operands(insn, expected, widths);
 	bool sized = insn->op != OP_LEA, exchanged;
 
-	if (insn->op == OP_NOP)
+	/* What a string instruction works on follows from its mnemonic; the libraries differ in how much of it they show. */
+	if (insn->op == OP_NOP || insn->op == OP_REP_MOVS || insn->op == OP_REP_STOS)
 		return true;
 	if (insn->op == OP_MOVSX && r->count == 0) /* cbw, cwde, cdqe: only decode.c's FORM_EXTEND_A has rax to rax without operands */
 		return insn->length <= 2 && insn->dst.reg == FAY_RAX && insn->src.kind == OPERAND_REG && insn->src.reg == FAY_RAX;
@@ -347,18 +369,23 @@ static bool same_operands(const struct fay_insn *insn, const struct reading *r)
 	return true;
 }
 
+static unsigned log2_bytes(unsigned width) { return width == 8 ? 0 : width == 16 ? 1 : width == 32 ? 2 : 3; }
+
 /* NULL if the reading is the same as ours, else what differs. */
 static const char *difference(const struct fay_insn *insn, const struct reading *r)
 {
-	bool conditional = insn->op == OP_JCC || insn->op == OP_CMOV || insn->op == OP_SETCC;
+	bool string = insn->op == OP_REP_MOVS || insn->op == OP_REP_STOS;
+	unsigned suffix = fay_op_table[insn->op].attributes & ATTR_CC ? insn->cc : string ? log2_bytes(insn->width) : 0;
 	bool xchg_nop = insn->op == OP_NOP && insn->length == 2 && r->code == CODE(OP_XCHG, 0); /* 66 90 is xchg %ax,%ax too */
 
 	if (r->length != insn->length)
 		return "its length";
-	if (!xchg_nop && (r->code == UNKNOWN || r->code != CODE(fold(insn->op), conditional ? insn->cc : 0)))
+	if (!xchg_nop && (r->code == UNKNOWN || r->code != CODE(fold(insn->op), suffix)))
 		return "the operation";
 	if (r->locked != insn->locked)
 		return "the lock prefix";
+	if (string && !r->repeated)
+		return "the repeat prefix";
 	return same_operands(insn, r) ? NULL : "the operands";
 }
 

@@ -85,6 +85,7 @@ struct fay_obligation {
 	bool discharged;       /* by the abstract values already */
 };
 #define FAY_MAX_FENCE_STEPS (1u << 24)
+#define FAY_MAX_STRING 1024u /* elements of a rep movs or rep stos */
 #define FAY_MAX_PENDING 4096u
 #define FAY_MAX_KEPT (1u << 20) /* when all are to be written out */
 

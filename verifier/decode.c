@@ -10,7 +10,7 @@
  * that GNU as and LLVM emit are matched byte by byte, and endbr64 too, because some distributions' gcc starts every function with it
  * (it does nothing in a process without CET, and nothing of note in one with it).
  *
- * Limits: no high-byte registers, no x87, no BMI; vectors are decode_vector.c's. The meaning comes from here alone; agree.c has two other decoders object.
+ * Limits: no x87; vectors are decode_vector.c's. The meaning comes from here alone; agree.c has two other decoders object.
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ enum form {
 	FORM_RM_SRC,   /* src r/m */
 	FORM_RM_1,     /* dst r/m, src 1 */
 	FORM_RM_CL,    /* dst r/m, src cl */
-	FORM_RM_R_IB,  /* dst r/m, src reg, 8-bit count */
+	FORM_RM_R_IB, FORM_RM_R_CL, /* dst r/m, src reg, src2 8-bit count or cl */
 	FORM_R_RM_IZ, FORM_R_RM_IB, /* dst reg, src r/m, src2 immediate */
 	FORM_O,        /* dst: register in the opcode's low bits */
 	FORM_O_SRC,    /* src: likewise */
@@ -45,12 +45,14 @@ enum form {
 	FORM_EXTEND_A, /* cbw cwde cdqe */
 	FORM_SLOT,     /* call *disp(%rip) */
 	FORM_RM_JUMP,  /* jmp *reg */
+	FORM_MOVS,     /* dst [rdi], src [rsi] */
+	FORM_STOS,     /* dst [rdi], src rax */
 	FORM_FENCE,
 };
 
 enum width { WIDTH_B, WIDTH_V, WIDTH_Y, WIDTH_Q, WIDTH_W, WIDTH_N };
 enum mod { MOD_EITHER, MOD_REG, MOD_REGF, MOD_MEM };
-enum map { MAP_ONE, MAP_TWO, MAP_F3TWO, MAP_COUNT };
+enum map { MAP_ONE, MAP_TWO, MAP_F3ONE, MAP_F3TWO, MAP_COUNT };
 enum row_kind { ROW_ABSENT, ROW_ALLOW, ROW_REFUSE };
 
 struct row {
@@ -200,8 +202,8 @@ static void read_opcode(struct reader *reader)
 		return;
 	digit = reader->at < reader->size ? reader->bytes[reader->at] >> 3 & 7 : 0;
 	reader->row = &rows[map][reader->opcode][digit];
-	if (map == MAP_TWO && reader->count_f3 == 1 && rows[MAP_F3TWO][reader->opcode][digit].kind == ROW_ALLOW) {
-		reader->row = &rows[MAP_F3TWO][reader->opcode][digit];
+	if (reader->count_f3 == 1 && rows[map + MAP_F3ONE][reader->opcode][digit].kind == ROW_ALLOW) {
+		reader->row = &rows[map + MAP_F3ONE][reader->opcode][digit];
 		reader->count_f3 = 0;
 		if (reader->count66)
 			fail(reader, FAY_RULE_DEC_PREFIX, "66 together with F3");
@@ -226,7 +228,7 @@ static void check_row(struct reader *reader)
 		fail(reader, FAY_RULE_DEC_PREFIX, "66 on an instruction without a 16-bit form here");
 	if (reader->count66 && (reader->rex & REX_W))
 		fail(reader, FAY_RULE_DEC_PREFIX, "66 together with REX.W");
-	if (reader->count_f0 && (!row->lock || reader->count66))
+	if (reader->count_f0 && !row->lock)
 		fail(reader, FAY_RULE_DEC_PREFIX, "lock on an instruction that may not have it");
 }
 
@@ -259,9 +261,10 @@ static void choose_width(struct reader *reader, struct fay_insn *insn)
 static struct fay_operand operand_reg(struct reader *reader, unsigned reg, unsigned width)
 {
 	if (width == 8 && reg >= 4 && reg <= 7) {
-		reader->needs_rex = true;
+		/* Without any REX these are ah, ch, dh, bh; with one, spl, bpl, sil, dil (Intel SDM volume 1, 3.4.1.1). */
 		if (!reader->has_rex)
-			fail(reader, FAY_RULE_INS_UNSUPPORTED, "a high-byte register (ah, ch, dh, bh)");
+			return (struct fay_operand){ .kind = OPERAND_HIGH, .reg = (uint8_t)(reg - 4), .base = FAY_NO_REG, .index = FAY_NO_REG };
+		reader->needs_rex = true;
 	}
 	return (struct fay_operand){ .kind = OPERAND_REG, .reg = (uint8_t)reg, .base = FAY_NO_REG, .index = FAY_NO_REG };
 }
@@ -269,6 +272,11 @@ static struct fay_operand operand_reg(struct reader *reader, unsigned reg, unsig
 static struct fay_operand operand_imm(int64_t value)
 {
 	return (struct fay_operand){ .kind = OPERAND_IMM, .imm = value, .base = FAY_NO_REG, .index = FAY_NO_REG };
+}
+
+static struct fay_operand operand_string(unsigned base)
+{
+	return (struct fay_operand){ .kind = OPERAND_MEM, .base = (uint8_t)base, .index = FAY_NO_REG, .scale = 1 };
 }
 
 static void read_sib(struct reader *reader, unsigned mod, struct fay_operand *memory)
@@ -343,7 +351,7 @@ static int64_t take_iz(struct reader *reader, unsigned width)
 /* Counts and bit numbers are unsigned; everything else with an 8-bit immediate is sign-extended. */
 static int64_t take_ib(struct reader *reader, enum fay_op op)
 {
-	bool count = (op >= OP_SHL && op <= OP_ROR) || op == OP_BT;
+	bool count = (op >= OP_SHL && op <= OP_ROR) || (op >= OP_BT && op <= OP_BTC);
 	return count ? take8(reader) : take_signed(reader, 1);
 }
 
@@ -417,6 +425,11 @@ static void read_operands(struct reader *reader, struct fay_insn *insn)
 		insn->src = reg_field(reader, width);
 		insn->src2 = operand_imm(take8(reader));
 		break;
+	case FORM_RM_R_CL:
+		insn->dst = read_rm(reader, width);
+		insn->src = reg_field(reader, width);
+		insn->src2 = operand_reg(reader, FAY_RCX, 8);
+		break;
 	case FORM_R_RM_IZ:
 		read_r_rm(reader, insn, width);
 		insn->src2 = operand_imm(take_iz(reader, width));
@@ -471,8 +484,16 @@ static void read_operands(struct reader *reader, struct fay_insn *insn)
 		break;
 	case FORM_FENCE:
 		insn->src = read_rm(reader, 64);
-		if (insn->src.kind == OPERAND_REG && reader->modrm != 0xe8)
-			fail(reader, FAY_RULE_DEC_ENCODING, "a redundant encoding of lfence");
+		if (insn->src.kind == OPERAND_REG && (reader->modrm & 7))
+			fail(reader, FAY_RULE_DEC_ENCODING, "a redundant encoding of a fence");
+		break;
+	case FORM_MOVS:
+		insn->dst = operand_string(FAY_RDI);
+		insn->src = operand_string(FAY_RSI);
+		break;
+	case FORM_STOS:
+		insn->dst = operand_string(FAY_RDI);
+		insn->src = operand_reg(reader, FAY_RAX, width);
 		break;
 	}
 }
@@ -505,11 +526,11 @@ static void finish(struct reader *reader, struct fay_insn *insn)
 		if (operands[i]->kind == OPERAND_MEM && operands[i]->rip)
 			operands[i]->disp = (int64_t)(insn->address + reader->at + (uint64_t)operands[i]->disp);
 	}
-	if (insn->op == OP_CMOV || insn->op == OP_SETCC || insn->op == OP_JCC)
+	if (fay_op_table[insn->op].attributes & ATTR_CC)
 		insn->cc = reader->opcode & 15;
 	if (insn->op == OP_CALL_SLOT)
 		insn->target = (uint64_t)insn->src.disp;
-	if (insn->op == OP_CALL_SLOT || insn->op == OP_LFENCE)
+	if (insn->op == OP_CALL_SLOT || insn->op == OP_LFENCE || insn->op == OP_MFENCE)
 		insn->src = (struct fay_operand){ .base = FAY_NO_REG, .index = FAY_NO_REG };
 }
 
@@ -539,6 +560,7 @@ static size_t match_nop(const uint8_t *bytes, size_t available)
 		{ 14, { 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84 } },
 		{ 15, { 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84 } },
 		{ 4, { 0xf3, 0x0f, 0x1e, 0xfa } }, /* endbr64 */
+		{ 2, { 0xf3, 0x90 } }, /* pause */
 	};
 
 	if (bytes[0] != 0x90 && bytes[0] != 0x66 && bytes[0] != 0x0f && bytes[0] != 0xf3)
@@ -572,6 +594,8 @@ struct fay_refusal fay_decode(struct fay_arena *arena, const uint8_t *bytes, siz
 	*insn = (struct fay_insn){ .address = address, .op = OP_NOP, .width = 64, .src_width = 64, .dst = none, .src = none, .src2 = none };
 	if (nop) {
 		insn->length = (uint8_t)nop;
+		if (nop == 2 && bytes[0] == 0xf3)
+			insn->op = OP_PAUSE;
 		return (struct fay_refusal){ .rule = FAY_RULE_NONE };
 	}
 	vector = fay_decode_vector(bytes, available, address, insn, &reader.rule, &reader.why);

@@ -24,11 +24,16 @@ struct step {
 	enum fay_exec_status status;
 	struct {
 		uint8_t *place; /* memory; NULL: register */
-		uint8_t reg;
+		uint8_t reg, shift; /* shift: 8 for ah, ch, dh, bh */
 		unsigned width;
 		uint64_t value;
 	} writes[MAX_WRITES];
 	unsigned write_count;
+	struct {
+		uint8_t *to, *from; /* from NULL: filled with `value` */
+		uint64_t count, value;
+		unsigned size;
+	} string;
 	uint64_t rip;
 	uint8_t set, touched, undefined; /* flags: values, which are defined anew, which become undefined */
 };
@@ -90,6 +95,8 @@ static struct fay_term exec_read(struct fay_semantics *s, const struct fay_opera
 	switch (o->kind) {
 	case OPERAND_REG:
 		return fay_term_const(step->machine->gpr[o->reg], width);
+	case OPERAND_HIGH:
+		return fay_term_const(step->machine->gpr[o->reg] >> 8, 8);
 	case OPERAND_IMM:
 		return fay_term_const((uint64_t)o->imm, width);
 	case OPERAND_MEM:
@@ -107,6 +114,7 @@ static void add_write(struct step *step, uint8_t *place, unsigned reg, unsigned 
 		__builtin_trap(); /* no row writes that much: a semantics function is wrong */
 	step->writes[i].place = place;
 	step->writes[i].reg = (uint8_t)reg;
+	step->writes[i].shift = 0;
 	step->writes[i].width = width;
 	step->writes[i].value = value;
 }
@@ -118,6 +126,9 @@ static void exec_write(struct fay_semantics *s, const struct fay_operand *o, uns
 
 	if (o->kind == OPERAND_REG) {
 		add_write(step, NULL, o->reg, width, (uint64_t)v.value);
+	} else if (o->kind == OPERAND_HIGH) {
+		add_write(step, NULL, o->reg, 8, (uint64_t)v.value);
+		step->writes[step->write_count - 1].shift = 8;
 	} else if (o->kind == OPERAND_MEM) {
 		place = find(step, memory_address(step->machine, o), width / 8, true);
 		if (place)
@@ -199,10 +210,30 @@ static void exec_divide_error(struct fay_semantics *s, struct fay_term condition
 static void exec_call_helper(struct fay_semantics *s) { step_of(s)->status = EXEC_CALL_SLOT; }
 static void exec_vector(struct fay_semantics *s) { step_of(s)->status = EXEC_NOT_MODELLED; }
 
+/* All of both places must exist: the verifier demands no less, and it keeps a fault without effect. */
+static void exec_string(struct fay_semantics *s, struct fay_term count, const struct fay_term *fill)
+{
+	struct step *step = step_of(s);
+	uint64_t *gpr = step->machine->gpr, n = (uint64_t)count.value;
+	unsigned size = s->insn->width / 8;
+
+	if (n == 0)
+		return;
+	if (n > UINT32_MAX / 8)
+		n = UINT32_MAX / 8; /* larger than any region: faults */
+	step->string.to = find(step, gpr[FAY_RDI], (unsigned)n * size, true);
+	if (!fill)
+		step->string.from = find(step, gpr[FAY_RSI], (unsigned)n * size, false);
+	step->string.value = fill ? (uint64_t)fill->value : 0;
+	step->string.count = n;
+	step->string.size = size;
+}
+
 static const struct fay_semantics_ops machine_ops = {
 	.read = exec_read, .write = exec_write, .address = exec_address, .flag = exec_flag, .flag_set = exec_flag_set,
 	.flag_undefine = exec_flag_undefine, .unknown = exec_unknown, .push = exec_push, .pop = exec_pop,
-	.code_address = exec_code_address, .jump = exec_jump, .divide_error = exec_divide_error, .call_helper = exec_call_helper, .vector = exec_vector,
+	.code_address = exec_code_address, .jump = exec_jump, .divide_error = exec_divide_error, .call_helper = exec_call_helper,
+	.string = exec_string, .vector = exec_vector,
 	/* No `build`: every term is known. */
 };
 
@@ -210,9 +241,12 @@ static void commit(struct step *step)
 {
 	struct fay_machine *m = step->machine;
 
+	for (uint64_t i = 0; i < step->string.count; i++) /* upward, one after the other: they may overlap */
+		memcpy(step->string.to + i * step->string.size,
+		       step->string.from ? (void *)(step->string.from + i * step->string.size) : (void *)&step->string.value, step->string.size);
 	for (unsigned i = 0; i < step->write_count; i++) {
-		uint64_t mask = width_mask(step->writes[i].width), value = step->writes[i].value;
-		unsigned reg = step->writes[i].reg;
+		unsigned reg = step->writes[i].reg, shift = step->writes[i].shift;
+		uint64_t mask = width_mask(step->writes[i].width) << shift, value = step->writes[i].value << shift;
 
 		if (step->writes[i].place)
 			memcpy(step->writes[i].place, &value, step->writes[i].width / 8);

@@ -7,7 +7,7 @@
  * are gone: immediates are already sign-extended to 64 bits, implicit operands are explicit.
  *
  * Writes of a 32-bit register zero bits 63..32; writes of 8 and 16 bits keep the rest (Intel SDM vol. 1, 3.4.1.1).
- * High-byte registers (ah ch dh bh) are not in the subset.
+ * High-byte registers (ah ch dh bh) are operands of their own kind, so that whoever does not know them cannot take them for low bytes.
  */
 #ifndef FAY_VERIFIER_INSN_H
 #define FAY_VERIFIER_INSN_H
@@ -28,11 +28,11 @@ enum fay_cc { CC_O, CC_NO, CC_B, CC_AE, CC_E, CC_NE, CC_BE, CC_A, CC_S, CC_NS, C
 
 #define FAY_NO_REG 0xff
 
-enum fay_operand_kind { OPERAND_NONE, OPERAND_REG, OPERAND_IMM, OPERAND_MEM, OPERAND_VEC };
+enum fay_operand_kind { OPERAND_NONE, OPERAND_REG, OPERAND_IMM, OPERAND_MEM, OPERAND_VEC, OPERAND_HIGH };
 
 struct fay_operand {
 	uint8_t kind;  /* enum fay_operand_kind */
-	uint8_t reg;   /* REG: enum fay_gpr. VEC: 0..15 */
+	uint8_t reg;   /* REG: enum fay_gpr. VEC: 0..15. HIGH: bits 15..8 of rax, rcx, rdx, rbx (0..3) */
 	uint8_t base;  /* MEM: enum fay_gpr or FAY_NO_REG */
 	uint8_t index; /* MEM: enum fay_gpr (never rsp) or FAY_NO_REG */
 	uint8_t scale; /* MEM: 1, 2, 4, 8 */

@@ -191,7 +191,7 @@ void fay_semantics_xchg(struct fay_semantics *s, const struct fay_insn *insn)
 	write(s, &insn->src, insn->width, a);
 }
 
-/* The destination is memory (opcodes.def). */
+/* The destination is memory (opcodes.def), and so is written first. */
 void fay_semantics_xadd(struct fay_semantics *s, const struct fay_insn *insn)
 {
 	struct fay_term a = read(s, &insn->dst, insn->width), b = read(s, &insn->src, insn->width);
@@ -223,6 +223,40 @@ void fay_semantics_pop(struct fay_semantics *s, const struct fay_insn *insn)
 
 	write(s, &insn->dst, 64, v);
 }
+
+void fay_semantics_leave(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	struct fay_operand rbp = { .kind = OPERAND_REG, .reg = FAY_RBP, .base = FAY_NO_REG, .index = FAY_NO_REG };
+
+	(void)insn;
+	write(s, &rbp, 64, s->ops->pop(s, FAY_RBP));
+}
+
+static void advance(struct fay_semantics *s, unsigned reg, struct fay_term bytes)
+{
+	struct fay_operand o = { .kind = OPERAND_REG, .reg = (uint8_t)reg, .base = FAY_NO_REG, .index = FAY_NO_REG };
+
+	write(s, &o, 64, fay_term2(s, TERM_ADD, read(s, &o, 64), bytes));
+}
+
+/* The direction flag is clear (include/fay/event.h). */
+static void string(struct fay_semantics *s, const struct fay_insn *insn, bool fill)
+{
+	struct fay_operand rcx = { .kind = OPERAND_REG, .reg = FAY_RCX, .base = FAY_NO_REG, .index = FAY_NO_REG };
+	struct fay_term count = read(s, &rcx, 64), value = fay_term_const(0, insn->width), bytes;
+
+	if (fill)
+		value = read(s, &insn->src, insn->width);
+	bytes = fay_term2(s, TERM_MUL, count, fay_term_const(insn->width / 8, 64));
+	s->ops->string(s, count, fill ? &value : NULL);
+	advance(s, FAY_RDI, bytes);
+	if (!fill)
+		advance(s, FAY_RSI, bytes);
+	write(s, &rcx, 64, fay_term_const(0, 64));
+}
+
+void fay_semantics_rep_movs(struct fay_semantics *s, const struct fay_insn *insn) { string(s, insn, false); }
+void fay_semantics_rep_stos(struct fay_semantics *s, const struct fay_insn *insn) { string(s, insn, true); }
 
 void fay_semantics_jmp(struct fay_semantics *s, const struct fay_insn *insn)
 {

@@ -57,6 +57,8 @@ struct fay_semantics_ops {
 	void (*divide_error)(struct fay_semantics *, struct fay_term condition);
 	void (*call_helper)(struct fay_semantics *);
 	void (*vector)(struct fay_semantics *); /* what a vector instruction writes is not known */
+	/* `count` elements of insn->width from [rsi] or, if `fill` is not NULL, of that value, to [rdi]. */
+	void (*string)(struct fay_semantics *, struct fay_term count, const struct fay_term *fill);
 };
 
 struct fay_semantics {

@@ -156,6 +156,17 @@ static struct fay_term select_bit(struct fay_semantics *s, const struct fay_insn
 
 void fay_semantics_bt(struct fay_semantics *s, const struct fay_insn *insn) { select_bit(s, insn, read(s, &insn->dst, insn->width)); }
 
+static void change_bit(struct fay_semantics *s, const struct fay_insn *insn, enum fay_term_op op, bool invert)
+{
+	struct fay_term a = read(s, &insn->dst, insn->width), bit = select_bit(s, insn, a);
+
+	write(s, &insn->dst, insn->width, fay_term2(s, op, a, invert ? fay_term1(s, TERM_NOT, bit) : bit));
+}
+
+void fay_semantics_bts(struct fay_semantics *s, const struct fay_insn *insn) { change_bit(s, insn, TERM_OR, false); }
+void fay_semantics_btr(struct fay_semantics *s, const struct fay_insn *insn) { change_bit(s, insn, TERM_AND, true); }
+void fay_semantics_btc(struct fay_semantics *s, const struct fay_insn *insn) { change_bit(s, insn, TERM_XOR, false); }
+
 void fay_semantics_bswap(struct fay_semantics *s, const struct fay_insn *insn)
 {
 	struct fay_term a = read(s, &insn->dst, insn->width), r = fay_term_extract(s, a, 0, 8);

@@ -232,10 +232,27 @@ static void smt_vector(struct fay_semantics *s)
 		fay_smt_forget_flags(q);
 }
 
+/* What is written to the stack is unknown after; other memory is unknown at every read anyway. */
+static void smt_string(struct fay_semantics *s, struct fay_term count, const struct fay_term *fill)
+{
+	struct query *q = query_of(s);
+	const struct fay_value *to = &q->an->current->loc[FAY_RDI], *n = &q->an->current->loc[FAY_RCX];
+
+	(void)count;
+	(void)fill;
+	if (to->kind != KIND_POINTER || to->tag != REGION_STACK)
+		return;
+	if (n->kind != KIND_SCALAR || n->s.umax > FAY_MAX_STRING)
+		fay_smt_stack_forget(q, INT32_MIN, 0);
+	else
+		fay_smt_stack_forget(q, to->s.smin, to->s.smax < 0 ? to->s.smax + (int64_t)(n->s.umax * s->insn->width / 8) : 0);
+}
+
 static const struct fay_semantics_ops smt_ops = {
 	.build = build, .read = smt_read, .write = smt_write, .address = smt_address, .flag = smt_flag, .flag_set = smt_flag_set,
 	.flag_undefine = smt_flag_undefine, .unknown = smt_unknown, .push = smt_push, .pop = smt_pop, .code_address = smt_code_address,
-	.jump = smt_jump, .divide_error = smt_divide_error, .call_helper = smt_call_helper, .vector = smt_vector,
+	.jump = smt_jump, .divide_error = smt_divide_error, .call_helper = smt_call_helper, .string = smt_string,
+	.vector = smt_vector,
 };
 
 Z3_ast fay_smt_condition(struct query *q, enum fay_cc cc)

@@ -63,7 +63,7 @@ void fay_smt_stack_store(struct query *q, int64_t offset, unsigned size, Z3_ast 
 		stack_store_byte(q, offset + i, Z3_mk_extract(q->z, 8 * i + 7, 8 * i, value));
 }
 
-static void stack_forget(struct query *q, int64_t low, int64_t high)
+void fay_smt_stack_forget(struct query *q, int64_t low, int64_t high)
 {
 	int64_t bottom = -4 * (int64_t)q->now.slots;
 
@@ -154,7 +154,7 @@ static void store(struct query *q, const struct fay_operand *mem, unsigned size,
 	if (fay_scalar_is_const(&at.s))
 		fay_smt_stack_store(q, at.s.smin, size, value);
 	else
-		stack_forget(q, at.s.smin, at.s.smax < 0 ? at.s.smax + size : 0);
+		fay_smt_stack_forget(q, at.s.smin, at.s.smax < 0 ? at.s.smax + size : 0);
 }
 
 void fay_smt_store_unknown(struct query *q, const struct fay_operand *mem, unsigned size)
@@ -170,6 +170,8 @@ Z3_ast fay_smt_read(struct query *q, const struct fay_operand *operand, unsigned
 	switch (operand->kind) {
 	case OPERAND_REG:
 		return low_bits(q, q->now.reg[operand->reg], width);
+	case OPERAND_HIGH:
+		return Z3_mk_extract(q->z, 15, 8, q->now.reg[operand->reg]);
 	case OPERAND_IMM:
 		return bits(q, (uint64_t)operand->imm, width);
 	case OPERAND_MEM:
@@ -193,6 +195,8 @@ void fay_smt_write(struct query *q, const struct fay_operand *operand, unsigned 
 {
 	if (operand->kind == OPERAND_REG)
 		fay_smt_write_reg(q, operand->reg, width, value);
+	else if (operand->kind == OPERAND_HIGH)
+		fay_smt_write_reg(q, operand->reg, 16, Z3_mk_concat(q->z, value, Z3_mk_extract(q->z, 7, 0, q->now.reg[operand->reg])));
 	else if (operand->kind == OPERAND_MEM)
 		store(q, operand, width / 8, value);
 }

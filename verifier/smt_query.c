@@ -125,7 +125,7 @@ static Z3_ast goal(struct query *q, const struct fay_insn *insn)
 		return both(q, Z3_mk_bvsge(q->z, a, bits(q, (uint64_t)q->o->low, 64)), Z3_mk_bvsle(q->z, a, bits(q, (uint64_t)q->o->high, 64)));
 	case GOAL_DIVIDE:
 		a = low_bits(q, q->now.reg[FAY_RAX], w);
-		b = low_bits(q, q->now.reg[FAY_RDX], w);
+		b = w == 8 ? Z3_mk_extract(q->z, 15, 8, q->now.reg[FAY_RAX]) : low_bits(q, q->now.reg[FAY_RDX], w);
 		c = fay_smt_read(q, &insn->src, w);
 		if (insn->op == OP_DIV)
 			return both(q, negate(q, Z3_mk_eq(q->z, c, bits(q, 0, w))), Z3_mk_bvult(q->z, b, c));

@@ -114,6 +114,8 @@ void fay_smt_set_depth(struct query *q, uint32_t slots);
 
 Z3_ast fay_smt_stack_load(struct query *q, int64_t offset, unsigned size);
 void fay_smt_stack_store(struct query *q, int64_t offset, unsigned size, Z3_ast value);
+/* Bytes from low up to below high are unknown. */
+void fay_smt_stack_forget(struct query *q, int64_t low, int64_t high);
 /* The offset in its region of a memory operand's first byte. */
 Z3_ast fay_smt_address(struct query *q, const struct fay_operand *mem);
 Z3_ast fay_smt_read(struct query *q, const struct fay_operand *operand, unsigned width);

@@ -4,6 +4,7 @@
  */
 #include "transfer.h"
 
+/* ADD SUB AND OR XOR CMP TEST INC DEC. */
 bool fay_transfer_alu(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	enum fay_op op = (enum fay_op)insn->op;
@@ -105,7 +106,7 @@ bool fay_transfer_unary(struct fay_analysis *an, const struct fay_insn *insn)
 
 bool fay_transfer_shift(struct fay_analysis *an, const struct fay_insn *insn)
 {
-	struct fay_value a, b, r;
+	struct fay_value a, b, by, r;
 	struct fay_scalar count;
 	unsigned width = insn->width;
 	enum fay_op op = (enum fay_op)insn->op;
@@ -114,9 +115,9 @@ bool fay_transfer_shift(struct fay_analysis *an, const struct fay_insn *insn)
 	if (!fay_operand_number(an, &insn->dst, width, &a))
 		return false;
 	if (op == OP_SHLD || op == OP_SHRD) {
-		if (!fay_operand_number(an, &insn->src, width, &b))
+		if (!fay_operand_number(an, &insn->src, width, &b) || !fay_operand_number(an, &insn->src2, 8, &by))
 			return false;
-		count = fay_scalar_const((uint64_t)insn->src2.imm);
+		count = by.s;
 	} else {
 		if (!fay_operand_number(an, &insn->src, 8, &b))
 			return false;
@@ -145,15 +146,27 @@ bool fay_transfer_shift(struct fay_analysis *an, const struct fay_insn *insn)
 bool fay_transfer_bt(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	struct fay_value a, b;
-	struct fay_scalar mask = fay_scalar_const(insn->width - 1);
+	struct fay_scalar mask = fay_scalar_const(insn->width - 1), ones = fay_scalar_const(mask_of(insn->width)), bit, r;
 
-	if (insn->dst.kind != OPERAND_REG)
-		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "bt on memory");
+	if (insn->dst.kind == OPERAND_MEM && insn->src.kind != OPERAND_IMM)
+		return fay_path_refuse(an, FAY_RULE_INS_FORBIDDEN, "a bit of memory whose number is in a register");
 	if (!fay_operand_number(an, &insn->dst, insn->width, &a) || !fay_operand_number(an, &insn->src, insn->width, &b))
 		return false;
 	b = fay_value_fresh(an, fay_scalar_and(&b.s, &mask));
 	fay_flags_set(an, RECORD_BIT, insn->width, &a, &b, NULL, FLAG_CF);
-	return true;
+	if (insn->op == OP_BT)
+		return true;
+	bit = fay_scalar_const(1);
+	bit = fay_scalar_shl(&bit, &b.s);
+	if (insn->op == OP_BTS) {
+		r = fay_scalar_or(&a.s, &bit);
+	} else if (insn->op == OP_BTC) {
+		r = fay_scalar_xor(&a.s, &bit);
+	} else {
+		bit = fay_scalar_xor(&bit, &ones);
+		r = fay_scalar_and(&a.s, &bit);
+	}
+	return fay_operand_write(an, &insn->dst, insn->width, fay_value_fresh(an, fay_scalar_zext(&r, insn->width)));
 }
 
 bool fay_transfer_bits(struct fay_analysis *an, const struct fay_insn *insn)

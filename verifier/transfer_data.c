@@ -85,22 +85,34 @@ bool fay_transfer_lea(struct fay_analysis *an, const struct fay_insn *insn)
 	return true;
 }
 
-/* ADD SUB AND OR XOR CMP TEST INC DEC. */
+/* With memory: as if locked. */
+static bool exchange_memory(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	struct fay_value a, b;
+	struct fay_access access;
+
+	/* One address for both accesses: the register written may be part of it. */
+	if (!fay_operand_number(an, &insn->src, insn->width, &b) || !fay_mem_locate(an, &insn->dst, insn->width / 8, true, &access) ||
+	    !fay_mem_load(an, &access, &a))
+		return false;
+	if (a.kind != KIND_SCALAR)
+		return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "xchg with a pointer in memory");
+	return fay_mem_store(an, &access, &b) && fay_operand_write(an, &insn->src, insn->width, a);
+}
+
 bool fay_transfer_xchg(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	struct fay_value a, b;
 
-	if (insn->dst.kind != OPERAND_REG || insn->src.kind != OPERAND_REG)
-		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "xchg with memory");
+	if (insn->dst.kind == OPERAND_MEM)
+		return exchange_memory(an, insn);
 	if (insn->width == 64) {
 		if (!fay_reg_read_whole(an, insn->dst.reg, &a) || !fay_reg_read_whole(an, insn->src.reg, &b))
 			return false;
 	} else if (!fay_operand_number(an, &insn->dst, insn->width, &a) || !fay_operand_number(an, &insn->src, insn->width, &b)) {
 		return false;
 	}
-	fay_reg_write(an, insn->dst.reg, insn->width, b);
-	fay_reg_write(an, insn->src.reg, insn->width, a);
-	return true;
+	return fay_operand_write(an, &insn->dst, insn->width, b) && fay_operand_write(an, &insn->src, insn->width, a);
 }
 
 bool fay_transfer_xadd(struct fay_analysis *an, const struct fay_insn *insn)
@@ -108,7 +120,7 @@ bool fay_transfer_xadd(struct fay_analysis *an, const struct fay_insn *insn)
 	struct fay_value a, b, r;
 	struct fay_access access;
 
-	if (insn->dst.kind != OPERAND_MEM || insn->src.kind != OPERAND_REG)
+	if (insn->dst.kind != OPERAND_MEM)
 		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "xadd between registers");
 	/* One address for both accesses: the register written may be part of it. */
 	if (!fay_operand_number(an, &insn->src, insn->width, &b) || !fay_mem_locate(an, &insn->dst, insn->width / 8, true, &access) ||
@@ -119,8 +131,7 @@ bool fay_transfer_xadd(struct fay_analysis *an, const struct fay_insn *insn)
 	if (!fay_value_arithmetic(an, OP_ADD, &a, &b, insn->width, &r) || !fay_mem_store(an, &access, &r))
 		return false;
 	fay_flags_set(an, RECORD_RESULT, insn->width, NULL, NULL, &r, FLAG_ZF | FLAG_SF);
-	fay_reg_write(an, insn->src.reg, insn->width, a);
-	return true;
+	return fay_operand_write(an, &insn->src, insn->width, a);
 }
 
 bool fay_transfer_cmpxchg(struct fay_analysis *an, const struct fay_insn *insn)

@@ -145,7 +145,7 @@ static bool aligned(struct fay_analysis *an, const struct fay_access *access)
 {
 	const struct fay_scalar *o = &access->offset;
 
-	if (!insn_of(an)->locked || !((o->value | o->unknown) & (access->size - 1)))
+	if (!(insn_of(an)->locked || fay_op_table[insn_of(an)->op].attributes & ATTR_LOCKS) || !((o->value | o->unknown) & (access->size - 1)))
 		return true;
 	return fay_path_refuse(an, FAY_RULE_MEM_ALIGN, "a locked access that is not proved to be at a multiple of its size");
 }
@@ -261,6 +261,40 @@ bool fay_mem_store(struct fay_analysis *an, const struct fay_access *access, con
 
 /* ---- operands ---- */
 
+/* Bits 15..8 of a register: a number whose second byte was written. */
+static bool read_high(struct fay_analysis *an, unsigned reg, struct fay_value *v)
+{
+	const struct fay_value *from = &an->current->loc[reg];
+	struct fay_scalar by = fay_scalar_const(8), s = fay_scalar_zext(&from->s, 16);
+
+	if (from->kind == KIND_SCALAR && !(from->init & 2))
+		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT, "the second byte of %s is read before it was written", fay_gpr_name(reg, 64));
+	if (from->kind != KIND_SCALAR)
+		return fay_value_readable(an, from, 8, fay_gpr_name(reg, 16)); /* refuses: no other kind may be read in part */
+	*v = fay_value_fresh(an, fay_scalar_shr(&s, &by));
+	return true;
+}
+
+/* The other bits of the register are kept; so are the others that must not be read. */
+static void write_high(struct fay_analysis *an, unsigned reg, const struct fay_value *v)
+{
+	struct fay_value *to = &an->current->loc[reg];
+	uint8_t kept = to->kind == KIND_SCALAR ? to->init : 0;
+	struct fay_scalar s = fay_scalar_top();
+
+	if (kept) {
+		s.value = to->s.value & ~(uint64_t)0xff00;
+		s.unknown = to->s.unknown & ~(uint64_t)0xff00;
+	} else {
+		s.unknown = ~(uint64_t)0xff00;
+	}
+	s.value |= (v->s.value & 0xff) << 8;
+	s.unknown |= (v->s.unknown & 0xff) << 8;
+	fay_scalar_normalise(&s);
+	*to = fay_value_fresh(an, s);
+	to->init = kept | 2;
+}
+
 bool fay_operand_read(struct fay_analysis *an, const struct fay_operand *operand, unsigned width, struct fay_value *v)
 {
 	struct fay_access access;
@@ -268,6 +302,8 @@ bool fay_operand_read(struct fay_analysis *an, const struct fay_operand *operand
 	switch (operand->kind) {
 	case OPERAND_REG:
 		return fay_reg_read(an, operand->reg, width, v);
+	case OPERAND_HIGH:
+		return read_high(an, operand->reg, v);
 	case OPERAND_IMM:
 		*v = fay_value_constant(an, (uint64_t)operand->imm & mask_of(width));
 		return true;
@@ -288,6 +324,10 @@ bool fay_operand_write(struct fay_analysis *an, const struct fay_operand *operan
 
 	if (operand->kind == OPERAND_REG) {
 		fay_reg_write(an, operand->reg, width, v);
+		return true;
+	}
+	if (operand->kind == OPERAND_HIGH) {
+		write_high(an, operand->reg, &v);
 		return true;
 	}
 	if (operand->kind == OPERAND_MEM)

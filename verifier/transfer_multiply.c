@@ -15,6 +15,20 @@ bool fay_transfer_imul(struct fay_analysis *an, const struct fay_insn *insn)
 	return fay_operand_write(an, &insn->dst, insn->width, r);
 }
 
+/* rdx:rax, or ax for 8 bits. */
+static void write_pair(struct fay_analysis *an, unsigned width, struct fay_scalar low, struct fay_scalar high)
+{
+	struct fay_scalar by = fay_scalar_const(8);
+
+	if (width == 8) {
+		high = fay_scalar_shl(&high, &by);
+		fay_reg_write(an, FAY_RAX, 16, fay_value_fresh(an, fay_scalar_or(&high, &low)));
+		return;
+	}
+	fay_reg_write(an, FAY_RAX, width, fay_value_fresh(an, low));
+	fay_reg_write(an, FAY_RDX, width, fay_value_fresh(an, high));
+}
+
 /* rdx:rax = rax * src. */
 bool fay_transfer_wide_multiply(struct fay_analysis *an, const struct fay_insn *insn)
 {
@@ -23,8 +37,6 @@ bool fay_transfer_wide_multiply(struct fay_analysis *an, const struct fay_insn *
 	struct fay_scalar low, high;
 	unsigned width = insn->width;
 
-	if (width != 32 && width != 64)
-		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "a multiplication of this width");
 	if (!fay_operand_number(an, &rax, width, &a) || !fay_operand_number(an, &insn->src, width, &b))
 		return false;
 	low = fay_scalar_compute_both(OP_IMUL, &a.s, &b.s, width);
@@ -32,13 +44,12 @@ bool fay_transfer_wide_multiply(struct fay_analysis *an, const struct fay_insn *
 	if (insn->op == OP_MUL1 && width == 64) {
 		high = fay_scalar_mul_high(&a.s, &b.s);
 	} else if (insn->op == OP_MUL1) {
-		struct fay_scalar by = fay_scalar_const(32), product = fay_scalar_mul(&a.s, &b.s);
+		struct fay_scalar by = fay_scalar_const(width), product = fay_scalar_mul(&a.s, &b.s);
 
 		high = fay_scalar_shr(&product, &by);
 	}
 	fay_flags_set_none(an);
-	fay_reg_write(an, FAY_RAX, width, fay_value_fresh(an, low));
-	fay_reg_write(an, FAY_RDX, width, fay_value_fresh(an, high));
+	write_pair(an, width, low, high);
 	return true;
 }
 
@@ -68,8 +79,8 @@ bool fay_transfer_divide(struct fay_analysis *an, const struct fay_insn *insn)
 	unsigned width = insn->width;
 	bool holds;
 
-	if (width != 32 && width != 64)
-		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "a division of this width");
+	if (width == 8)
+		rdx = (struct fay_operand){ .kind = OPERAND_HIGH, .reg = FAY_RAX };
 	if (!fay_operand_number(an, &rax, width, &low) || !fay_operand_number(an, &rdx, width, &high) ||
 	    !fay_operand_number(an, &insn->src, width, &divisor))
 		return false;
@@ -98,8 +109,7 @@ bool fay_transfer_divide(struct fay_analysis *an, const struct fay_insn *insn)
 							      : "that the divisor is positive and rdx:rax a sign extension"))
 		return false;
 	fay_flags_set_none(an);
-	fay_reg_write(an, FAY_RAX, width, fay_value_fresh(an, quotient));
-	fay_reg_write(an, FAY_RDX, width, fay_value_fresh(an, remainder));
+	write_pair(an, width, quotient, remainder);
 	return true;
 }
 

@@ -60,7 +60,8 @@ bool fay_transfer_push(struct fay_analysis *an, const struct fay_insn *insn)
 	return true;
 }
 
-bool fay_transfer_pop(struct fay_analysis *an, const struct fay_insn *insn)
+/* The 8 bytes at the stack pointer into a register. */
+static bool pop(struct fay_analysis *an, unsigned reg)
 {
 	int64_t depth = fay_state_depth(an->current);
 	struct fay_value v;
@@ -79,14 +80,33 @@ bool fay_transfer_pop(struct fay_analysis *an, const struct fay_insn *insn)
 	}
 	if (v.id == 0)
 		fay_value_forget_name(an, &v);
-	if (insn->dst.kind != OPERAND_REG)
-		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "pop to memory");
 	if (!move_stack(an, depth - 8))
 		return false;
-	if (insn->dst.reg == FAY_RSP)
+	if (reg == FAY_RSP)
 		return fay_path_refuse(an, FAY_RULE_STK_POINTER, "pop writes the stack pointer");
-	fay_reg_write(an, insn->dst.reg, 64, v);
+	fay_reg_write(an, reg, 64, v);
 	return true;
+}
+
+bool fay_transfer_pop(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	if (insn->dst.kind != OPERAND_REG)
+		return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "pop to memory");
+	return pop(an, insn->dst.reg);
+}
+
+/* Only upward: the frame that rbp points to is the current one, or the function's own before it was made larger. */
+bool fay_transfer_leave(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	const struct fay_value *rbp = &an->current->loc[FAY_RBP];
+
+	(void)insn;
+	if (rbp->kind != KIND_POINTER || rbp->tag != REGION_STACK || !fay_scalar_is_const(&rbp->s))
+		return fay_path_refuse(an, FAY_RULE_STK_POINTER, "leave, and rbp is not a constant distance from the stack pointer at entry");
+	if (-rbp->s.smin > fay_state_depth(an->current))
+		return fay_path_refuse(an, FAY_RULE_STK_POINTER, "leave would lower the stack pointer");
+	fay_note_read(an, rbp);
+	return move_stack(an, -rbp->s.smin) && pop(an, FAY_RBP);
 }
 
 bool fay_transfer_call(struct fay_analysis *an, const struct fay_insn *insn)

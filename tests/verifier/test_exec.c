@@ -163,7 +163,13 @@ static void random_machine(const struct fay_insn *insn)
 	if ((insn->op == OP_DIV || insn->op == OP_IDIV) && (next_random() & 3))
 		frame->in[FAY_RDX] = insn->op == OP_IDIV && frame->in[FAY_RAX] >> (insn->width - 1) & 1 ? UINT64_MAX : 0;
 	frame->in[FAY_RSP] = (uint64_t)(frame->stack + BUFFER / 2);
-	if (insn->dst.kind == OPERAND_MEM || insn->src.kind == OPERAND_MEM) {
+	if (insn->op == OP_LEAVE)
+		frame->in[FAY_RBP] = (uint64_t)(frame->stack + BUFFER / 2 + 8 * (next_random() & 7));
+	if (insn->op == OP_REP_MOVS || insn->op == OP_REP_STOS) {
+		frame->in[FAY_RCX] = next_random() & 15;
+		frame->in[FAY_RDI] = (uint64_t)(frame->memory + (next_random() & 127));
+		frame->in[FAY_RSI] = (uint64_t)(frame->memory + (next_random() & 127));
+	} else if (insn->dst.kind == OPERAND_MEM || insn->src.kind == OPERAND_MEM) {
 		frame->in[FAY_R14] = (uint64_t)(frame->memory + BUFFER / 2);
 		frame->in[FAY_R13] = next_random() & 3;
 	}
@@ -240,11 +246,11 @@ static void make_bytes(const struct form *form, uint8_t bytes[15])
 		bytes[at++] = 0xf0;
 	if (form->p66)
 		bytes[at++] = 0x66;
-	if (form->map == 2)
+	if (form->map >= 2)
 		bytes[at++] = 0xf3;
 	if (rex || random & 8)
 		bytes[at++] = 0x40 | rex;
-	if (form->map)
+	if (form->map == 1 || form->map == 2)
 		bytes[at++] = 0x0f;
 	bytes[at++] = form->opcode;
 	if (!form->memory) {
@@ -262,8 +268,10 @@ static void make_bytes(const struct form *form, uint8_t bytes[15])
 		bytes[at++] = (uint8_t)(immediate >> 8 * i);
 }
 
-static bool testable_operand(const struct fay_operand *o)
+static bool testable_operand(const struct fay_insn *insn, const struct fay_operand *o)
 {
+	if (insn->op == OP_REP_MOVS || insn->op == OP_REP_STOS)
+		return true;
 	if (o->kind == OPERAND_REG)
 		return o->reg != FAY_RSP;
 	if (o->kind == OPERAND_MEM)
@@ -286,7 +294,7 @@ static bool make_instance(const struct form *form, uint8_t bytes[15], struct fay
 		/* lea and the forms without ModRM decode either way; one is enough */
 		if (memory != (bool)form->memory)
 			continue;
-		if (testable_operand(&insn->dst) && testable_operand(&insn->src))
+		if (testable_operand(insn, &insn->dst) && testable_operand(insn, &insn->src))
 			return true;
 	}
 	return false;
@@ -349,9 +357,9 @@ static void test_forms(void **state)
 	struct sigaction action = { .sa_handler = on_divide, .sa_flags = SA_ONSTACK };
 
 	assert_int_equal(sigaltstack(&stack, NULL) | sigaction(SIGFPE, &action, NULL), 0);
-	for (unsigned map = 0; map < 3; map++) {
+	for (unsigned map = 0; map < 4; map++) {
 		for (unsigned opcode = 0; opcode < 256; opcode++) /* 0F leads to the other maps */
-			forms += map == 0 && opcode == 0x0f ? 0 : forms_of_opcode(map, opcode, instances, &ran);
+			forms += (map == 0 || map == 3) && opcode == 0x0f ? 0 : forms_of_opcode(map, opcode, instances, &ran);
 	}
 	print_message("%u forms, %lu instances, all as on this CPU\n", forms, (unsigned long)ran);
 	assert_true(forms > 500);
