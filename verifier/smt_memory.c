@@ -162,7 +162,7 @@ void fay_smt_store_unknown(struct query *q, const struct fay_operand *mem, unsig
 	struct fay_value at;
 
 	if (fay_transfer_address(q->an, mem, &at) && at.tag == REGION_STACK)
-		stack_forget(q, at.s.smin, at.s.smax < 0 ? at.s.smax + size : 0);
+		fay_smt_stack_forget(q, at.s.smin, at.s.smax < 0 ? at.s.smax + size : 0);
 }
 
 Z3_ast fay_smt_read(struct query *q, const struct fay_operand *operand, unsigned width)
