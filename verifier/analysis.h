@@ -82,12 +82,10 @@ struct fay_obligation {
 	uint8_t region, reg;   /* BOUNDS; DIFFERS */
 	uint32_t size;         /* BOUNDS: bytes */
 	int64_t low, high;     /* BOUNDS: offsets from the region's start that the first byte may have */
-	bool discharged;       /* by the abstract values already */
 };
 #define FAY_MAX_FENCE_STEPS (1u << 24)
 #define FAY_MAX_STRING 1024u /* elements of a rep movs or rep stos */
 #define FAY_MAX_PENDING 4096u
-#define FAY_MAX_KEPT (1u << 20) /* when all are to be written out */
 
 struct fay_analysis {
 	struct fay_arena *arena;
@@ -115,7 +113,6 @@ struct fay_analysis {
 	uint64_t obligation_count;
 	uint32_t pending_count, pending_capacity;
 	struct fay_obligation *pending;
-	bool keep_all;          /* also the discharged ones (fay_verify_smt2) */
 	struct fay_probe_facts *facts;
 	int64_t deepest;        /* bytes below rsp at entry */
 	uint64_t worst_instructions;

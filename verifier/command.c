@@ -136,8 +136,12 @@ int fay_verify_main(int argc, char **argv)
 	}
 	result = read_file(&options, &bytes, &size);
 	if (!result && options.smt2 && fay_verify_smt2(bytes, size, &policy, options.smt2, &verdict)) {
-		fprintf(stderr, "%s: cannot write to '%s': %s\n", options.program, options.smt2, strerror(errno));
-		result = EXIT_INTERNAL;
+		result = errno == EFBIG ? EXIT_LIMIT : EXIT_INTERNAL;
+		if (errno == EFBIG)
+			fprintf(stderr, "%s: the proof is larger than may be written to '%s': its index names what is there\n", options.program, options.smt2);
+		else
+			fprintf(stderr, "%s: cannot write to '%s': %s\n", options.program, options.smt2, strerror(errno));
+		fay_verdict_deinit(&verdict);
 	} else if (!result) {
 		if (!options.smt2)
 			fay_verify(bytes, size, &policy, &verdict);

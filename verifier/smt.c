@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "smt_terms.h"
+#include "smt_proof.h"
 
 #define RLIMIT 20000000u /* Z3's own measure of work */
 
@@ -95,55 +95,44 @@ static enum fay_answer ask(struct query *q, struct fay_model *model)
 	return answer == Z3_L_FALSE ? ANSWER_PROVED : answer == Z3_L_TRUE ? ANSWER_REFUTED : ANSWER_UNKNOWN;
 }
 
-static const char *print_query(struct query *q, enum fay_answer answer)
+static void write_out(struct query *q, enum fay_answer answer, struct fay_smt2 *out)
 {
-	char name[96];
-	const char *text;
+	static const char *const expected[] = { [ANSWER_PROVED] = "unsat", [ANSWER_REFUTED] = "sat", [ANSWER_UNKNOWN] = "unknown" };
 
 	if (!q->fact_count)
-		return NULL;
-	snprintf(name, sizeof(name), "%s at .text+0x%llx", fay_rule_id(q->o->rule),
-		 (unsigned long long)(q->an->cfg->insns[q->o->insn].address - q->an->image->text.start));
-	text = Z3_benchmark_to_smtlib_string(q->z, name, "QF_BV",
-					     answer == ANSWER_PROVED ? "unsat" : answer == ANSWER_REFUTED ? "sat" : "unknown", "",
-					     q->fact_count - 1, q->facts, q->facts[q->fact_count - 1]);
-	return text ? fay_arena_printf(q->an->arena, "%s", text) : NULL;
+		return;
+	q->fact_count--; /* the last one is the negated goal */
+	fay_smt2_put(out, q, fay_rule_id(q->o->rule), q->an->cfg->insns[q->o->insn].address, "over all paths from the loop's head or the entry",
+		     q->facts[q->fact_count], expected[answer]);
 }
 
-enum fay_answer fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, const char **smt2)
+struct query *fay_smt_query_create(struct fay_analysis *an)
 {
 	struct query *q = calloc(1, sizeof(*q));
 	Z3_config config = Z3_mk_config();
-	enum fay_answer answer = ANSWER_UNKNOWN;
-	bool checking = an->checking;
 
-	if (smt2)
-		*smt2 = NULL;
 	if (!q || !config) {
 		free(q);
-		return ANSWER_UNKNOWN;
+		return NULL;
 	}
 	q->z = Z3_mk_context(config);
 	Z3_del_config(config);
 	Z3_set_error_handler(q->z, on_error);
 	q->an = an;
-	q->o = o;
-	q->target = o->node;
-	q->cut = fay_smt_cut(an, o->node);
 	q->now.slot = q->now_slots;
-	an->checking = false;
 	for (unsigned i = 0; i < 16; i++) {
 		char name[16];
 
 		snprintf(name, sizeof(name), "event_%u", 8 * i);
 		q->event[i] = Z3_mk_const(q->z, Z3_mk_string_symbol(q->z, name), Z3_mk_bv_sort(q->z, 64));
 	}
-	if (fay_smt_find_region(q) && fay_smt_build(q)) {
-		answer = ask(q, model);
-		if (smt2)
-			*smt2 = print_query(q, answer);
-	}
-	an->checking = checking;
+	return q;
+}
+
+void fay_smt_query_destroy(struct query *q)
+{
+	if (!q)
+		return;
 	for (uint32_t i = 0; q->entry && i < q->node_count; i++)
 		free(q->entry[i].slot);
 	free(q->entry);
@@ -152,5 +141,26 @@ enum fay_answer fay_smt_ask(struct fay_analysis *an, const struct fay_obligation
 	free(q->facts);
 	Z3_del_context(q->z);
 	free(q);
+}
+
+enum fay_answer fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, struct fay_smt2 *out)
+{
+	struct query *q = fay_smt_query_create(an);
+	enum fay_answer answer = ANSWER_UNKNOWN;
+	bool checking = an->checking;
+
+	if (!q)
+		return ANSWER_UNKNOWN;
+	q->o = o;
+	q->target = o->node;
+	q->cut = fay_smt_cut(an, o->node);
+	an->checking = false;
+	if (fay_smt_find_region(q) && fay_smt_build(q)) {
+		answer = ask(q, model);
+		if (out)
+			write_out(q, answer, out);
+	}
+	an->checking = checking;
+	fay_smt_query_destroy(q);
 	return answer;
 }

@@ -5,6 +5,8 @@
 
 #include "analysis.h"
 
+struct fay_smt2;
+
 enum fay_answer { ANSWER_PROVED, ANSWER_REFUTED, ANSWER_UNKNOWN };
 
 /* A load whose value the model chose. */
@@ -24,9 +26,9 @@ struct fay_model {
 };
 
 /*
- * Asks Z3 whether obligation `o` holds; model (may be NULL) is filled when REFUTED. If smt2 is not NULL it receives the query as
- * SMT-LIB 2 text in the arena; NULL if it was too large.
+ * Asks Z3 whether obligation `o` holds; model (may be NULL) is filled when REFUTED. If out is not NULL the query is also
+ * written there.
  */
-enum fay_answer fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, const char **smt2);
+enum fay_answer fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, struct fay_smt2 *out);
 
 #endif

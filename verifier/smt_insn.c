@@ -206,16 +206,25 @@ static void smt_divide_error(struct fay_semantics *s, struct fay_term condition)
 	(void)condition;
 }
 
+/* The helper's contract: which registers and, for fay_try_read, which stack bytes it may write, and what it returns. */
 static void smt_call_helper(struct fay_semantics *s)
 {
 	static const uint8_t clobbered[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
 	struct query *q = query_of(s);
+	const struct fay_value *to = &q->an->current->loc[FAY_RDI], *size = &q->an->current->loc[FAY_RSI];
+	bool try_read = fay_image_slot(q->an->image, s->insn->target) == FAY_HELPER_TRY_READ;
+	Z3_ast result;
 
 	for (unsigned i = 0; i < sizeof(clobbered); i++)
 		q->now.reg[clobbered[i]] = fresh_bits(q, 64);
 	fay_smt_forget_flags(q);
-	for (uint32_t i = 0; i < q->now.slots; i++)
-		q->now.slot[i] = fresh_bits(q, 32);
+	result = q->now.reg[FAY_RAX];
+	if (try_read)
+		result = Z3_mk_bvadd(q->z, result, bits(q, 1, 64)); /* -1 or 0 */
+	fay_smt_assume(q, Z3_mk_implies(q->z, q->now.condition, Z3_mk_bvule(q->z, result, bits(q, 1, 64))));
+	if (try_read && to->kind == KIND_POINTER && to->tag == REGION_STACK)
+		fay_smt_stack_forget(q, to->s.smin,
+				     size->kind == KIND_SCALAR && size->s.umax <= FAY_TRY_READ_MAX ? to->s.smax + (int64_t)size->s.umax : 0);
 }
 
 /* The numbers in vector registers are not modelled: what leaves them is unknown. */

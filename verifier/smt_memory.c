@@ -114,7 +114,7 @@ Z3_ast fay_smt_address(struct query *q, const struct fay_operand *mem)
 
 #define TABLE_ENTRIES 256
 
-static Z3_ast load(struct query *q, const struct fay_operand *mem, unsigned size)
+static Z3_ast load_once(struct query *q, const struct fay_operand *mem, unsigned size)
 {
 	struct fay_value at;
 	Z3_ast r, address;
@@ -145,10 +145,21 @@ static Z3_ast load(struct query *q, const struct fay_operand *mem, unsigned size
 	return r;
 }
 
+/* One instruction reads its operand once, however often its term is asked for. */
+static Z3_ast load(struct query *q, const struct fay_operand *mem, unsigned size)
+{
+	if (q->loaded_mem != mem) {
+		q->loaded = load_once(q, mem, size);
+		q->loaded_mem = mem;
+	}
+	return q->loaded;
+}
+
 static void store(struct query *q, const struct fay_operand *mem, unsigned size, Z3_ast value)
 {
 	struct fay_value at;
 
+	q->stored = value;
 	if (!fay_transfer_address(q->an, mem, &at) || at.tag != REGION_STACK)
 		return;
 	if (fay_scalar_is_const(&at.s))

@@ -113,16 +113,16 @@ static void flow(struct query *q, uint32_t to, Z3_ast way)
 
 /* ---- the goal ---- */
 
-static Z3_ast goal(struct query *q, const struct fay_insn *insn)
+Z3_ast fay_smt_goal(struct query *q, const struct fay_obligation *o, const struct fay_insn *insn)
 {
 	const struct fay_operand *mem = insn->dst.kind == OPERAND_MEM ? &insn->dst : &insn->src;
 	unsigned w = insn->width;
 	Z3_ast a, b, c;
 
-	switch (q->o->goal) {
+	switch (o->goal) {
 	case GOAL_BOUNDS:
 		a = fay_smt_address(q, mem);
-		return both(q, Z3_mk_bvsge(q->z, a, bits(q, (uint64_t)q->o->low, 64)), Z3_mk_bvsle(q->z, a, bits(q, (uint64_t)q->o->high, 64)));
+		return both(q, Z3_mk_bvsge(q->z, a, bits(q, (uint64_t)o->low, 64)), Z3_mk_bvsle(q->z, a, bits(q, (uint64_t)o->high, 64)));
 	case GOAL_DIVIDE:
 		a = low_bits(q, q->now.reg[FAY_RAX], w);
 		b = w == 8 ? Z3_mk_extract(q->z, 15, 8, q->now.reg[FAY_RAX]) : low_bits(q, q->now.reg[FAY_RDX], w);
@@ -135,7 +135,7 @@ static Z3_ast goal(struct query *q, const struct fay_insn *insn)
 			    negate(q, both(q, Z3_mk_eq(q->z, a, bits(q, (uint64_t)1 << (w - 1), w)),
 					   Z3_mk_eq(q->z, c, bits(q, UINT64_MAX, w)))));
 	case GOAL_DIFFERS:
-		return negate(q, Z3_mk_eq(q->z, q->now.reg[q->o->reg], bits(q, (uint64_t)q->o->low, 64)));
+		return negate(q, Z3_mk_eq(q->z, q->now.reg[o->reg], bits(q, (uint64_t)o->low, 64)));
 	default:
 		return Z3_mk_false(q->z);
 	}
@@ -154,8 +154,9 @@ static bool run_node(struct query *q, uint32_t node)
 
 		an->node = node;
 		an->insn = block->first + i;
+		q->loaded_mem = NULL;
 		if (node == q->target && an->insn == q->o->insn) {
-			fay_smt_assume(q, both(q, q->now.condition, negate(q, goal(q, insn))));
+			fay_smt_assume(q, both(q, q->now.condition, negate(q, fay_smt_goal(q, q->o, insn))));
 			return true;
 		}
 		fay_smt_step(q, insn);

@@ -36,8 +36,10 @@ static Z3_ast location(struct query *q, const struct fay_state *s, uint32_t i)
 {
 	const struct fay_value *v = &s->loc[i];
 
-	if (!fay_value_numeric(v) || v->init != 0xff || (i >= LOC_FLAGS_A && i <= LOC_FLAGS_R))
+	if (!fay_value_numeric(v) || v->init != 0xff)
 		return NULL;
+	if (i >= LOC_FLAGS_A && i <= LOC_FLAGS_R)
+		return s->record == RECORD_NONE ? NULL : q->record[i - LOC_FLAGS_A];
 	if (i < 16)
 		return q->now.reg[i];
 	if (v->size == 4)
@@ -45,7 +47,7 @@ static Z3_ast location(struct query *q, const struct fay_state *s, uint32_t i)
 	return i > LOC_SLOTS ? Z3_mk_concat(q->z, q->now.slot[i - LOC_SLOTS - 1], q->now.slot[i - LOC_SLOTS]) : NULL;
 }
 
-static void assume_state(struct query *q, const struct fay_state *s)
+void fay_smt_assume_state(struct query *q, const struct fay_state *s)
 {
 	for (uint32_t i = 0; i < s->count; i++) {
 		Z3_ast v = location(q, s, i), leader;
@@ -70,7 +72,7 @@ void fay_smt_fresh_state(struct query *q, const struct fay_state *s)
 	q->now.slots = s->count - LOC_SLOTS;
 	for (uint32_t i = 0; i < q->now.slots; i++)
 		q->now.slot[i] = fresh_bits(q, 32);
-	assume_state(q, s);
+	fay_smt_assume_state(q, s);
 }
 
 void fay_smt_set_depth(struct query *q, uint32_t slots)
@@ -83,6 +85,7 @@ void fay_smt_set_depth(struct query *q, uint32_t slots)
 void fay_smt_after(struct query *q, const struct fay_insn *insn)
 {
 	const struct fay_state *s = q->an->current;
+	unsigned reg;
 
 	fay_smt_set_depth(q, s->count - LOC_SLOTS);
 	q->now.reg[FAY_RSP] = bits(q, (uint64_t)-fay_state_depth(s), 64);
@@ -93,12 +96,15 @@ void fay_smt_after(struct query *q, const struct fay_insn *insn)
 		fay_smt_forget_flags(q);
 		q->now.flag[ZF] = zf;
 	}
-	/* Results that the abstract pass bounds and the terms leave open. */
-	if (insn->op == OP_CALL_SLOT || insn->op == OP_BSR || insn->op == OP_BSF || insn->op == OP_TZCNT || insn->op == OP_LZCNT ||
-	    insn->op == OP_POPCNT || insn->op == OP_BSWAP || (insn->op == OP_VECTOR && insn->dst.kind == OPERAND_REG) || insn->op == OP_RDTSC || insn->op == OP_DIV || insn->op == OP_IDIV) {
-		unsigned reg = insn->op == OP_CALL_SLOT || insn->op == OP_RDTSC || insn->op == OP_DIV || insn->op == OP_IDIV ? FAY_RAX
-															     : insn->dst.reg;
-		if (s->loc[reg].kind == KIND_SCALAR && s->loc[reg].init == 0xff)
-			fay_smt_assume(q, Z3_mk_implies(q->z, q->now.condition, Z3_mk_bvule(q->z, q->now.reg[reg], bits(q, s->loc[reg].s.umax, 64))));
-	}
+	/*
+	 * Results that the abstract pass bounds and the terms leave open. A proof for a second solver must do without, except
+	 * for what vector instructions, which are opaque, put into a general register.
+	 */
+	if (insn->op != OP_VECTOR && (q->local || (insn->op != OP_BSR && insn->op != OP_BSF && insn->op != OP_DIV && insn->op != OP_IDIV)))
+		return;
+	if (insn->op == OP_VECTOR && insn->dst.kind != OPERAND_REG)
+		return;
+	reg = insn->op == OP_DIV || insn->op == OP_IDIV ? FAY_RAX : insn->dst.reg;
+	if (s->loc[reg].kind == KIND_SCALAR && s->loc[reg].init == 0xff)
+		fay_smt_assume(q, Z3_mk_implies(q->z, q->now.condition, Z3_mk_bvule(q->z, q->now.reg[reg], bits(q, s->loc[reg].s.umax, 64))));
 }

@@ -44,6 +44,10 @@ struct query {
 	unsigned fresh_count, table_terms;
 	bool inner_cut, failed;
 	bool exact;           /* tests: also what is too costly to be asked */
+	bool local;           /* of one block, written out only: nothing may rest on the abstract transfer functions */
+	Z3_ast record[3];     /* what LOC_FLAGS_A, B, R of a state stand for; NULL not followed */
+	const struct fay_operand *loaded_mem; /* the operand whose load `loaded` is: read twice by one instruction, it is one read */
+	Z3_ast loaded, stored; /* stored: the last value written to memory */
 	struct { uint32_t node, insn; unsigned size; Z3_ast var; } loads[FAY_MODEL_LOADS];
 	unsigned load_count;
 };
@@ -92,8 +96,14 @@ static inline Z3_ast top_bit(struct query *q, Z3_ast a, unsigned width)
 	return Z3_mk_eq(q->z, Z3_mk_extract(q->z, width - 1, width - 1, a), bits(q, 1, 1));
 }
 
+/* ---- smt.c ---- */
+
+struct query *fay_smt_query_create(struct fay_analysis *an);
+void fay_smt_query_destroy(struct query *q);
+
 /* ---- smt_query.c ---- */
 
+Z3_ast fay_smt_goal(struct query *q, const struct fay_obligation *o, const struct fay_insn *insn);
 uint32_t fay_smt_cut(const struct fay_analysis *an, uint32_t target);
 /* All nodes on acyclic ways from the cut to the target. False: too many, or out of memory. */
 bool fay_smt_find_region(struct query *q);
@@ -103,6 +113,8 @@ void fay_smt_assume(struct query *q, Z3_ast fact);
 
 /* ---- smt_state.c ---- */
 
+/* What s says of numbers, assumed of the terms as they are. */
+void fay_smt_assume_state(struct query *q, const struct fay_state *s);
 /* Registers, flags and slots of q->now become unknowns of which the state is assumed. */
 void fay_smt_fresh_state(struct query *q, const struct fay_state *s);
 /* After an instruction: what the abstract state knows, and where terms would say too much. */
@@ -113,6 +125,8 @@ void fay_smt_set_depth(struct query *q, uint32_t slots);
 /* ---- smt_memory.c ---- */
 
 Z3_ast fay_smt_stack_load(struct query *q, int64_t offset, unsigned size);
+/* Bytes of [low, high) become unknown. */
+void fay_smt_stack_forget(struct query *q, int64_t low, int64_t high);
 void fay_smt_stack_store(struct query *q, int64_t offset, unsigned size, Z3_ast value);
 /* Bytes from low up to below high are unknown. */
 void fay_smt_stack_forget(struct query *q, int64_t low, int64_t high);

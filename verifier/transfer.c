@@ -19,7 +19,7 @@ struct fay_obligation *fay_obligation_add(struct fay_analysis *an, enum fay_goal
 {
 	struct fay_obligation *o;
 
-	if (an->pending_count >= (an->keep_all ? FAY_MAX_KEPT : FAY_MAX_PENDING)) {
+	if (an->pending_count >= FAY_MAX_PENDING) {
 		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, insn_of(an)->address, "too many open obligations");
 		return NULL;
 	}

@@ -66,20 +66,6 @@ bool fay_mem_address(struct fay_analysis *an, const struct fay_operand *mem, str
 	return true;
 }
 
-/* A discharged obligation that is to be written out. */
-static void keep_bounds(struct fay_analysis *an, const struct fay_access *access, int64_t low, int64_t high)
-{
-	struct fay_obligation *o = fay_obligation_add(an, GOAL_BOUNDS, FAY_RULE_MEM_BOUNDS, FAY_UNPROVED);
-
-	if (!o)
-		return;
-	o->discharged = true;
-	o->region = (uint8_t)access->region;
-	o->size = access->size;
-	o->low = low;
-	o->high = high;
-}
-
 /* Whether [offset, offset + size) lies in [low, high + size) for every offset; else an obligation. False if the path must end. */
 static bool check_bounds(struct fay_analysis *an, struct fay_access *access, int64_t low, int64_t high, bool helper)
 {
@@ -92,11 +78,8 @@ static bool check_bounds(struct fay_analysis *an, struct fay_access *access, int
 	if (an->checking)
 		an->obligation_count++;
 	access->proved = o->smin >= low && o->smax <= high;
-	if (access->proved) {
-		if (an->checking && an->keep_all && !helper)
-			keep_bounds(an, access, low, high);
+	if (access->proved)
 		return true;
-	}
 	never = o->smax < low || o->smin > high;
 	if (access->region == REGION_STACK)
 		rule = o->smin < low ? FAY_RULE_MEM_BELOW_SP : FAY_RULE_STK_RETURN;

@@ -60,12 +60,11 @@ static bool divide_obligation(struct fay_analysis *an, bool holds, const char *m
 	if (!an->checking)
 		return true;
 	an->obligation_count++;
-	if (holds && !an->keep_all)
+	if (holds)
 		return true;
 	o = fay_obligation_add(an, GOAL_DIVIDE, FAY_RULE_ARI_DIVIDE, FAY_UNPROVED);
 	if (!o)
 		return false;
-	o->discharged = holds;
 	o->what = "a division that may fault";
 	o->missing = fay_arena_printf(an->arena, "%s", missing);
 	return true;

@@ -7,11 +7,11 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "analysis.h"
 #include "counterexample.h"
 #include "fixpoint.h"
+#include "smt_proof.h"
 
 #define ARENA_BYTES ((size_t)512 << 20)
 
@@ -22,10 +22,7 @@ struct run {
 	struct fay_image image;
 	struct fay_cfg cfg;
 	uint64_t deadline;
-	const char *smt2_dir; /* or NULL */
-	int smt2_error;       /* errno */
-	uint32_t smt2_count;
-	uint32_t probe;       /* in hand */
+	struct fay_smt2 *smt2; /* or NULL */
 };
 
 static const struct fay_refusal fine;
@@ -113,22 +110,6 @@ static void reject_obligation(struct run *run, struct fay_analysis *an, const st
 	}
 }
 
-static void write_smt2(struct run *run, const struct fay_analysis *an, const struct fay_obligation *o, const char *text)
-{
-	char path[4096];
-	FILE *file;
-
-	if (!text || run->smt2_error)
-		return;
-	snprintf(path, sizeof(path), "%s/probe%u-%05u-%s-%llx.smt2", run->smt2_dir, run->probe, run->smt2_count++, fay_rule_id(o->rule),
-		 (unsigned long long)(an->cfg->insns[o->insn].address - an->image->text.start));
-	file = fopen(path, "we");
-	if (!file || fputs(text, file) < 0)
-		run->smt2_error = errno;
-	if (file && fclose(file) && !run->smt2_error)
-		run->smt2_error = errno;
-}
-
 /* ---- one probe ---- */
 
 static struct fay_refusal check_costs(struct fay_analysis *an)
@@ -155,13 +136,8 @@ static bool discharge(struct run *run, struct fay_analysis *an)
 
 	for (uint32_t i = 0; ok && i < an->pending_count; i++) {
 		const struct fay_obligation *o = &an->pending[i];
-		const char *text = NULL;
-		enum fay_answer answer = fay_smt_ask(an, o, model, run->smt2_dir ? &text : NULL);
+		enum fay_answer answer = fay_smt_ask(an, o, model, run->smt2);
 
-		if (run->smt2_dir)
-			write_smt2(run, an, o, text);
-		if (o->discharged)
-			continue;
 		if (answer != ANSWER_PROVED) {
 			reject_obligation(run, an, o, answer == ANSWER_REFUTED ? model : NULL);
 			free(model);
@@ -173,6 +149,15 @@ static bool discharge(struct run *run, struct fay_analysis *an)
 		reject(run, NULL, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
 	free(model);
 	return ok;
+}
+
+/* Every obligation as SMT-LIB 2, if that was asked for. */
+static struct fay_refusal write_proof(struct run *run, struct fay_analysis *an)
+{
+	if (!run->smt2 || fay_proof_write(an, run->smt2))
+		return fine;
+	return an->refusal.rule != FAY_RULE_NONE ? an->refusal
+						 : fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory while writing the proof");
 }
 
 /* Invariant, obligations, bounds. False: rejected. */
@@ -188,6 +173,8 @@ static bool analyse(struct run *run, struct fay_analysis *an)
 	}
 	if (r.rule == FAY_RULE_NONE)
 		r = check_costs(an);
+	if (r.rule == FAY_RULE_NONE)
+		r = write_proof(run, an);
 	if (r.rule != FAY_RULE_NONE)
 		reject(run, &run->image, r);
 	return r.rule == FAY_RULE_NONE;
@@ -214,7 +201,6 @@ static bool speculate(struct run *run, struct fay_analysis *an)
 	an->refine = false;
 	an->architectural = proved;
 	an->facts = &scratch;
-	an->keep_all = false;
 	r = fay_fixpoint(an);
 	an->facts = facts;
 	if (r.rule != FAY_RULE_NONE) {
@@ -233,6 +219,12 @@ static bool speculate(struct run *run, struct fay_analysis *an)
 		reject(run, &run->image, r);
 		fill_path(an, o->node, &run->verdict->rejection);
 		ok = false;
+	}
+	if (ok) {
+		r = write_proof(run, an);
+		ok = r.rule == FAY_RULE_NONE;
+		if (!ok)
+			reject(run, &run->image, r);
 	}
 	fay_fixpoint_release(an);
 	free(an->in);
@@ -258,7 +250,7 @@ static bool verify_graph(struct run *run, const struct fay_graph *graph, struct 
 {
 	struct fay_analysis an = {
 		.arena = run->arena, .image = &run->image, .policy = run->policy, .cfg = &run->cfg, .graph = graph,
-		.verdict = run->verdict, .deadline = run->deadline, .thresholds = *thresholds, .refine = refine, .facts = facts, .keep_all = run->smt2_dir != NULL,
+		.verdict = run->verdict, .deadline = run->deadline, .thresholds = *thresholds, .refine = refine, .facts = facts,
 		.in = calloc(graph->node_count, sizeof(struct fay_state *)), .visits = calloc(graph->node_count, sizeof(uint16_t)),
 		.bounds = calloc(graph->node_count, sizeof(uint64_t)),
 		.current = fay_state_create(FAY_MAX_LOCATIONS), .branch = fay_state_create(FAY_MAX_LOCATIONS),
@@ -337,7 +329,8 @@ static void verify_image(struct run *run, const void *bytes, size_t size)
 	}
 	fay_thresholds_collect(thresholds, &run->image, &run->cfg);
 	for (uint32_t i = 0; ok && i < run->image.probe_count; i++) {
-		run->probe = i;
+		if (run->smt2)
+			run->smt2->probe = i;
 		ok = verify_probe(run, &run->image.probes[i], thresholds);
 	}
 	if (!ok)
@@ -351,6 +344,7 @@ static void verify_image(struct run *run, const void *bytes, size_t size)
 
 static int verify(const void *bytes, size_t size, const struct fay_policy *policy, const char *smt2_dir, struct fay_verdict *verdict)
 {
+	struct fay_smt2 smt2;
 	uint64_t begin = fay_monotonic_ns();
 	struct fay_policy standard;
 	struct run *run = calloc(1, sizeof(*run));
@@ -366,13 +360,16 @@ static int verify(const void *bytes, size_t size, const struct fay_policy *polic
 		run->policy = policy ? policy : &standard;
 		run->verdict = verdict;
 		run->deadline = run->policy->total_ms ? begin + run->policy->total_ms * (uint64_t)1000000 : 0;
-		run->smt2_dir = smt2_dir;
 		fay_sha256(bytes, size, verdict->image_sha256);
+		if (smt2_dir && fay_smt2_open(&smt2, smt2_dir, verdict))
+			run->smt2 = &smt2;
 		verify_image(run, bytes, size);
 		fay_cfg_deinit(&run->cfg);
 		if (verdict->outcome == FAY_ACCEPTED)
 			verdict->rejection = (struct fay_rejection){ 0 };
-		error = run->smt2_error;
+		if (run->smt2)
+			fay_smt2_close(&smt2, verdict);
+		error = smt2_dir ? smt2.error ? smt2.error : smt2.truncated ? EFBIG : 0 : 0;
 	}
 	free(run);
 	verdict->nanoseconds = fay_monotonic_ns() - begin;
@@ -396,8 +393,6 @@ int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *pol
 	int error;
 
 	*verdict = (struct fay_verdict){ .outcome = FAY_EXHAUSTED };
-	if (mkdir(smt2_dir, 0777) && errno != EEXIST)
-		return -1;
 	error = verify(bytes, size, policy, smt2_dir, verdict);
 	if (!error)
 		return 0;

@@ -172,7 +172,10 @@ struct fay_verdict {
  * The verdict is the caller's, to be released with fay_verdict_deinit().
  */
 void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy, struct fay_verdict *verdict);
-/* As fay_verify(); writes every obligation as SMT-LIB 2 into directory smt2_dir (created). Returns 0, or -1 with errno if it cannot write. */
+/*
+ * As fay_verify(); writes every obligation as SMT-LIB 2 into directory smt2_dir (created; docs/smt2.md). Returns 0, or -1 with errno if it cannot
+ * write, EFBIG if there is more than may be written; the verdict is there in any case.
+ */
 int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *policy, const char *smt2_dir, struct fay_verdict *verdict);
 void fay_verdict_deinit(struct fay_verdict *verdict);
 

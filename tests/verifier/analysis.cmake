@@ -9,3 +9,7 @@ add_test(NAME verifier_soundness COMMAND test_soundness 2000)
 add_test(NAME verifier_analysis COMMAND test_analysis)
 set_tests_properties(verifier_domain verifier_soundness verifier_analysis PROPERTIES LABELS unit TIMEOUT 600)
 target_compile_definitions(test_analysis PRIVATE PROLOGUE="${CMAKE_CURRENT_SOURCE_DIR}/corpus/prologue.s")
+
+# The second opinion: proofs written out as SMT-LIB 2, each obligation asked of cvc5 and of z3's program. The long one takes all images.
+add_test(NAME verifier_smt2_proofs COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/smt2_proofs ${CMAKE_SOURCE_DIR} $<TARGET_FILE:fay-verify> $<TARGET_FILE:fay-cc> 8)
+set_tests_properties(verifier_smt2_proofs PROPERTIES LABELS integration TIMEOUT 1200 SKIP_RETURN_CODE 77)

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kinds of values as terms: for each register and stack slot a tag (not readable, number, pointer to a region, return address, a register's value at
+ * entry) and, for numbers, which bytes were written. The machine has no tags; they say what provenance an execution gave a value, so that "reads only what
+ * was written" or "goes through a pointer to local state" become formulas over bit vectors that any solver can check (smt_proof.c).
+ *
+ * How tags move is stated here apart from the abstract transfer functions, on purpose: proofs that are written out for a second solver are then
+ * also a second opinion on those functions.
+ */
+#include "smt_kinds.h"
+
+#include <stdlib.h>
+
+#define SLOTS (FAY_STACK_HARD / 4)
+
+bool fay_kinds_init(struct fay_kinds *k)
+{
+	*k = (struct fay_kinds){ .slot = calloc(SLOTS, sizeof(*k->slot)) };
+	return k->slot != NULL;
+}
+
+void fay_kinds_deinit(struct fay_kinds *k) { free(k->slot); }
+
+static Z3_ast tag_of(struct query *q, unsigned tag) { return bits(q, tag, 32); }
+
+static struct kind fresh_kind(struct query *q) { return (struct kind){ fresh_bits(q, 32), fresh_bits(q, 8) }; }
+static struct kind constant_kind(struct query *q, unsigned tag) { return (struct kind){ tag_of(q, tag), bits(q, tag == TAG_NUMBER ? 0xff : 0, 8) }; }
+
+void fay_kinds_fresh(struct fay_kinds *k, struct query *q, uint32_t slots)
+{
+	for (unsigned r = 0; r < 16; r++)
+		k->reg[r] = fresh_kind(q);
+	k->slots = slots;
+	for (uint32_t i = 0; i < slots; i++)
+		k->slot[i] = fresh_kind(q);
+	k->undefined = FLAG_ALL;
+}
+
+void fay_kinds_depth(struct fay_kinds *k, struct query *q, uint32_t slots)
+{
+	for (uint32_t i = k->slots; i < slots && i < SLOTS; i++)
+		k->slot[i] = constant_kind(q, TAG_UNREADABLE);
+	k->slots = slots;
+}
+
+/* ---- formulas ---- */
+
+Z3_ast fay_kinds_is(struct query *q, struct kind kind, unsigned tag) { return Z3_mk_eq(q->z, kind.tag, tag_of(q, tag)); }
+
+static Z3_ast has_bytes(struct query *q, struct kind kind, unsigned mask)
+{
+	return Z3_mk_eq(q->z, Z3_mk_bvand(q->z, kind.init, bits(q, mask, 8)), bits(q, mask, 8));
+}
+
+Z3_ast fay_kinds_number(struct query *q, struct kind kind, unsigned width)
+{
+	return both(q, fay_kinds_is(q, kind, TAG_NUMBER), has_bytes(q, kind, width >= 64 ? 0xff : (1u << width / 8) - 1));
+}
+
+Z3_ast fay_kinds_pointer(struct query *q, struct kind kind)
+{
+	return both(q, Z3_mk_bvuge(q->z, kind.tag, tag_of(q, TAG_POINTER)),
+		    Z3_mk_bvult(q->z, kind.tag, tag_of(q, TAG_POINTER + REGION_COUNT)));
+}
+
+Z3_ast fay_kinds_movable(struct query *q, struct kind kind)
+{
+	static const uint8_t saved[] = { FAY_RBX, FAY_RBP, FAY_R12, FAY_R13, FAY_R14, FAY_R15 };
+	Z3_ast r = either(q, fay_kinds_number(q, kind, 64), fay_kinds_pointer(q, kind));
+
+	for (unsigned i = 0; i < sizeof(saved); i++)
+		r = either(q, r, fay_kinds_is(q, kind, TAG_ENTRY + saved[i]));
+	return r;
+}
+
+/* ---- stack ---- */
+
+static uint32_t slot_of(int64_t offset) { return (uint32_t)(-(offset & ~(int64_t)3) / 4) - 1; }
+
+static bool inside(const struct fay_kinds *k, int64_t low, int64_t high) { return low >= -4 * (int64_t)k->slots && high <= 0 && low < high; }
+
+Z3_ast fay_kinds_bytes(struct fay_kinds *k, struct query *q, int64_t low, int64_t high)
+{
+	Z3_ast r = Z3_mk_true(q->z);
+
+	if (!inside(k, low, high))
+		return low == high ? r : Z3_mk_false(q->z);
+	for (int64_t at = low & ~(int64_t)3; at < high; at += 4) {
+		struct kind slot = k->slot[slot_of(at)];
+		unsigned mask = 0;
+
+		for (int64_t o = at; o < at + 4; o++)
+			if (o >= low && o < high)
+				mask |= 1u << (o & 3);
+		r = both(q, r, both(q, fay_kinds_is(q, slot, TAG_NUMBER), has_bytes(q, slot, mask)));
+	}
+	return r;
+}
+
+static Z3_ast no_return(struct query *q, struct kind slot)
+{
+	Z3_ast low = Z3_mk_bvand(q->z, slot.tag, bits(q, 0xff & ~TAG_UPPER, 32));
+
+	return negate(q, Z3_mk_eq(q->z, low, tag_of(q, TAG_RETURN)));
+}
+
+Z3_ast fay_kinds_no_return(struct fay_kinds *k, struct query *q, int64_t low, int64_t high)
+{
+	Z3_ast r = Z3_mk_true(q->z);
+
+	if (!inside(k, low, high))
+		return low == high ? r : Z3_mk_false(q->z);
+	for (int64_t at = low & ~(int64_t)3; at < high; at += 4)
+		r = both(q, r, no_return(q, k->slot[slot_of(at)]));
+	return r;
+}
+
+static struct kind load_pair(struct fay_kinds *k, struct query *q, int64_t offset)
+{
+	struct kind low = k->slot[slot_of(offset)], high = k->slot[slot_of(offset + 4)];
+	Z3_ast numbers = both(q, fay_kinds_is(q, low, TAG_NUMBER), fay_kinds_is(q, high, TAG_NUMBER));
+	Z3_ast same = Z3_mk_eq(q->z, high.tag, Z3_mk_bvor(q->z, low.tag, tag_of(q, TAG_UPPER)));
+
+	return (struct kind){
+		Z3_mk_ite(q->z, either(q, numbers, same), low.tag, tag_of(q, TAG_UNREADABLE)),
+		Z3_mk_concat(q->z, Z3_mk_extract(q->z, 3, 0, high.init), Z3_mk_extract(q->z, 3, 0, low.init)),
+	};
+}
+
+static struct kind load_stack(struct fay_kinds *k, struct query *q, int64_t offset, unsigned size)
+{
+	Z3_ast ready;
+
+	if (!inside(k, offset, offset + size))
+		return constant_kind(q, TAG_UNREADABLE);
+	if (size == 8 && !(offset & 3))
+		return load_pair(k, q, offset);
+	ready = fay_kinds_bytes(k, q, offset, offset + size);
+	return (struct kind){ Z3_mk_ite(q->z, ready, tag_of(q, TAG_NUMBER), tag_of(q, TAG_UNREADABLE)), bits(q, 0xff, 8) };
+}
+
+static void store_pair(struct fay_kinds *k, struct query *q, int64_t offset, struct kind v)
+{
+	Z3_ast number = fay_kinds_is(q, v, TAG_NUMBER);
+
+	k->slot[slot_of(offset)] = (struct kind){ v.tag, v.init };
+	k->slot[slot_of(offset + 4)] = (struct kind){ Z3_mk_ite(q->z, number, v.tag, Z3_mk_bvor(q->z, v.tag, tag_of(q, TAG_UPPER))),
+						     Z3_mk_bvlshr(q->z, v.init, bits(q, 4, 8)) };
+}
+
+/* Part of a slot is written with a number, all of whose bytes were. */
+static void store_bytes(struct fay_kinds *k, struct query *q, int64_t low, int64_t high, Z3_ast number)
+{
+	for (int64_t at = low & ~(int64_t)3; at < high; at += 4) {
+		struct kind *slot = &k->slot[slot_of(at)];
+		Z3_ast kept;
+		unsigned mask = 0;
+
+		for (int64_t o = at; o < at + 4; o++)
+			if (o >= low && o < high)
+				mask |= 1u << (o & 3);
+		kept = Z3_mk_ite(q->z, fay_kinds_is(q, *slot, TAG_NUMBER), slot->init, bits(q, 0, 8));
+		slot->tag = Z3_mk_ite(q->z, number, tag_of(q, TAG_NUMBER), tag_of(q, TAG_UNREADABLE));
+		slot->init = Z3_mk_bvor(q->z, kept, bits(q, mask, 8));
+	}
+}
+
+/* A number was written somewhere in [low, high): what was a number still is; a half of anything else is lost. */
+static void forget_bytes(struct fay_kinds *k, struct query *q, int64_t low, int64_t high)
+{
+	for (int64_t at = low & ~(int64_t)3; at < high; at += 4) {
+		struct kind *slot = &k->slot[slot_of(at)];
+
+		slot->tag = Z3_mk_ite(q->z, fay_kinds_is(q, *slot, TAG_NUMBER), slot->tag, tag_of(q, TAG_UNREADABLE));
+	}
+}
+
+static void store_operand(struct fay_kinds *k, struct query *q, const struct fay_operand *mem, unsigned width, struct kind v)
+{
+	struct fay_value at;
+	int64_t low, high;
+
+	if (!fay_transfer_address(q->an, mem, &at) || at.tag != REGION_STACK)
+		return;
+	low = at.s.smin;
+	high = at.s.smax + width / 8;
+	if (!inside(k, low, high))
+		return;
+	if (!fay_scalar_is_const(&at.s))
+		forget_bytes(k, q, low, high);
+	else if (width == 64 && !(low & 3))
+		store_pair(k, q, low, v);
+	else
+		store_bytes(k, q, low, high, fay_kinds_number(q, v, width));
+}
+
+/* ---- operands ---- */
+
+struct kind fay_kinds_address(struct fay_kinds *k, struct query *q, const struct fay_operand *mem)
+{
+	struct kind base, index, r;
+	Z3_ast other;
+
+	if (mem->rip)
+		return constant_kind(q, TAG_POINTER + REGION_RODATA);
+	base = mem->base == FAY_NO_REG ? constant_kind(q, TAG_NUMBER) : k->reg[mem->base];
+	if (mem->index == FAY_NO_REG)
+		return base;
+	index = k->reg[mem->index];
+	other = mem->scale == 1 ? Z3_mk_ite(q->z, fay_kinds_is(q, base, TAG_NUMBER), index.tag, tag_of(q, TAG_UNREADABLE)) : tag_of(q, TAG_UNREADABLE);
+	r.tag = Z3_mk_ite(q->z, fay_kinds_is(q, index, TAG_NUMBER), base.tag, other);
+	r.init = Z3_mk_bvand(q->z, base.init, index.init);
+	return r;
+}
+
+struct kind fay_kinds_operand(struct fay_kinds *k, struct query *q, const struct fay_operand *operand, unsigned width)
+{
+	struct fay_value at;
+
+	if (operand->kind == OPERAND_REG)
+		return k->reg[operand->reg];
+	if (operand->kind != OPERAND_MEM || !fay_transfer_address(q->an, operand, &at) || at.tag != REGION_STACK)
+		return constant_kind(q, TAG_NUMBER);
+	if (fay_scalar_is_const(&at.s))
+		return load_stack(k, q, at.s.smin, width / 8);
+	return (struct kind){ Z3_mk_ite(q->z, fay_kinds_bytes(k, q, at.s.smin, at.s.smax + width / 8), tag_of(q, TAG_NUMBER),
+					tag_of(q, TAG_UNREADABLE)), bits(q, 0xff, 8) };
+}
+
+static void write_reg(struct fay_kinds *k, struct query *q, unsigned reg, unsigned width, struct kind v)
+{
+	struct kind *to = &k->reg[reg];
+
+	if (width == 64) {
+		*to = v;
+	} else if (width == 32) {
+		*to = constant_kind(q, TAG_NUMBER);
+	} else {
+		Z3_ast kept = Z3_mk_ite(q->z, fay_kinds_is(q, *to, TAG_NUMBER), to->init, bits(q, 0, 8));
+
+		*to = (struct kind){ tag_of(q, TAG_NUMBER), Z3_mk_bvor(q->z, kept, bits(q, (1u << width / 8) - 1, 8)) };
+	}
+}
+
+static void write_operand(struct fay_kinds *k, struct query *q, const struct fay_operand *operand, unsigned width, struct kind v)
+{
+	if (operand->kind == OPERAND_REG)
+		write_reg(k, q, operand->reg, width, v);
+	else if (operand->kind == OPERAND_MEM)
+		store_operand(k, q, operand, width, v);
+}
+
+/* ---- states ---- */
+
+static void assume_reg(struct query *q, struct kind kind, const struct fay_value *v)
+{
+	switch (v->kind) {
+	case KIND_SCALAR:
+		fay_smt_assume(q, both(q, fay_kinds_is(q, kind, TAG_NUMBER), has_bytes(q, kind, v->init)));
+		return;
+	case KIND_POINTER:
+		fay_smt_assume(q, fay_kinds_is(q, kind, TAG_POINTER + v->tag));
+		return;
+	case KIND_UNINIT: case KIND_SAVED:
+		if (v->tag != TAG_NONE)
+			fay_smt_assume(q, fay_kinds_is(q, kind, TAG_ENTRY + v->tag));
+		return;
+	default:
+		return;
+	}
+}
+
+/* Slot i (and i - 1, if the value has 8 bytes). */
+static void assume_slot(struct fay_kinds *k, struct query *q, const struct fay_state *s, uint32_t i)
+{
+	const struct fay_value *v = &s->loc[LOC_SLOTS + i];
+	bool pair = i && s->loc[LOC_SLOTS + i - 1].kind == KIND_UPPER;
+	unsigned tag = (unsigned)TAG_ENTRY + v->tag;
+
+	if (v->kind == KIND_POINTER)
+		tag = (unsigned)TAG_POINTER + v->tag;
+	else if (v->kind == KIND_RETURN)
+		tag = TAG_RETURN | (unsigned)v->s.umin << 8;
+	switch (v->kind) {
+	case KIND_SCALAR:
+		fay_smt_assume(q, both(q, fay_kinds_is(q, k->slot[i], TAG_NUMBER), has_bytes(q, k->slot[i], v->init & 0xf)));
+		if (pair)
+			fay_smt_assume(q, both(q, fay_kinds_is(q, k->slot[i - 1], TAG_NUMBER), has_bytes(q, k->slot[i - 1], v->init >> 4)));
+		return;
+	case KIND_UNINIT: case KIND_SAVED:
+		if (v->tag != TAG_NONE)
+			break;
+		fay_smt_assume(q, no_return(q, k->slot[i]));
+		return;
+	case KIND_POINTER: case KIND_RETURN:
+		break;
+	default:
+		return;
+	}
+	if (!pair)
+		return;
+	fay_smt_assume(q, fay_kinds_is(q, k->slot[i], tag));
+	fay_smt_assume(q, fay_kinds_is(q, k->slot[i - 1], tag | TAG_UPPER));
+}
+
+void fay_kinds_assume(struct fay_kinds *k, struct query *q, const struct fay_state *s)
+{
+	for (unsigned r = 0; r < 16; r++)
+		assume_reg(q, k->reg[r], &s->loc[r]);
+	for (uint32_t i = 0; i < k->slots && i < s->count - LOC_SLOTS; i++)
+		assume_slot(k, q, s, i);
+}
+
+/* ---- instructions ---- */
+
+static void step_flags(struct fay_kinds *k, const struct fay_insn *insn)
+{
+	const struct fay_op_info *info = &fay_op_table[insn->op];
+	uint8_t written = info->flags_written, undefined = info->flags_undefined;
+
+	if ((info->attributes & ATTR_COUNT) || insn->op == OP_SHLD || insn->op == OP_SHRD) {
+		const struct fay_operand *by = info->attributes & ATTR_COUNT ? &insn->src : &insn->src2;
+		bool fixed = by->kind == OPERAND_IMM;
+		uint64_t count = (uint64_t)by->imm & (insn->width == 64 ? 63 : 31);
+
+		if (fixed && !count)
+			return; /* flags are kept */
+		if (!fixed || count >= insn->width) {
+			k->undefined = FLAG_ALL; /* kept or written, depending on the count */
+			return;
+		}
+		if (count == 1 && insn->op <= OP_SAR) {
+			written |= FLAG_OF;
+			undefined &= (uint8_t)~FLAG_OF;
+		}
+	}
+	if (insn->op == OP_CALL_SLOT)
+		undefined = FLAG_ALL;
+	k->undefined = (uint8_t)((k->undefined & ~written) | undefined);
+}
+
+static struct kind sum_kind(struct fay_kinds *k, struct query *q, const struct fay_insn *insn)
+{
+	struct kind a = fay_kinds_operand(k, q, &insn->dst, insn->width), b = fay_kinds_operand(k, q, &insn->src, insn->width), r;
+	Z3_ast a_number = fay_kinds_is(q, a, TAG_NUMBER), b_number = fay_kinds_is(q, b, TAG_NUMBER);
+
+	r = constant_kind(q, TAG_NUMBER);
+	if (insn->dst.kind == OPERAND_REG && insn->src.kind == OPERAND_REG && insn->dst.reg == insn->src.reg && insn->op == OP_SUB)
+		return r;
+	if (insn->op == OP_ADD)
+		r.tag = Z3_mk_ite(q->z, b_number, a.tag, Z3_mk_ite(q->z, a_number, b.tag, tag_of(q, TAG_UNREADABLE)));
+	else
+		r.tag = Z3_mk_ite(q->z, b_number, a.tag, Z3_mk_ite(q->z, Z3_mk_eq(q->z, a.tag, b.tag), r.tag, tag_of(q, TAG_UNREADABLE)));
+	return r;
+}
+
+static void step_push(struct fay_kinds *k, struct query *q, const struct fay_insn *insn)
+{
+	int64_t depth = 4 * (int64_t)k->slots + 8;
+	struct kind v = fay_kinds_operand(k, q, &insn->src, 64);
+
+	if (insn->op == OP_CALL) {
+		const struct fay_graph *g = q->an->graph;
+
+		v = constant_kind(q, TAG_RETURN | g->nodes[g->nodes[q->an->node].succ[0]].context << 8);
+	}
+	if (depth > (int64_t)FAY_STACK_HARD)
+		return;
+	fay_kinds_depth(k, q, (uint32_t)(depth / 4));
+	store_pair(k, q, -depth, v);
+}
+
+/* What the helper may write: the bytes of fay_try_read, all written if their number is known. */
+static void step_helper(struct fay_kinds *k, struct query *q, const struct fay_insn *insn)
+{
+	static const uint8_t clobbered[] = { FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
+	const struct fay_value *to = &q->an->current->loc[FAY_RDI], *size = &q->an->current->loc[FAY_RSI];
+
+	if (fay_image_slot(q->an->image, insn->target) == FAY_HELPER_TRY_READ && to->kind == KIND_POINTER && to->tag == REGION_STACK &&
+	    size->kind == KIND_SCALAR && size->s.umax <= FAY_TRY_READ_MAX) {
+		int64_t low = to->s.smin, high = to->s.smax + (int64_t)size->s.umax;
+
+		if (inside(k, low, high)) {
+			forget_bytes(k, q, low, high);
+			if (fay_scalar_is_const(&to->s))
+				store_bytes(k, q, low, low + (int64_t)size->s.umin, Z3_mk_true(q->z));
+		}
+	}
+	for (unsigned i = 0; i < sizeof(clobbered); i++)
+		k->reg[clobbered[i]] = constant_kind(q, TAG_UNREADABLE);
+	k->reg[FAY_RAX] = constant_kind(q, TAG_NUMBER);
+}
+
+static void step_implicit(struct fay_kinds *k, struct query *q, const struct fay_insn *insn)
+{
+	struct kind number = constant_kind(q, TAG_NUMBER);
+
+	switch (insn->op) {
+	case OP_MUL1: case OP_IMUL1: case OP_DIV: case OP_IDIV:
+		write_reg(k, q, FAY_RAX, insn->width == 8 ? 16 : insn->width, number);
+		if (insn->width > 8)
+			write_reg(k, q, FAY_RDX, insn->width, number);
+		return;
+	case OP_RDTSC:
+		k->reg[FAY_RAX] = k->reg[FAY_RDX] = number;
+		return;
+	case OP_CQO:
+		write_reg(k, q, FAY_RDX, insn->width, number);
+		return;
+	case OP_CMPXCHG:
+		write_reg(k, q, FAY_RAX, insn->width == 32 ? 64 : insn->width, number);
+		write_operand(k, q, &insn->dst, insn->width, number);
+		return;
+	case OP_XADD:
+		write_operand(k, q, &insn->dst, insn->width, number);
+		write_operand(k, q, &insn->src, insn->width, number);
+		return;
+	default:
+		if (fay_op_table[insn->op].dst_written)
+			write_operand(k, q, &insn->dst, insn->op == OP_SETCC ? 8 : insn->width, number);
+	}
+}
+
+static void step_vector(struct fay_kinds *k, struct query *q, const struct fay_insn *insn)
+{
+	struct fay_value at;
+
+	k->low = k->high = 0;
+	if (insn->dst.kind == OPERAND_REG)
+		write_reg(k, q, insn->dst.reg, insn->width, constant_kind(q, TAG_NUMBER));
+	if (insn->dst.kind != OPERAND_MEM || !fay_transfer_address(q->an, &insn->dst, &at) || at.tag != REGION_STACK ||
+	    !inside(k, at.s.smin, at.s.smax + insn->access))
+		return;
+	k->low = at.s.smin & ~(int64_t)3;
+	k->high = at.s.smax + insn->access;
+	for (int64_t o = k->low; o < k->high; o += 4)
+		k->slot[slot_of(o)] = fresh_kind(q);
+}
+
+void fay_kinds_vector(struct fay_kinds *k, struct query *q, const struct fay_insn *insn, const struct fay_state *s)
+{
+	(void)insn;
+	k->undefined = s->flags_undefined;
+	for (int64_t o = k->low; o < k->high; o += 4)
+		assume_slot(k, q, s, slot_of(o));
+}
+
+void fay_kinds_step(struct fay_kinds *k, struct query *q, const struct fay_insn *insn)
+{
+	struct kind a, b;
+	Z3_ast c;
+
+	step_flags(k, insn);
+	switch (insn->op) {
+	case OP_MOV:
+		write_operand(k, q, &insn->dst, insn->width, fay_kinds_operand(k, q, &insn->src, insn->width));
+		return;
+	case OP_LEA:
+		write_reg(k, q, insn->dst.reg, insn->width, fay_kinds_address(k, q, &insn->src));
+		return;
+	case OP_ADD: case OP_SUB:
+		write_operand(k, q, &insn->dst, insn->width, insn->width == 64 ? sum_kind(k, q, insn) : constant_kind(q, TAG_NUMBER));
+		return;
+	case OP_INC: case OP_DEC:
+		write_operand(k, q, &insn->dst, insn->width,
+			      insn->width == 64 ? fay_kinds_operand(k, q, &insn->dst, 64) : constant_kind(q, TAG_NUMBER));
+		return;
+	case OP_XCHG:
+		a = fay_kinds_operand(k, q, &insn->dst, insn->width);
+		b = fay_kinds_operand(k, q, &insn->src, insn->width);
+		write_operand(k, q, &insn->dst, insn->width, b);
+		write_operand(k, q, &insn->src, insn->width, a);
+		return;
+	case OP_CMOV:
+		a = fay_kinds_operand(k, q, &insn->dst, insn->width);
+		b = fay_kinds_operand(k, q, &insn->src, insn->width);
+		c = fay_smt_condition(q, (enum fay_cc)insn->cc);
+		a = (struct kind){ Z3_mk_ite(q->z, c, b.tag, a.tag), Z3_mk_ite(q->z, c, b.init, a.init) };
+		write_operand(k, q, &insn->dst, insn->width, a);
+		return;
+	case OP_PUSH: case OP_CALL:
+		step_push(k, q, insn);
+		return;
+	case OP_POP:
+		k->reg[insn->dst.reg] = load_stack(k, q, -4 * (int64_t)k->slots, 8);
+		return;
+	case OP_CALL_SLOT:
+		step_helper(k, q, insn);
+		return;
+	case OP_VECTOR:
+		step_vector(k, q, insn);
+		return;
+	default:
+		step_implicit(k, q, insn);
+	}
+}

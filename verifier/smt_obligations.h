@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What must hold before each instruction, as formulas: see smt_obligations.c. */
+#ifndef FAY_VERIFIER_SMT_OBLIGATIONS_H
+#define FAY_VERIFIER_SMT_OBLIGATIONS_H
+
+#include "smt_kinds.h"
+#include "smt_proof.h"
+
+struct proof {
+	struct query *q;
+	struct fay_kinds kinds;
+	struct fay_smt2 *out;
+};
+
+/* Writes the obligations of `insn`, which is at an->node, an->insn. */
+void fay_proof_obligations(struct proof *p, const struct fay_insn *insn);
+/* `goal` holds here: one file. */
+void fay_proof_claim(struct proof *p, enum fay_rule rule, const struct fay_insn *insn, const char *what, Z3_ast goal);
+/* Whether the obligation of this kind at instruction `index` of the node in hand was left to the solver. */
+bool fay_proof_pending(const struct proof *p, uint32_t index, enum fay_goal goal);
+
+#endif
