@@ -199,10 +199,13 @@ static bool find_place(struct proof *p, const struct fay_insn *insn, struct plac
 		return false;
 	m->mem = dst ? &insn->dst : &insn->src;
 	m->size = (insn->op == OP_SETCC ? 8 : !dst && (insn->op == OP_MOVZX || insn->op == OP_MOVSX) ? insn->src_width : insn->width) / 8;
-	if (insn->op == OP_VECTOR)
-		m->size = insn->access;
 	m->write = dst ? info->dst_written : info->src_written;
-	m->read = insn->op == OP_VECTOR ? false : dst ? info->dst_read : true;
+	m->read = dst ? info->dst_read : true;
+	if (insn->op == OP_VECTOR) {
+		m->size = insn->access;
+		m->write = dst;
+		m->read = false; /* unwritten bytes may enter a vector register, where they are marked */
+	}
 	m->offset = fay_smt_address(p->q, m->mem);
 	return fay_transfer_address(p->q->an, m->mem, &m->at);
 }
