@@ -34,166 +34,6 @@ static bool constant_of(LLVMValueRef value, uint64_t *number)
 	return true;
 }
 
-/* The icmp that decides the terminator of `block`, with the constant on the right; false if there is none. */
-static bool exit_compare(LLVMBasicBlockRef block, LLVMValueRef *left, LLVMIntPredicate *predicate, uint64_t *right)
-{
-	LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block);
-	LLVMValueRef condition;
-
-	if (!terminator || !LLVMIsABranchInst(terminator) || !LLVMIsConditional(terminator))
-		return false;
-	condition = LLVMGetCondition(terminator);
-	if (!LLVMIsAICmpInst(condition) || LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(condition, 0))) != LLVMIntegerTypeKind)
-		return false;
-	*left = LLVMGetOperand(condition, 0);
-	*predicate = LLVMGetICmpPredicate(condition);
-	return constant_of(LLVMGetOperand(condition, 1), right);
-}
-
-/* phi = [start, outside], [phi + step, latch] with constants. */
-bool fay_induction(LLVMValueRef phi, uint64_t *start, uint64_t *step, LLVMValueRef *next, LLVMBasicBlockRef *latch)
-{
-	if (!LLVMIsAPHINode(phi) || LLVMCountIncoming(phi) != 2)
-		return false;
-	for (unsigned i = 0; i < 2; i++) {
-		LLVMValueRef add = LLVMGetIncomingValue(phi, i);
-
-		if (!LLVMIsAInstruction(add) || LLVMGetInstructionOpcode(add) != LLVMAdd || LLVMGetOperand(add, 0) != phi ||
-		    !constant_of(LLVMGetOperand(add, 1), step) || !constant_of(LLVMGetIncomingValue(phi, 1 - i), start))
-			continue;
-		*next = add;
-		*latch = LLVMGetIncomingBlock(phi, i);
-		return true;
-	}
-	return false;
-}
-
-#define REACH_MAX 256
-
-/* Whether `to` can be reached from `from` without passing `header`. Too many blocks: yes. */
-static bool reaches(LLVMBasicBlockRef from, LLVMBasicBlockRef to, LLVMBasicBlockRef header)
-{
-	LLVMBasicBlockRef seen[REACH_MAX];
-	unsigned count = 0;
-
-	if (from == header)
-		return false;
-	seen[count++] = from;
-	for (unsigned i = 0; i < count; i++) {
-		LLVMValueRef terminator = LLVMGetBasicBlockTerminator(seen[i]);
-
-		if (seen[i] == to)
-			return true;
-		for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
-			LLVMBasicBlockRef next = LLVMGetSuccessor(terminator, s);
-			unsigned k = 0;
-
-			while (k < count && seen[k] != next)
-				k++;
-			if (k < count || next == header)
-				continue;
-			if (count == REACH_MAX)
-				return true;
-			seen[count++] = next;
-		}
-	}
-	return false;
-}
-
-/*
- * The largest value of an induction variable inside its loop: the exit test is in the header or in the latch, which every
- * round passes.
- */
-static bool induction_last(LLVMValueRef phi, uint64_t *first, uint64_t *last)
-{
-	uint64_t start, step, bound, width;
-	LLVMValueRef next, left;
-	LLVMBasicBlockRef latch, header = LLVMGetInstructionParent(phi);
-	LLVMBasicBlockRef tests[2];
-	LLVMIntPredicate predicate;
-
-	if (!fay_induction(phi, &start, &step, &next, &latch) || !step || step > (1u << 30))
-		return false;
-	width = width_mask(width_of(phi));
-	tests[0] = header;
-	tests[1] = latch;
-	for (int t = 0; t < 2; t++) {
-		LLVMValueRef terminator;
-		bool stays_on_true;
-		uint64_t limit;
-
-		if (!exit_compare(tests[t], &left, &predicate, &bound) || (left != phi && left != next))
-			continue;
-		terminator = LLVMGetBasicBlockTerminator(tests[t]);
-		if (tests[t] == latch) {
-			stays_on_true = LLVMGetSuccessor(terminator, 0) == header;
-			if (stays_on_true == (LLVMGetSuccessor(terminator, 1) == header))
-				continue;
-		} else {
-			stays_on_true = reaches(LLVMGetSuccessor(terminator, 0), latch, header);
-			if (stays_on_true == reaches(LLVMGetSuccessor(terminator, 1), latch, header))
-				continue; /* not an exit */
-		}
-		if (!stays_on_true) { /* invert: the loop goes on when the condition is false */
-			switch (predicate) {
-			case LLVMIntEQ: predicate = LLVMIntNE; break;
-			case LLVMIntUGT: predicate = LLVMIntULE; break;
-			case LLVMIntUGE: predicate = LLVMIntULT; break;
-			case LLVMIntSGT: predicate = LLVMIntSLE; break;
-			case LLVMIntSGE: predicate = LLVMIntSLT; break;
-			default: continue;
-			}
-		}
-		if ((predicate == LLVMIntSLT || predicate == LLVMIntSLE) && (bound > width / 2 || start > width / 2))
-			continue;
-		switch (predicate) { /* limit: the largest value of `left` with which the loop goes on */
-		case LLVMIntULT: case LLVMIntSLT:
-			if (!bound)
-				continue;
-			limit = bound - 1;
-			break;
-		case LLVMIntULE: case LLVMIntSLE:
-			limit = bound;
-			break;
-		case LLVMIntNE:
-			if (bound <= start || (bound - start) % step)
-				continue;
-			limit = bound - step;
-			break;
-		default:
-			continue;
-		}
-		if (limit > width / 2)
-			continue;
-		/*
-		 * The values are start, start + step, ...: round down to one of them. A test of phi itself sees one more; where the
-		 * test comes first, the branch into the body takes that one away again (range_value).
-		 */
-		*first = start;
-		*last = limit > start ? limit - (limit - start) % step : start;
-		if (left == phi && limit >= start)
-			*last += step;
-		return true;
-	}
-	return false;
-}
-
-bool fay_loop_bounded(LLVMBasicBlockRef header, LLVMBasicBlockRef latch)
-{
-	for (LLVMValueRef i = LLVMGetFirstInstruction(header); i && LLVMIsAPHINode(i); i = LLVMGetNextInstruction(i)) {
-		uint64_t first, last, start, step;
-		LLVMValueRef next;
-		LLVMBasicBlockRef from;
-
-		if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMIntegerTypeKind || width_of(i) > 64)
-			continue;
-		if (fay_induction(i, &start, &step, &next, &from) && from == latch && induction_last(i, &first, &last) &&
-		    (last - first) / step <= 65536)
-			return true;
-	}
-	return false;
-}
-
 static struct fay_range join(struct fay_range a, struct fay_range b)
 {
 	return (struct fay_range){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
@@ -262,12 +102,13 @@ static struct fay_range range_call(LLVMValueRef value, LLVMValueRef at, int dept
 	unsigned width = width_of(value);
 	const char *name = fay_callee(value);
 	struct fay_range a, b;
+	uint64_t half = width_mask(width) / 2;
 
 	if (!name)
 		return full(width);
 	if (!__builtin_strncmp(name, "llvm.ct", 7))
 		return (struct fay_range){0, width};
-	if (__builtin_strncmp(name, "llvm.um", 7))
+	if (__builtin_strncmp(name, "llvm.um", 7) && __builtin_strncmp(name, "llvm.smin.", 10) && __builtin_strncmp(name, "llvm.smax.", 10))
 		return full(width);
 	a = range_value(LLVMGetOperand(value, 0), at, depth + 1);
 	b = range_value(LLVMGetOperand(value, 1), at, depth + 1);
@@ -275,6 +116,14 @@ static struct fay_range range_call(LLVMValueRef value, LLVMValueRef at, int dept
 		return (struct fay_range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
 	if (!__builtin_strncmp(name, "llvm.umax", 9))
 		return (struct fay_range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+	if (a.hi <= half && b.hi <= half) {
+		if (name[7] == 'i')
+			return (struct fay_range){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
+		return (struct fay_range){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
+	}
+	/* The larger of anything and what is not negative is not negative. */
+	if (name[7] == 'a' && (a.hi <= half || b.hi <= half))
+		return (struct fay_range){a.hi <= half ? a.lo : b.lo, half};
 	return full(width);
 }
 
@@ -316,10 +165,11 @@ static struct fay_range range_web(LLVMValueRef root, LLVMValueRef at, int depth)
 	for (unsigned i = 0; i < w.count; i++) {
 		LLVMValueRef v = w.entry[i].value;
 		bool fits = true;
-		uint64_t first, last;
+		struct fay_range counter;
+		uint64_t step;
 
-		if (at && LLVMIsAPHINode(v) && induction_last(v, &first, &last)) {
-			result = join(result, (struct fay_range){first, last});
+		if (at && LLVMIsAPHINode(v) && fay_counter_range(v, depth + 1, &counter, &step)) {
+			result = join(result, counter);
 		} else if (LLVMIsAPHINode(v)) {
 			for (unsigned n = 0; n < LLVMCountIncoming(v) && fits; n++)
 				fits = web_add(&w, LLVMGetIncomingValue(v, n),
@@ -387,51 +237,33 @@ static struct fay_range range_definition(LLVMValueRef value, LLVMValueRef at, in
 	}
 }
 
-static struct fay_range narrow(struct fay_range r, LLVMIntPredicate predicate, uint64_t bound, bool holds)
+/* What `value predicate b` says about a value in r. */
+static struct fay_range narrow(struct fay_range r, LLVMIntPredicate predicate, struct fay_range b)
 {
 	struct fay_range n = r;
 
 	switch (predicate) {
 	case LLVMIntEQ:
-		if (holds)
-			n = (struct fay_range){bound, bound};
-		else if (r.lo == bound)
-			n.lo++;
+		n = (struct fay_range){r.lo > b.lo ? r.lo : b.lo, r.hi < b.hi ? r.hi : b.hi};
 		break;
 	case LLVMIntNE:
-		if (!holds)
-			n = (struct fay_range){bound, bound};
-		else if (r.lo == bound)
+		if (b.lo == b.hi && r.lo == b.lo)
 			n.lo++;
 		break;
-	case LLVMIntULT:
-		if (holds && bound)
-			n.hi = r.hi < bound - 1 ? r.hi : bound - 1;
-		else if (!holds)
-			n.lo = r.lo > bound ? r.lo : bound;
+	case LLVMIntULT: case LLVMIntSLT:
+		if (b.hi && b.hi - 1 < r.hi)
+			n.hi = b.hi - 1;
 		break;
-	case LLVMIntULE:
-		if (holds)
-			n.hi = r.hi < bound ? r.hi : bound;
+	case LLVMIntULE: case LLVMIntSLE:
+		n.hi = r.hi < b.hi ? r.hi : b.hi;
 		break;
-	case LLVMIntUGT:
-		if (!holds)
-			n.hi = r.hi < bound ? r.hi : bound;
-		else if (bound != UINT64_MAX)
-			n.lo = r.lo > bound + 1 ? r.lo : bound + 1;
+	case LLVMIntUGT: case LLVMIntSGT:
+		if (b.lo != UINT64_MAX && b.lo + 1 > r.lo)
+			n.lo = b.lo + 1;
 		break;
-	case LLVMIntUGE:
-		if (!holds && bound)
-			n.hi = r.hi < bound - 1 ? r.hi : bound - 1;
+	case LLVMIntUGE: case LLVMIntSGE:
+		n.lo = r.lo > b.lo ? r.lo : b.lo;
 		break;
-	case LLVMIntSLT: /* the caller has made sure that neither side is negative */
-		return narrow(r, LLVMIntULT, bound, holds);
-	case LLVMIntSLE:
-		return narrow(r, LLVMIntULE, bound, holds);
-	case LLVMIntSGT:
-		return narrow(r, LLVMIntUGT, bound, holds);
-	case LLVMIntSGE:
-		return narrow(r, LLVMIntUGE, bound, holds);
 	default:
 		break;
 	}
@@ -454,6 +286,36 @@ static LLVMBasicBlockRef single_predecessor(LLVMBasicBlockRef block)
 	return found;
 }
 
+/* `value + c < d`, which is how "value lies between" is tested: its range on the side of the branch where `holds`. */
+static bool range_between(LLVMBasicBlockRef before, LLVMValueRef value, bool first_side, struct fay_range *r)
+{
+	LLVMValueRef terminator = LLVMGetBasicBlockTerminator(before), condition, sum;
+	uint64_t mask = width_mask(width_of(value)), c, d, lo, hi;
+	LLVMIntPredicate predicate;
+
+	if (!terminator || !LLVMIsABranchInst(terminator) || !LLVMIsConditional(terminator))
+		return false;
+	condition = LLVMGetCondition(terminator);
+	if (!LLVMIsAICmpInst(condition) || !constant_of(LLVMGetOperand(condition, 1), &d))
+		return false;
+	sum = LLVMGetOperand(condition, 0);
+	if (!LLVMIsAInstruction(sum) || LLVMGetInstructionOpcode(sum) != LLVMAdd || LLVMGetOperand(sum, 0) != value ||
+	    !constant_of(LLVMGetOperand(sum, 1), &c))
+		return false;
+	predicate = LLVMGetICmpPredicate(condition);
+	if (!first_side)
+		predicate = fay_predicate_not(predicate);
+	switch (predicate) { /* the sum's range, then the value's */
+	case LLVMIntULT: lo = 0; hi = d - 1; break;
+	case LLVMIntULE: lo = 0; hi = d; break;
+	case LLVMIntUGT: lo = d + 1; hi = mask; break;
+	case LLVMIntUGE: lo = d; hi = mask; break;
+	default: return false;
+	}
+	*r = (struct fay_range){(lo - c) & mask, (hi - c) & mask};
+	return r->lo <= r->hi;
+}
+
 /* What the branches on the way to `at` say about `value` itself. */
 static struct fay_range range_value(LLVMValueRef value, LLVMValueRef at, int depth)
 {
@@ -464,17 +326,32 @@ static struct fay_range range_value(LLVMValueRef value, LLVMValueRef at, int dep
 		return r;
 	for (int i = 0; block && i < CHAIN_MAX; i++) {
 		LLVMBasicBlockRef before = single_predecessor(block);
-		LLVMIntPredicate predicate;
-		LLVMValueRef left;
-		uint64_t bound;
+		struct fay_range between;
+		struct fay_compare c;
 
-		if (before && exit_compare(before, &left, &predicate, &bound) && left == value &&
-		    (predicate < LLVMIntSGT || (r.hi <= width_mask(width_of(value)) / 2 && bound <= width_mask(width_of(value)) / 2)))
-			r = narrow(r, predicate, bound,
-				   LLVMGetSuccessor(LLVMGetBasicBlockTerminator(before), 0) == block);
+		if (before && range_between(before, value,
+					    LLVMGetSuccessor(LLVMGetBasicBlockTerminator(before), 0) == block, &between)) {
+			if (between.lo > r.lo && between.lo <= r.hi)
+				r.lo = between.lo;
+			if (between.hi < r.hi && between.hi >= r.lo)
+				r.hi = between.hi;
+		} else if (before && fay_exit_compare(before, value, &c)) {
+			LLVMValueRef branch = LLVMGetBasicBlockTerminator(before);
+			uint64_t half = width_mask(width_of(value)) / 2;
+			struct fay_range b = range_value(c.right, branch, depth + 3);
+
+			/* A signed comparison is as good as an unsigned one if neither side is negative. */
+			if (c.predicate < LLVMIntSGT || (r.hi <= half && b.hi <= half))
+				r = narrow(r, LLVMGetSuccessor(branch, 0) == block ? c.predicate : fay_predicate_not(c.predicate), b);
+		}
 		block = before;
 	}
 	return r;
+}
+
+struct fay_range fay_range_at(LLVMValueRef value, LLVMValueRef at, int depth)
+{
+	return range_value(value, at, depth);
 }
 
 struct fay_range fay_range_of(LLVMValueRef value, LLVMValueRef at)

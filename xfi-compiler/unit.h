@@ -8,6 +8,7 @@
  *   objects.c  state objects of probe.h (globals in the source) become LOCAL + offset
  *   memory.c   memcpy and the like become loads, stores and loops: a probe has no libc
  *   range.c    unsigned ranges of IR integers: which index needs no guard
+ *   loop.c     counters of loops: their ranges, and whether the loop ends
  *   guard.c    the XFI guards: every access inside its region for every input
  *   fuel.c     every loop ends
  *   shape.c    last changes for the sake of the proof
@@ -93,9 +94,20 @@ struct fay_range {
 	uint64_t lo, hi;
 };
 struct fay_range fay_range_of(LLVMValueRef value, LLVMValueRef at);
+/* The same at some depth of the walk over definitions; beyond a limit nothing is known. */
+struct fay_range fay_range_at(LLVMValueRef value, LLVMValueRef at, int depth);
+/* `left predicate right` decides the terminator of a block; left is the value asked about. */
+struct fay_compare {
+	LLVMValueRef left, right;
+	LLVMIntPredicate predicate;
+};
+bool fay_exit_compare(LLVMBasicBlockRef block, LLVMValueRef about, struct fay_compare *compare);
+LLVMIntPredicate fay_predicate_not(LLVMIntPredicate predicate);
 /* phi = [start, outside], [next = phi + step, latch] with constants. */
 bool fay_induction(LLVMValueRef phi, uint64_t *start, uint64_t *step, LLVMValueRef *next, LLVMBasicBlockRef *latch);
-/* Whether the loop whose header is `header` (entered back from `latch`) has an obvious constant bound. */
+/* The values of a loop's counter; start and bound of the loop may be variables. */
+bool fay_counter_range(LLVMValueRef phi, int depth, struct fay_range *range, uint64_t *step);
+/* Whether the loop whose header is `header` (entered back from `latch`) has a bound that can be shown. */
 bool fay_loop_bounded(LLVMBasicBlockRef header, LLVMBasicBlockRef latch);
 
 /* A linked probe: what the writer puts into an image. All pointers malloc'ed, released by fay_linked_deinit(). */
