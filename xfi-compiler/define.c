@@ -100,7 +100,7 @@ static void define_divide(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef 
 	LLVMInstructionSetDebugLoc(made, LLVMInstructionGetDebugLoc(i));
 	LLVMReplaceAllUsesWith(i, made);
 	LLVMInstructionEraseFromParent(i);
-	unit->guards++;
+	unit->count.divisions++;
 }
 
 /*

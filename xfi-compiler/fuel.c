@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every loop ends. A loop with an obvious constant bound (range.c) is left alone; every other one counts its rounds in a
- * counter of the probe, and when that reaches FUEL the probe is left at once, as by `return`. One counter serves all
- * loops of a probe, so that nested loops share the fuel.
+ * Every loop ends. A loop whose bound can be shown (loop.c) is left alone; every other one counts its rounds in a counter of
+ * its own, over all the times it is entered, and when that reaches FUEL the probe is left at once, as by `return`. A counter for each loop, and
+ * not one for all: then it moves by exactly one from round to round, whatever loops are inside, and that is its proof.
  *
- * Back edges are found by depth-first search; the counter goes on the edge, in a block of its own.
+ * Back edges are found by depth-first search. The counter goes in front of the loop's header, in a block of its own: an outer loop's header that is
+ * empty otherwise would become one with the inner loop's, and no single counter would move on every round.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "unit.h"
+#include "address.h"
 
 #define FUEL 1024
 
 struct edge {
 	LLVMBasicBlockRef latch, header;
+	bool bounded;
 };
 
 struct search {
@@ -23,6 +25,8 @@ struct search {
 	size_t count;
 	struct edge *edges;
 	size_t edge_count;
+	LLVMBasicBlockRef *added; /* the blocks that count */
+	size_t added_count;
 };
 
 static size_t index_of(const struct search *s, LLVMBasicBlockRef block)
@@ -58,7 +62,7 @@ static bool find_back_edges(struct search *s)
 		}
 		to = index_of(s, LLVMGetSuccessor(terminator, top->next++));
 		if (s->colour[to] == 1) {
-			struct edge e = {s->blocks[top->block], s->blocks[to]};
+			struct edge e = {.latch = s->blocks[top->block], .header = s->blocks[to]};
 			bool known = false;
 
 			for (size_t i = 0; i < s->edge_count; i++)
@@ -83,64 +87,70 @@ static bool find_back_edges(struct search *s)
 	return true;
 }
 
-/* The C API cannot change a phi's incoming block: build each phi of `header` anew with `from` instead of `latch`. */
-static void move_phis(LLVMBuilderRef b, LLVMBasicBlockRef header, LLVMBasicBlockRef latch, LLVMBasicBlockRef from)
+/* A block in front of `header` for all edges that lead there; the phis move into it. */
+static LLVMBasicBlockRef block_before(struct fay_unit *unit, LLVMBuilderRef b, struct search *s, LLVMBasicBlockRef header)
 {
+	LLVMBasicBlockRef before = LLVMInsertBasicBlockInContext(unit->context, header, "fuel");
 	LLVMValueRef next;
 
-	for (LLVMValueRef phi = LLVMGetFirstInstruction(header); phi && LLVMIsAPHINode(phi); phi = next) {
-		LLVMValueRef copy;
-		bool taken = false;
+	for (size_t i = 0; i < s->count; i++) {
+		LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[i]);
 
-		next = LLVMGetNextInstruction(phi);
-		LLVMPositionBuilderBefore(b, phi);
-		copy = LLVMBuildPhi(b, LLVMTypeOf(phi), "");
-		for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-			LLVMValueRef value = LLVMGetIncomingValue(phi, i);
-			LLVMBasicBlockRef block = LLVMGetIncomingBlock(phi, i);
-
-			if (block == latch) {
-				if (taken) /* both sides of a branch led here */
-					continue;
-				taken = true;
-				block = from;
-			}
-			LLVMAddIncoming(copy, &value, &block, 1);
-		}
-		LLVMReplaceAllUsesWith(phi, copy);
-		LLVMInstructionEraseFromParent(phi);
+		for (unsigned k = 0; k < LLVMGetNumSuccessors(terminator); k++)
+			if (LLVMGetSuccessor(terminator, k) == header)
+				LLVMSetSuccessor(terminator, k, before);
 	}
+	for (size_t i = 0; i < s->added_count; i++) { /* a fuel block of another loop */
+		LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->added[i]);
+
+		if (LLVMGetSuccessor(terminator, 0) == header)
+			LLVMSetSuccessor(terminator, 0, before);
+	}
+	LLVMPositionBuilderAtEnd(b, before);
+	for (LLVMValueRef phi = LLVMGetFirstInstruction(header); phi && LLVMIsAPHINode(phi); phi = next) {
+		next = LLVMGetNextInstruction(phi);
+		LLVMInstructionRemoveFromParent(phi);
+		LLVMInsertIntoBuilder(b, phi);
+	}
+	return before;
 }
 
-static void fuel_edge(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef counter, LLVMBasicBlockRef leave,
-		      const struct edge *e)
+/* Every visit of the header counts. */
+static void fuel_loop(struct fay_unit *unit, LLVMBuilderRef b, struct search *s, LLVMBasicBlockRef header, LLVMBasicBlockRef *leave)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(unit->context);
-	LLVMBasicBlockRef block = LLVMInsertBasicBlockInContext(unit->context, leave, "fuel");
-	LLVMValueRef terminator = LLVMGetBasicBlockTerminator(e->latch), used;
+	LLVMValueRef counter, used;
+	LLVMBasicBlockRef block;
 
-	for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++)
-		if (LLVMGetSuccessor(terminator, i) == e->header)
-			LLVMSetSuccessor(terminator, i, block);
-	move_phis(b, e->header, e->latch, block);
+	if (!*leave) {
+		*leave = LLVMAppendBasicBlockInContext(unit->context, LLVMGetBasicBlockParent(header), "leave");
+		LLVMPositionBuilderAtEnd(b, *leave);
+		LLVMBuildRetVoid(b);
+	}
+	LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(s->blocks[0]));
+	counter = LLVMBuildAlloca(b, i32, "fuel");
+	LLVMBuildStore(b, LLVMConstNull(i32), counter);
+	block = block_before(unit, b, s, header);
 	LLVMPositionBuilderAtEnd(b, block);
 	used = LLVMBuildAdd(b, LLVMBuildLoad2(b, i32, counter, ""), LLVMConstInt(i32, 1, 0), "fuel");
 	LLVMBuildStore(b, used, counter);
-	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, used, LLVMConstInt(i32, FUEL, 0), ""), e->header, leave);
-	unit->fuels++;
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULE, used, LLVMConstInt(i32, FUEL, 0), ""), header, *leave);
+	s->added[s->added_count++] = block;
+	unit->count.fuels++;
 }
 
 static int fuel_function(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function)
 {
 	struct search s = {0};
-	LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(function), leave = NULL;
-	LLVMValueRef counter = NULL;
+	LLVMBasicBlockRef leave = NULL;
+	struct fay_flow *flow;
 	int result = 0;
 
 	s.count = LLVMCountBasicBlocks(function);
 	s.blocks = calloc(s.count, sizeof(*s.blocks));
 	s.colour = calloc(s.count, 1);
-	if (!s.blocks || !s.colour) {
+	s.added = calloc(s.count, sizeof(*s.added));
+	if (!s.blocks || !s.added || !s.colour) {
 		result = fay_error_set(unit->error, FAY_E_LIMIT, "out of memory");
 		goto out;
 	}
@@ -149,23 +159,35 @@ static int fuel_function(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef f
 		result = fay_error_set(unit->error, FAY_E_LIMIT, "out of memory");
 		goto out;
 	}
+	flow = fay_flow_create(function);
+	if (!flow) {
+		result = fay_error_set(unit->error, FAY_E_LIMIT, "out of memory");
+		goto out;
+	}
+	fay_range_use(flow);
+	for (size_t i = 0; i < s.edge_count; i++)
+		s.edges[i].bounded = fay_loop_bounded(s.edges[i].header, s.edges[i].latch);
+	fay_range_use(NULL);
+	fay_flow_destroy(flow);
 	for (size_t i = 0; i < s.edge_count; i++) {
-		if (fay_loop_bounded(s.edges[i].header, s.edges[i].latch))
-			continue;
-		if (!counter) {
-			LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(entry));
-			counter = LLVMBuildAlloca(b, LLVMInt32TypeInContext(unit->context), "fuel");
-			LLVMBuildStore(b, LLVMConstNull(LLVMInt32TypeInContext(unit->context)), counter);
-			leave = LLVMAppendBasicBlockInContext(unit->context, function, "leave");
-			LLVMPositionBuilderAtEnd(b, leave);
-			LLVMBuildRetVoid(b);
+		bool bounded = s.edges[i].bounded, done = false;
+
+		for (size_t k = 0; k < s.edge_count; k++) { /* one of several edges back to this header decides for all */
+			bounded &= s.edges[k].header != s.edges[i].header || s.edges[k].bounded;
+			done |= k < i && s.edges[k].header == s.edges[i].header;
 		}
-		fuel_edge(unit, b, counter, leave, &s.edges[i]);
+		if (done)
+			continue;
+		if (bounded)
+			unit->count.bounded++;
+		else
+			fuel_loop(unit, b, &s, s.edges[i].header, &leave);
 	}
 out:
 	free(s.blocks);
 	free(s.colour);
 	free(s.edges);
+	free(s.added);
 	return result;
 }
 

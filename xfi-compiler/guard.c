@@ -5,541 +5,68 @@
  *
  *     base + constant + scale1 * index1 + ...
  *
- * A constant address is checked now. An index that provably stays inside needs nothing. Otherwise it is masked where the
- * number of elements is a power of two and clamped to the last element where not: both are one or two instructions
- * without a branch, hold under speculation too, and are found again by the verifier's intervals and known bits.
- * An index past the end therefore reaches some element of the same object, never anything else.
+ * A constant address is checked now. For an index there are two bounds: the array member that it indexes by its type, so that it does
+ * not reach the member's neighbour, and the object, so that it reaches nothing else. An index that provably stays inside needs
+ * nothing. Otherwise it is masked where the number of elements is a power of two (or the index a multiple of one) and clamped to the last
+ * element where not: one or two instructions without a branch, which hold under speculation too and are found again by the verifier's
+ * intervals and known bits. An index past the end therefore reaches some element of the same member, never anything else.
+ *
+ * One guard does for all accesses of a block that use the same index: it leaves room for the one that reaches furthest, which all of them
+ * will get to anyway. It also does for all accesses that it dominates. A guard of an index from outside a loop stays outside.
  *
  * A pointer whose object is not known (loaded from memory, made from an integer) is refused: the traced program's memory
- * is read by fay_try_read only. Loop variables that are pointers into one object are first rewritten as offsets.
+ * is read by fay_try_read only. Loop variables that are pointers into one object are first rewritten as offsets (pointers.c).
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "fay/event.h"
-#include "unit.h"
+#include "address.h"
 
-#define TERMS_MAX 8
+struct access {
+	LLVMValueRef at;
+	unsigned operand, block; /* block: index into the flow's */
+	uint64_t size;           /* bytes */
+	struct fay_address address;
+	struct fay_extent extent;
+};
 
-struct address {
-	LLVMValueRef base;
-	int64_t constant;
+/* A guarded value that later accesses may use. */
+struct known {
+	LLVMValueRef value;
+	LLVMBasicBlockRef block;
+	uint64_t last;
 	unsigned terms;
-	struct {
-		LLVMValueRef index;
-		int64_t scale;
-	} term[TERMS_MAX];
+	struct fay_term term[FAY_TERMS_MAX]; /* one term: the index itself; more: their scaled sum */
+	int64_t shift;
 };
 
-struct extent {
-	uint64_t size;
-	bool writable;
-	const char *what;
+struct pass {
+	struct fay_unit *unit;
+	LLVMBuilderRef b;
+	struct fay_flow *flow;
+	struct access *access;
+	size_t access_count, access_room;
+	struct known *known;
+	size_t known_count, known_room;
 };
 
-static LLVMTypeRef i64(struct fay_unit *unit)
+static LLVMTypeRef i64(const struct pass *p)
 {
-	return LLVMInt64TypeInContext(unit->context);
+	return LLVMInt64TypeInContext(p->unit->context);
 }
 
-static bool is_gep(LLVMValueRef v)
+static void *grow(void *array, size_t count, size_t *room, size_t size)
 {
-	return LLVMIsAGetElementPtrInst(v) || (LLVMIsAConstantExpr(v) && LLVMGetConstOpcode(v) == LLVMGetElementPtr);
-}
-
-/* Adds one GEP's offsets to an address; false if it does not fit the form. */
-static bool add_gep(struct fay_unit *unit, LLVMValueRef gep, struct address *a)
-{
-	LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
-
-	for (int i = 1; i < LLVMGetNumOperands(gep); i++) {
-		LLVMValueRef index = LLVMGetOperand(gep, i);
-		int64_t scale;
-
-		if (i > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
-			unsigned field = LLVMConstIntGetZExtValue(index);
-
-			a->constant += LLVMOffsetOfElement(unit->layout, type, field);
-			type = LLVMStructGetTypeAtIndex(type, field);
-			continue;
-		}
-		if (i > 1)
-			type = LLVMGetElementType(type);
-		scale = LLVMABISizeOfType(unit->layout, type);
-		if (LLVMIsAConstantInt(index)) {
-			a->constant += LLVMConstIntGetSExtValue(index) * scale;
-			continue;
-		}
-		if (a->terms == TERMS_MAX)
-			return false;
-		a->term[a->terms].index = index;
-		a->term[a->terms++].scale = scale;
-	}
-	return true;
-}
-
-/* Traces a pointer to its base. false: not of the form. */
-static bool trace(struct fay_unit *unit, LLVMValueRef pointer, struct address *a)
-{
-	memset(a, 0, sizeof(*a));
-	while (is_gep(pointer)) {
-		if (!add_gep(unit, pointer, a))
-			return false;
-		pointer = LLVMGetOperand(pointer, 0);
-	}
-	a->base = pointer;
-	return true;
-}
-
-static bool extent_of(struct fay_unit *unit, LLVMValueRef base, struct extent *e)
-{
-	if (LLVMIsAArgument(base)) {
-		LLVMValueRef function = LLVMGetParamParent(base);
-
-		if (base == LLVMGetParam(function, 0))
-			*e = (struct extent){sizeof(struct fay_event), false, "the event"};
-		else if (base == LLVMGetParam(function, 1))
-			*e = (struct extent){unit->spec->local_size, true, "LOCAL"};
-		else
-			*e = (struct extent){unit->spec->global_size, true, "GLOBAL"};
-		return true;
-	}
-	if (LLVMIsAAllocaInst(base)) {
-		*e = (struct extent){LLVMABISizeOfType(unit->layout, LLVMGetAllocatedType(base)) *
-				     LLVMConstIntGetZExtValue(LLVMGetOperand(base, 0)), true, "the array on the stack"};
-		return true;
-	}
-	if (!LLVMIsAGlobalVariable(base))
-		return false;
-	for (unsigned i = 0; i < unit->object_count; i++)
-		if (unit->objects[i].global == base) {
-			*e = (struct extent){unit->objects[i].size, true, "the state object"};
-			return true;
-		}
-	*e = (struct extent){LLVMABISizeOfType(unit->layout, LLVMGlobalGetValueType(base)), !LLVMIsGlobalConstant(base),
-			     "the constant"};
-	return true;
-}
-
-/* ---- pointer-valued phi and select as offsets ---- */
-
-struct conversion {
-	LLVMValueRef pointer; /* the phi or select, later what replaced it */
-	LLVMValueRef offset;
-	struct conversion *next;
-};
-
-static bool is_merge(LLVMValueRef v)
-{
-	return LLVMIsAPHINode(v) || LLVMIsASelectInst(v);
-}
-
-struct roots {
-	LLVMValueRef base;
-	bool unknown, null;
-	unsigned seen_count;
-	LLVMValueRef seen[256];
-};
-
-/* The state object that a base is, or NULL. */
-static const struct fay_object *object_of(struct fay_unit *unit, LLVMValueRef base)
-{
-	for (unsigned i = 0; i < unit->object_count; i++)
-		if (unit->objects[i].global == base)
-			return &unit->objects[i];
-	return NULL;
-}
-
-/* Two bases as one: objects of the same region are offsets from the region's start. NULL if they have nothing in common. */
-static LLVMValueRef common_base(struct fay_unit *unit, LLVMValueRef function, LLVMValueRef a, LLVMValueRef b)
-{
-	LLVMValueRef region[2];
-
-	if (!a || a == b)
-		return b;
-	for (int i = 0; i < 2; i++) {
-		LLVMValueRef base = i ? b : a;
-		const struct fay_object *o = object_of(unit, base);
-
-		region[i] = o ? LLVMGetParam(function, o->scope == FAY_SCOPE_LOCAL ? 1 : 2) : base;
-	}
-	return region[0] == region[1] ? region[0] : NULL;
-}
-
-/* All bases that a pointer can come from; recursion is bounded by the size of `seen`. */
-static void find_roots(struct fay_unit *unit, LLVMValueRef function, LLVMValueRef v, struct roots *r)
-{
-	struct extent e;
-
-	while (is_gep(v))
-		v = LLVMGetOperand(v, 0);
-	if (LLVMIsUndef(v) || LLVMIsPoison(v))
-		return;
-	if (LLVMIsNull(v)) {
-		r->null = true;
-		return;
-	}
-	if (!is_merge(v)) {
-		LLVMValueRef base = extent_of(unit, v, &e) ? common_base(unit, function, r->base, v) : NULL;
-
-		if (base)
-			r->base = base;
-		else
-			r->unknown = true;
-		return;
-	}
-	for (unsigned i = 0; i < r->seen_count; i++)
-		if (r->seen[i] == v)
-			return;
-	if (r->seen_count == sizeof(r->seen) / sizeof(*r->seen)) {
-		r->unknown = true;
-		return;
-	}
-	r->seen[r->seen_count++] = v;
-	if (LLVMIsAPHINode(v)) {
-		for (unsigned i = 0; i < LLVMCountIncoming(v); i++)
-			find_roots(unit, function, LLVMGetIncomingValue(v, i), r);
-	} else {
-		find_roots(unit, function, LLVMGetOperand(v, 1), r);
-		find_roots(unit, function, LLVMGetOperand(v, 2), r);
-	}
-}
-
-static LLVMValueRef widen(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef index)
-{
-	return LLVMBuildSExt(b, index, i64(unit), "");
-}
-
-static LLVMValueRef sum_terms(struct fay_unit *unit, LLVMBuilderRef b, const struct address *a)
-{
-	LLVMValueRef sum = NULL;
-
-	for (unsigned i = 0; i < a->terms; i++) {
-		LLVMValueRef t = widen(unit, b, a->term[i].index);
-
-		if (a->term[i].scale != 1)
-			t = LLVMBuildMul(b, t, LLVMConstInt(i64(unit), (uint64_t)a->term[i].scale, 1), "");
-		sum = sum ? LLVMBuildAdd(b, sum, t, "") : t;
-	}
-	if (!sum)
-		return LLVMConstInt(i64(unit), (uint64_t)a->constant, 1);
-	return a->constant ? LLVMBuildAdd(b, sum, LLVMConstInt(i64(unit), (uint64_t)a->constant, 1), "") : sum;
-}
-
-/* Offset of `pointer` from its root, computed before `at`. */
-static LLVMValueRef offset_value(struct fay_unit *unit, LLVMBuilderRef b, struct conversion *done, LLVMValueRef base,
-				 LLVMValueRef pointer, LLVMValueRef at)
-{
-	const struct fay_object *o;
-	struct address a;
-	LLVMValueRef sum;
-
-	if (LLVMIsUndef(pointer) || LLVMIsPoison(pointer))
-		return LLVMConstNull(i64(unit));
-	if (LLVMIsNull(pointer))
-		return LLVMConstAllOnes(i64(unit));
-	if (!trace(unit, pointer, &a))
-		return NULL;
-	LLVMPositionBuilderBefore(b, at);
-	o = a.base == base ? NULL : object_of(unit, a.base);
-	if (o) /* the common base is the region */
-		a.constant += (int64_t)o->offset;
-	sum = sum_terms(unit, b, &a);
-	for (struct conversion *c = done; c; c = c->next)
-		if (c->pointer == a.base)
-			return a.terms || a.constant ? LLVMBuildAdd(b, c->offset, sum, "") : c->offset;
-	return sum;
-}
-
-static LLVMValueRef after_phis(LLVMBasicBlockRef block)
-{
-	LLVMValueRef i = LLVMGetFirstInstruction(block);
-
-	while (i && LLVMIsAPHINode(i))
-		i = LLVMGetNextInstruction(i);
-	return i;
-}
-
-/* Comparisons of a converted pointer with null become comparisons of its offset with -1. */
-static void compare_null(struct fay_unit *unit, LLVMBuilderRef b, struct conversion *c)
-{
-	LLVMUseRef next;
-
-	for (LLVMUseRef u = LLVMGetFirstUse(c->pointer); u; u = next) {
-		LLVMValueRef user = LLVMGetUser(u), same;
-
-		next = LLVMGetNextUse(u);
-		if (!LLVMIsAICmpInst(user) || !LLVMIsNull(LLVMGetOperand(user, 1)))
-			continue;
-		LLVMPositionBuilderBefore(b, user);
-		same = LLVMBuildICmp(b, LLVMGetICmpPredicate(user), c->offset, LLVMConstAllOnes(i64(unit)), "");
-		LLVMReplaceAllUsesWith(user, same);
-		LLVMInstructionEraseFromParent(user);
-		next = LLVMGetFirstUse(c->pointer);
-	}
-}
-
-static int convert_set(struct fay_unit *unit, LLVMBuilderRef b, const struct roots *r)
-{
-	struct conversion *all = NULL, *c;
-	int result = 0;
-
-	for (unsigned i = 0; i < r->seen_count; i++) { /* the offsets first: they may refer to each other */
-		LLVMValueRef v = r->seen[i];
-
-		c = calloc(1, sizeof(*c));
-		if (!c)
-			abort();
-		LLVMPositionBuilderBefore(b, v);
-		if (LLVMIsAPHINode(v))
-			c->offset = LLVMBuildPhi(b, i64(unit), "offset");
-		else
-			c->offset = LLVMBuildSelect(b, LLVMGetOperand(v, 0), LLVMConstNull(i64(unit)),
-						    LLVMConstAllOnes(i64(unit)), "offset");
-		c->pointer = v;
-		if (!LLVMIsAInstruction(c->offset)) { /* a constant condition: folded; nothing that we could fill in */
-			result = -1;
-		}
-		c->next = all;
-		all = c;
-	}
-	for (c = all; c && !result; c = c->next) {
-		unsigned n = LLVMIsAPHINode(c->pointer) ? LLVMCountIncoming(c->pointer) : 2;
-
-		for (unsigned i = 0; i < n && !result; i++) {
-			bool phi = LLVMIsAPHINode(c->pointer) != NULL;
-			LLVMValueRef in = phi ? LLVMGetIncomingValue(c->pointer, i) : LLVMGetOperand(c->pointer, i + 1);
-			LLVMBasicBlockRef from = phi ? LLVMGetIncomingBlock(c->pointer, i) : NULL;
-			LLVMValueRef offset = offset_value(unit, b, all, r->base, in, phi ? LLVMGetBasicBlockTerminator(from) : c->offset);
-
-			if (!offset)
-				result = -1;
-			else if (phi)
-				LLVMAddIncoming(c->offset, &offset, &from, 1);
-			else
-				LLVMSetOperand(c->offset, i + 1, offset);
-		}
-	}
-	for (c = all; c && !result; c = c->next) {
-		LLVMValueRef pointer;
-
-		compare_null(unit, b, c);
-		LLVMPositionBuilderBefore(b, LLVMIsAPHINode(c->offset) ? after_phis(LLVMGetInstructionParent(c->offset))
-								       : c->pointer);
-		pointer = LLVMBuildGEP2(b, LLVMInt8TypeInContext(unit->context), r->base, &c->offset, 1, "");
-		LLVMReplaceAllUsesWith(c->pointer, pointer);
-	}
-	while (all) {
-		c = all;
-		all = c->next;
-		if (!result)
-			LLVMInstructionEraseFromParent(c->pointer);
-		free(c);
-	}
-	return result;
-}
-
-static int convert_pointers(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function)
-{
-	struct roots *r = malloc(sizeof(*r));
-
-	if (!r)
+	if (count < *room)
+		return array;
+	*room = *room ? 2 * *room : 64;
+	array = realloc(array, *room * size);
+	if (!array)
 		abort();
-again:
-	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k; k = LLVMGetNextBasicBlock(k))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(k); i; i = LLVMGetNextInstruction(i)) {
-			if (!is_merge(i) || LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMPointerTypeKind)
-				continue;
-			memset(r, 0, sizeof(*r));
-			find_roots(unit, function, i, r);
-			if (r->unknown || !r->base)
-				continue; /* refused where it is used */
-			if (LLVMIsAInstruction(r->base) && !LLVMIsAAllocaInst(r->base))
-				continue;
-			if (convert_set(unit, b, r)) {
-				free(r);
-				return -1;
-			}
-			goto again;
-		}
-	free(r);
-	return 0;
+	return array;
 }
 
-/* ---- loads through a pointer into one of several objects ---- */
-
-static bool writes(LLVMValueRef i)
-{
-	switch (LLVMGetInstructionOpcode(i)) {
-	case LLVMStore: case LLVMCall: case LLVMAtomicRMW: case LLVMAtomicCmpXchg: case LLVMFence:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* The pointer `v` with `merge`, on which it is based, replaced by one of its choices; before the builder's place. */
-static LLVMValueRef with_choice(LLVMBuilderRef b, LLVMValueRef v, LLVMValueRef merge, LLVMValueRef choice, int depth)
-{
-	LLVMValueRef indices[8], base;
-	int count = LLVMGetNumOperands(v) - 1;
-
-	if (v == merge)
-		return choice;
-	if (!LLVMIsAGetElementPtrInst(v) || count > 8 || depth > 8)
-		return NULL;
-	base = with_choice(b, LLVMGetOperand(v, 0), merge, choice, depth + 1);
-	for (int i = 0; i < count; i++) {
-		indices[i] = LLVMGetOperand(v, i + 1);
-		if (LLVMIsAPHINode(merge) && !LLVMIsAConstant(indices[i]) &&
-		    (!LLVMIsAInstruction(indices[i]) ||
-		     LLVMGetInstructionParent(indices[i]) == LLVMGetInstructionParent(merge)))
-			return NULL;
-	}
-	return base ? LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(v), base, indices, (unsigned)count, "") : NULL;
-}
-
-/*
- * Simplification turns "this of a, or that of b" into one load through a pointer to a or b. Such a load is taken apart again: both
- * loads and a choice (every object can always be read), or one load on each way in. Returns whether it did.
- */
-static bool split_load(LLVMBuilderRef b, LLVMValueRef load)
-{
-	LLVMValueRef pointer = LLVMGetOperand(load, 0), merge = pointer, made, values[16];
-	LLVMBasicBlockRef from[16];
-	unsigned n;
-
-	while (LLVMIsAGetElementPtrInst(merge))
-		merge = LLVMGetOperand(merge, 0);
-	if (!is_merge(merge) || LLVMGetVolatile(load))
-		return false;
-	if (LLVMIsAPHINode(merge)) {
-		if (LLVMGetInstructionParent(merge) != LLVMGetInstructionParent(load) || LLVMCountIncoming(merge) > 16)
-			return false;
-		for (LLVMValueRef i = merge; i != load; i = LLVMGetNextInstruction(i))
-			if (writes(i))
-				return false;
-	}
-	n = LLVMIsAPHINode(merge) ? LLVMCountIncoming(merge) : 2;
-	for (unsigned i = 0; i < n; i++) {
-		LLVMValueRef choice = LLVMIsAPHINode(merge) ? LLVMGetIncomingValue(merge, i) : LLVMGetOperand(merge, i + 1), p;
-
-		from[i] = LLVMIsAPHINode(merge) ? LLVMGetIncomingBlock(merge, i) : NULL;
-		LLVMPositionBuilderBefore(b, from[i] ? LLVMGetBasicBlockTerminator(from[i]) : load);
-		p = with_choice(b, pointer, merge, choice, 0);
-		if (!p)
-			return false; /* what was built so far is dead and harmless */
-		values[i] = LLVMBuildLoad2(b, LLVMTypeOf(load), p, "");
-		LLVMSetAlignment(values[i], LLVMGetAlignment(load));
-	}
-	if (LLVMIsAPHINode(merge)) {
-		LLVMPositionBuilderBefore(b, merge);
-		made = LLVMBuildPhi(b, LLVMTypeOf(load), "");
-		LLVMAddIncoming(made, values, from, n);
-	} else {
-		LLVMPositionBuilderBefore(b, load);
-		made = LLVMBuildSelect(b, LLVMGetOperand(merge, 0), values[0], values[1], "");
-	}
-	LLVMReplaceAllUsesWith(load, made);
-	LLVMInstructionEraseFromParent(load);
-	return true;
-}
-
-static void split_loads(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function)
-{
-	struct roots *r = malloc(sizeof(*r));
-	int left = 256; /* a load can be taken apart more than once */
-
-	if (!r)
-		abort();
-again:
-	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k; k = LLVMGetNextBasicBlock(k))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(k); i; i = LLVMGetNextInstruction(i)) {
-			if (!LLVMIsALoadInst(i))
-				continue;
-			memset(r, 0, sizeof(*r));
-			find_roots(unit, function, LLVMGetOperand(i, 0), r);
-			if (r->unknown && left-- > 0 && split_load(b, i))
-				goto again;
-		}
-	free(r);
-}
-
-void fay_split_loads(struct fay_unit *unit)
-{
-	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
-
-	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
-		if (!LLVMIsDeclaration(f))
-			split_loads(unit, b, f);
-	LLVMDisposeBuilder(b);
-}
-
-/* ---- the guards ---- */
-
-static LLVMValueRef build_umin(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef v, uint64_t most)
-{
-	LLVMValueRef bound = LLVMConstInt(LLVMTypeOf(v), most, 0);
-
-	return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, v, bound, ""), v, bound, "guard");
-}
-
-/* Whether index stays in [0, most] by itself. GEP indices are signed; a range past the sign bit counts as unknown. */
-static bool index_within(LLVMValueRef index, LLVMValueRef at, uint64_t most)
-{
-	unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(index));
-	struct fay_range r;
-
-	if (width > 64)
-		return false;
-	r = fay_range_of(index, at);
-	return r.hi <= most && (width == 64 ? r.hi <= INT64_MAX : r.hi < UINT64_C(1) << (width - 1));
-}
-
-static bool sum_within(const struct address *a, LLVMValueRef at, uint64_t most)
-{
-	uint64_t sum = (uint64_t)a->constant;
-
-	if (a->constant < 0)
-		return false;
-	for (unsigned i = 0; i < a->terms; i++) {
-		uint64_t part;
-		struct fay_range r;
-
-		if (a->term[i].scale < 0 || !index_within(a->term[i].index, at, INT64_MAX))
-			return false;
-		r = fay_range_of(a->term[i].index, at);
-		if (__builtin_mul_overflow(r.hi, (uint64_t)a->term[i].scale, &part) || __builtin_add_overflow(sum, part, &sum))
-			return false;
-	}
-	return sum <= most;
-}
-
-static LLVMValueRef build_guard(struct fay_unit *unit, LLVMBuilderRef b, const struct address *a, uint64_t most)
-{
-	LLVMTypeRef byte = LLVMInt8TypeInContext(unit->context);
-	LLVMValueRef offset;
-
-	unit->guards++;
-	if (a->terms == 1 && a->term[0].scale > 0 && a->constant >= 0) {
-		uint64_t last = (most - (uint64_t)a->constant) / (uint64_t)a->term[0].scale;
-		LLVMValueRef index = LLVMBuildFreeze(b, widen(unit, b, a->term[0].index), "");
-
-		if ((last & (last + 1)) == 0)
-			index = LLVMBuildAnd(b, index, LLVMConstInt(i64(unit), last, 0), "guard");
-		else
-			index = build_umin(unit, b, index, last);
-		offset = LLVMBuildMul(b, index, LLVMConstInt(i64(unit), (uint64_t)a->term[0].scale, 0), "");
-		offset = LLVMBuildAdd(b, offset, LLVMConstInt(i64(unit), (uint64_t)a->constant, 0), "");
-	} else {
-		offset = LLVMBuildFreeze(b, sum_terms(unit, b, a), "");
-		if ((most & (most + 1)) == 0)
-			offset = LLVMBuildAnd(b, offset, LLVMConstInt(i64(unit), most, 0), "guard");
-		else
-			offset = build_umin(unit, b, offset, most);
-	}
-	return LLVMBuildGEP2(b, byte, a->base, &offset, 1, "");
-}
+/* ---- accesses ---- */
 
 static int refuse_pointer(struct fay_unit *unit, LLVMValueRef at, LLVMValueRef base)
 {
@@ -549,66 +76,75 @@ static int refuse_pointer(struct fay_unit *unit, LLVMValueRef at, LLVMValueRef b
 			     "local variables; memory of the traced program is read with fay_try_read(to, size, address)");
 }
 
-/* Guards operand `operand` of `at`, an access of `size` bytes. */
-static int guard_access(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef at, unsigned operand, uint64_t size, bool write)
+/* Takes down operand `operand` of `at`, an access of `size` bytes. */
+static int take_access(struct pass *p, unsigned block, LLVMValueRef at, unsigned operand, uint64_t size, bool write)
 {
-	LLVMValueRef pointer = LLVMGetOperand(at, operand);
-	struct address a;
-	struct extent e;
+	struct access a = {.at = at, .operand = operand, .block = block, .size = size};
 
-	if (!trace(unit, pointer, &a) || !extent_of(unit, a.base, &e))
-		return refuse_pointer(unit, at, a.base);
-	if (write && !e.writable)
-		return fay_refuse_at(unit, at, "store to %s, which is read only", e.what);
-	if (size > e.size || (!a.terms && (a.constant < 0 || (uint64_t)a.constant > e.size - size)))
-		return fay_refuse_at(unit, at, "access of %llu bytes at offset %lld of %s, which has %llu bytes",
-				     (unsigned long long)size, (long long)a.constant, e.what, (unsigned long long)e.size);
-	if (!a.terms || sum_within(&a, unit->confined ? NULL : at, e.size - size))
+	if (!fay_trace(p->unit, LLVMGetOperand(at, operand), &a.address) || !fay_extent_of(p->unit, a.address.base, &a.extent))
+		return refuse_pointer(p->unit, at, a.address.base);
+	if (write && !a.extent.writable)
+		return fay_refuse_at(p->unit, at, "store to %s, which is read only", a.extent.what);
+	if (size > a.extent.size ||
+	    (!a.address.terms && (a.address.constant < 0 || (uint64_t)a.address.constant > a.extent.size - size)))
+		return fay_refuse_at(p->unit, at, "access of %llu bytes at offset %lld of %s, which has %llu bytes",
+				     (unsigned long long)size, (long long)a.address.constant, a.extent.what,
+				     (unsigned long long)a.extent.size);
+	p->unit->count.accesses++;
+	if (!a.address.terms) {
+		p->unit->count.constant++;
 		return 0;
-	LLVMPositionBuilderBefore(b, at);
-	if (a.constant >= 0 && (uint64_t)a.constant > e.size - size)
-		a.constant = (int64_t)(e.size - size); /* beyond the end for any index: pin to the last place */
-	LLVMSetOperand(at, operand, build_guard(unit, b, &a, e.size - size));
+	}
+	p->access = grow(p->access, p->access_count, &p->access_room, sizeof(*p->access));
+	p->access[p->access_count++] = a;
 	return 0;
 }
 
 /* fay_try_read(to, size, address): the piece it writes. A variable size is clamped to what is left of a constant place. */
-static int guard_try_read(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call)
+static int take_try_read(struct pass *p, unsigned block, LLVMValueRef call)
 {
-	LLVMValueRef size = LLVMGetOperand(call, 1);
-	struct address a;
-	struct extent e;
+	struct fay_unit *unit = p->unit;
+	LLVMValueRef size = LLVMGetOperand(call, 1), bound;
+	struct fay_address a;
+	struct fay_extent e;
 	uint64_t most;
 
 	if (LLVMIsAConstantInt(size)) {
 		if (LLVMConstIntGetZExtValue(size) > FAY_TRY_READ_MAX)
 			return fay_refuse_at(unit, call, "fay_try_read of more than %u bytes", FAY_TRY_READ_MAX);
-		return guard_access(unit, b, call, 0, LLVMConstIntGetZExtValue(size), true);
+		return take_access(p, block, call, 0, LLVMConstIntGetZExtValue(size), true);
 	}
-	if (!trace(unit, LLVMGetOperand(call, 0), &a) || !extent_of(unit, a.base, &e))
+	if (!fay_trace(unit, LLVMGetOperand(call, 0), &a) || !fay_extent_of(unit, a.base, &e))
 		return refuse_pointer(unit, call, a.base);
+	if (!e.writable)
+		return fay_refuse_at(unit, call, "store to %s, which is read only", e.what);
 	if (a.terms || a.constant < 0 || (uint64_t)a.constant > e.size)
 		return fay_refuse_at(unit, call, "fay_try_read with both a variable place and a variable size; make one of them constant");
 	most = e.size - (uint64_t)a.constant;
 	if (most > FAY_TRY_READ_MAX)
 		most = FAY_TRY_READ_MAX;
-	if (fay_range_of(size, unit->confined ? NULL : call).hi <= most)
+	unit->count.accesses++;
+	if (fay_range_of(size, unit->confined ? NULL : call).hi <= most) {
+		unit->count.in_range++;
 		return 0;
-	LLVMPositionBuilderBefore(b, call);
-	LLVMSetOperand(call, 1, build_umin(unit, b, size, most));
-	unit->guards++;
+	}
+	LLVMPositionBuilderBefore(p->b, call);
+	bound = LLVMConstInt(LLVMTypeOf(size), most, 0);
+	LLVMSetOperand(call, 1, LLVMBuildSelect(p->b, LLVMBuildICmp(p->b, LLVMIntULT, size, bound, ""), size, bound, "guard"));
+	unit->count.clamps++;
 	return 0;
 }
 
-static int guard_call(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call)
+static int take_call(struct pass *p, unsigned block, LLVMValueRef call)
 {
+	struct fay_unit *unit = p->unit;
 	const char *name = fay_callee(call);
 	uint64_t state;
 
 	if (!strncmp(name, "llvm.", 5))
 		return 0;
 	if (!strcmp(name, "fay_try_read"))
-		return guard_try_read(unit, b, call);
+		return take_try_read(p, block, call);
 	if (!LLVMIsAConstantInt(LLVMGetOperand(call, 1)))
 		return fay_refuse_at(unit, call, "%s needs a constant state number", name);
 	state = LLVMConstIntGetZExtValue(LLVMGetOperand(call, 1));
@@ -619,8 +155,296 @@ static int guard_call(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call
 		return fay_refuse_at(unit, call, "%s of %s, which is not a %s", name, unit->spec->states[state].name,
 				     !strcmp(name, "fay_emit") ? "stream" : "table");
 	if (!strcmp(name, "fay_emit"))
-		return guard_access(unit, b, call, 2, unit->spec->states[state].row_size, false);
+		return take_access(p, block, call, 2, unit->spec->states[state].row_size, false);
 	return 0;
+}
+
+static int take_instruction(struct pass *p, unsigned block, LLVMValueRef i)
+{
+	LLVMTargetDataRef layout = p->unit->layout;
+
+	switch (LLVMGetInstructionOpcode(i)) {
+	case LLVMLoad:
+		return take_access(p, block, i, 0, LLVMStoreSizeOfType(layout, LLVMTypeOf(i)), false);
+	case LLVMStore:
+		if (LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0))) == LLVMPointerTypeKind)
+			return fay_refuse_at(p->unit, i, "a pointer would be stored; state holds numbers and text only, keep an index instead");
+		return take_access(p, block, i, 1, LLVMStoreSizeOfType(layout, LLVMTypeOf(LLVMGetOperand(i, 0))), true);
+	case LLVMAtomicRMW:
+	case LLVMAtomicCmpXchg:
+		return take_access(p, block, i, 0, LLVMStoreSizeOfType(layout, LLVMTypeOf(LLVMGetOperand(i, 1))), true);
+	case LLVMCall:
+		return take_call(p, block, i);
+	default:
+		return 0;
+	}
+}
+
+/* ---- what is known of an index ---- */
+
+/* Range of an index as a GEP takes it, signed; hi is UINT64_MAX where it may be negative. */
+static struct fay_range index_range(const struct pass *p, LLVMValueRef index, LLVMValueRef at)
+{
+	unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(index));
+	struct fay_range r = {0, UINT64_MAX};
+
+	if (width <= 64)
+		r = fay_range_of(index, p->unit->confined ? NULL : at);
+	if (width > 64 || r.hi >= UINT64_C(1) << (width - 1))
+		return (struct fay_range){0, UINT64_MAX};
+	return r;
+}
+
+/* How many low bits of v are certainly 0. */
+static unsigned zero_bits(LLVMValueRef v, int depth)
+{
+	unsigned a, b;
+
+	if (LLVMIsAConstantInt(v))
+		return LLVMConstIntGetZExtValue(v) ? (unsigned)__builtin_ctzll(LLVMConstIntGetZExtValue(v)) : 63;
+	if (!LLVMIsAInstruction(v) || depth > 6)
+		return 0;
+	switch (LLVMGetInstructionOpcode(v)) {
+	case LLVMZExt: case LLVMSExt: case LLVMTrunc: case LLVMFreeze:
+		return zero_bits(LLVMGetOperand(v, 0), depth + 1);
+	case LLVMShl:
+		return LLVMIsAConstantInt(LLVMGetOperand(v, 1)) && LLVMConstIntGetZExtValue(LLVMGetOperand(v, 1)) < 63
+			       ? (unsigned)LLVMConstIntGetZExtValue(LLVMGetOperand(v, 1)) : 0;
+	case LLVMMul: case LLVMAnd:
+		a = zero_bits(LLVMGetOperand(v, 0), depth + 1);
+		b = zero_bits(LLVMGetOperand(v, 1), depth + 1);
+		return a > b ? a : b;
+	case LLVMAdd: case LLVMSub: case LLVMOr:
+		a = zero_bits(LLVMGetOperand(v, 0), depth + 1);
+		b = zero_bits(LLVMGetOperand(v, 1), depth + 1);
+		return a < b ? a : b;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * The mask that keeps a value with `zeros` low bits 0 within [0, last] and leaves what is within as it is; 0 if there is none. 2^k - 1 does
+ * if the largest multiple of 2^zeros below 2^k is not past last.
+ */
+static uint64_t mask_for(uint64_t last, unsigned zeros)
+{
+	uint64_t mask = last ? UINT64_MAX >> __builtin_clzll(last) : 0;
+
+	if (zeros > 62)
+		zeros = 62;
+	return (mask & ~((UINT64_C(1) << zeros) - 1)) <= last ? mask : 0;
+}
+
+/* ---- building guards, and finding those that are there ---- */
+
+static bool same_terms(const struct fay_term *a, const struct fay_term *b, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (a[i].index != b[i].index || (count > 1 && a[i].scale != b[i].scale))
+			return false;
+	return true;
+}
+
+static LLVMValueRef find_known(struct pass *p, const struct access *a, const struct fay_term *terms, unsigned count, int64_t shift,
+			       uint64_t last)
+{
+	for (size_t i = 0; i < p->known_count; i++) {
+		const struct known *k = &p->known[i];
+
+		if (k->terms == count && k->last == last && k->shift == shift && same_terms(k->term, terms, count) &&
+		    fay_flow_dominates(p->flow, k->block, p->flow->blocks[a->block])) {
+			p->unit->count.merged++;
+			return k->value;
+		}
+	}
+	return NULL;
+}
+
+static LLVMBasicBlockRef home_of(const struct pass *p, LLVMValueRef v)
+{
+	return LLVMIsAInstruction(v) ? LLVMGetInstructionParent(v) : p->flow->blocks[0];
+}
+
+/* Where a guard of these terms goes: before the access, or at once after the index if that comes from outside the access's loop. */
+static LLVMBasicBlockRef place_guard(struct pass *p, const struct access *a, const struct fay_term *terms, unsigned count)
+{
+	LLVMValueRef last = terms[0].index, next;
+	LLVMBasicBlockRef home;
+
+	for (unsigned i = 1; i < count; i++)
+		if (!fay_flow_dominates(p->flow, home_of(p, terms[i].index), home_of(p, last)))
+			last = terms[i].index;
+	home = home_of(p, last);
+	if (p->flow->depth[fay_flow_index(p->flow, home)] >= p->flow->depth[a->block] || count > 1) {
+		LLVMPositionBuilderBefore(p->b, a->at);
+		return p->flow->blocks[a->block];
+	}
+	next = LLVMIsAInstruction(last) ? LLVMGetNextInstruction(last) : LLVMGetFirstInstruction(home);
+	while (LLVMIsAPHINode(next))
+		next = LLVMGetNextInstruction(next);
+	LLVMPositionBuilderBefore(p->b, next);
+	p->unit->count.hoisted++;
+	return home;
+}
+
+static LLVMValueRef build_bound(struct pass *p, LLVMValueRef v, uint64_t last, uint64_t mask)
+{
+	LLVMValueRef bound = LLVMConstInt(i64(p), last, 0);
+
+	if (mask || !last) {
+		p->unit->count.masks++;
+		return LLVMBuildAnd(p->b, v, LLVMConstInt(i64(p), mask, 0), "guard");
+	}
+	p->unit->count.clamps++;
+	return LLVMBuildSelect(p->b, LLVMBuildICmp(p->b, LLVMIntULT, v, bound, ""), v, bound, "guard");
+}
+
+static void remember(struct pass *p, const struct known *k)
+{
+	p->known = grow(p->known, p->known_count, &p->known_room, sizeof(*p->known));
+	p->known[p->known_count++] = *k;
+}
+
+/* The index of a term, as i64 within [0, last]. */
+static LLVMValueRef bound_index(struct pass *p, const struct access *a, const struct fay_term *term, uint64_t last)
+{
+	LLVMValueRef v = find_known(p, a, term, 1, 0, last);
+	struct known k = {.last = last, .terms = 1, .term = {*term}};
+
+	if (v)
+		return v;
+	k.block = place_guard(p, a, term, 1);
+	v = LLVMBuildFreeze(p->b, fay_widen(p->unit, p->b, term->index), "");
+	k.value = build_bound(p, v, last, mask_for(last, zero_bits(term->index, 0)));
+	remember(p, &k);
+	return k.value;
+}
+
+/* The scaled sum of the terms + shift, within [0, last]. */
+static LLVMValueRef bound_sum(struct pass *p, const struct access *a, const struct fay_address *address, int64_t shift, uint64_t last)
+{
+	LLVMValueRef v = find_known(p, a, address->term, address->terms, shift, last);
+	struct known k = {.last = last, .terms = address->terms, .shift = shift};
+	struct fay_address sum = *address;
+
+	if (v)
+		return v;
+	memcpy(k.term, address->term, sizeof(k.term));
+	k.block = place_guard(p, a, address->term, address->terms);
+	sum.constant = shift;
+	v = LLVMBuildFreeze(p->b, fay_sum_terms(p->unit, p->b, &sum), "");
+	k.value = build_bound(p, v, last, mask_for(last, 0));
+	remember(p, &k);
+	return k.value;
+}
+
+/* ---- one access ---- */
+
+/* The largest value of the sum of terms, given what each is bounded to; false if it may be negative or wrap. */
+static bool greatest_sum(const struct fay_address *a, const struct fay_range *range, uint64_t *sum)
+{
+	*sum = 0;
+	for (unsigned i = 0; i < a->terms; i++) {
+		uint64_t part;
+
+		if (a->term[i].scale < 0 || range[i].hi > INT64_MAX ||
+		    __builtin_mul_overflow(range[i].hi, (uint64_t)a->term[i].scale, &part) || __builtin_add_overflow(*sum, part, sum))
+			return false;
+	}
+	return *sum <= INT64_MAX;
+}
+
+/* The accesses of a's block with the same terms: the lowest constant, and the room that the one which reaches furthest leaves. */
+static void reach(const struct pass *p, const struct access *a, int64_t *lowest, int64_t *room)
+{
+	*lowest = a->address.constant;
+	*room = (int64_t)(a->extent.size - a->size) - a->address.constant;
+	for (const struct access *o = p->access; o < p->access + p->access_count; o++) {
+		int64_t left = (int64_t)(o->extent.size - o->size) - o->address.constant;
+
+		if (o->block != a->block || o->address.base != a->address.base || o->address.terms != a->address.terms || left < 0 ||
+		    !same_terms(o->address.term, a->address.term, a->address.terms) ||
+		    o->address.term[0].scale != a->address.term[0].scale)
+			continue;
+		if (o->address.constant < *lowest && o->address.constant > -(int64_t)a->extent.size)
+			*lowest = o->address.constant;
+		if (left < *room)
+			*room = left;
+	}
+}
+
+static void set_address(struct pass *p, const struct access *a, LLVMValueRef offset, int64_t constant)
+{
+	LLVMPositionBuilderBefore(p->b, a->at);
+	if (constant)
+		offset = LLVMBuildAdd(p->b, offset, LLVMConstInt(i64(p), (uint64_t)constant, 1), "");
+	LLVMSetOperand(a->at, a->operand, LLVMBuildGEP2(p->b, LLVMInt8TypeInContext(p->unit->context), a->address.base, &offset, 1, ""));
+}
+
+/* Bounds the whole address by the object, where indices and members are not enough. */
+static void guard_object(struct pass *p, const struct access *a, const struct fay_address *address, uint64_t limit)
+{
+	struct fay_address address_now = *address;
+	int64_t lowest, room;
+	uint64_t last;
+
+	reach(p, a, &lowest, &room);
+	if (room < 0) { /* past the end whatever the index: pin to the last place */
+		address_now.constant = (int64_t)(a->extent.size - a->size);
+		lowest = address_now.constant < 0 ? address_now.constant : 0;
+		room = 0;
+	}
+	if (address->terms == 1 && address->term[0].scale > 0 && lowest >= 0) {
+		last = (uint64_t)room / (uint64_t)address->term[0].scale;
+		if (limit && limit - 1 < last)
+			last = limit - 1;
+		address_now.term[0].index = bound_index(p, a, &address->term[0], last);
+		LLVMPositionBuilderBefore(p->b, a->at);
+		address_now.constant = address_now.constant < 0 ? 0 : address_now.constant;
+		set_address(p, a, fay_sum_terms(p->unit, p->b, &address_now), 0);
+		return;
+	}
+	if (lowest > 0)
+		lowest = 0;
+	room += lowest;
+	if (room < 0) { /* the accesses of the block do not fit into the object together */
+		lowest = address_now.constant < 0 ? address_now.constant : 0;
+		room = (int64_t)(a->extent.size - a->size) - address_now.constant + lowest;
+	}
+	set_address(p, a, bound_sum(p, a, address, lowest, (uint64_t)room), address_now.constant - lowest);
+}
+
+static void guard_access(struct pass *p, const struct access *a)
+{
+	struct fay_address guarded = a->address;
+	struct fay_range range[FAY_TERMS_MAX];
+	uint64_t most = a->extent.size - a->size, sum;
+	bool changed = false;
+
+	for (unsigned i = 0; i < guarded.terms; i++) {
+		range[i] = index_range(p, guarded.term[i].index, a->at);
+		changed |= guarded.term[i].limit > 1 && range[i].hi >= guarded.term[i].limit;
+		if (guarded.term[i].limit > 1 && range[i].hi >= guarded.term[i].limit)
+			range[i].hi = guarded.term[i].limit - 1;
+	}
+	if (!greatest_sum(&guarded, range, &sum) || guarded.constant < 0 || (uint64_t)guarded.constant > most ||
+	    sum > most - (uint64_t)guarded.constant) {
+		guard_object(p, a, &guarded, guarded.term[0].limit > 1 ? guarded.term[0].limit : 0);
+		return;
+	}
+	if (!changed) {
+		p->unit->count.in_range++;
+		return;
+	}
+	for (unsigned i = 0; i < guarded.terms; i++) {
+		struct fay_term *t = &guarded.term[i];
+
+		if (t->limit > 1 && index_range(p, t->index, a->at).hi >= t->limit)
+			t->index = bound_index(p, a, t, t->limit - 1);
+	}
+	LLVMPositionBuilderBefore(p->b, a->at);
+	set_address(p, a, fay_sum_terms(p->unit, p->b, &guarded), 0);
 }
 
 static bool never_negative(LLVMValueRef v, LLVMValueRef at)
@@ -661,45 +485,44 @@ static void make_all_unsigned(LLVMBuilderRef b, LLVMValueRef function)
 		}
 }
 
-static int guard_instruction(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
+static int guard_function(struct pass *p, LLVMValueRef function)
 {
-	switch (LLVMGetInstructionOpcode(i)) {
-	case LLVMLoad:
-		return guard_access(unit, b, i, 0, LLVMStoreSizeOfType(unit->layout, LLVMTypeOf(i)), false);
-	case LLVMStore:
-		if (LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0))) == LLVMPointerTypeKind)
-			return fay_refuse_at(unit, i, "a pointer would be stored; state holds numbers and text only, keep an index instead");
-		return guard_access(unit, b, i, 1, LLVMStoreSizeOfType(unit->layout, LLVMTypeOf(LLVMGetOperand(i, 0))), true);
-	case LLVMAtomicRMW:
-	case LLVMAtomicCmpXchg:
-		return guard_access(unit, b, i, 0, LLVMStoreSizeOfType(unit->layout, LLVMTypeOf(LLVMGetOperand(i, 1))), true);
-	case LLVMCall:
-		return guard_call(unit, b, i);
-	default:
-		return 0;
-	}
+	int result = 0;
+
+	p->flow = fay_flow_create(function);
+	if (!p->flow)
+		return fay_error_set(p->unit->error, FAY_E_LIMIT, "out of memory");
+	fay_range_use(p->flow);
+	p->access_count = p->known_count = 0;
+	for (unsigned k = 0; k < p->flow->count && !result; k++)
+		for (LLVMValueRef i = LLVMGetFirstInstruction(p->flow->blocks[k]), next; i && !result; i = next) {
+			next = LLVMGetNextInstruction(i);
+			result = take_instruction(p, k, i);
+		}
+	for (size_t i = 0; i < p->access_count && !result; i++)
+		guard_access(p, &p->access[i]);
+	fay_range_use(NULL);
+	fay_flow_destroy(p->flow);
+	return result;
 }
 
 int fay_guard(struct fay_unit *unit)
 {
-	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
+	struct pass p = {.unit = unit, .b = LLVMCreateBuilderInContext(unit->context)};
 	int result = 0;
 
 	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f && !result; f = LLVMGetNextFunction(f)) {
 		if (LLVMIsDeclaration(f))
 			continue;
-		make_all_unsigned(b, f);
-		split_loads(unit, b, f);
-		if (convert_pointers(unit, b, f)) {
+		make_all_unsigned(p.b, f);
+		fay_split_loads_in(unit, p.b, f);
+		if (fay_convert_pointers(unit, p.b, f))
 			result = fay_error_set(unit->error, FAY_E_INTERNAL, "pointers of a loop could not be rewritten as offsets");
-			break;
-		}
-		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k && !result; k = LLVMGetNextBasicBlock(k))
-			for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i && !result; i = next) {
-				next = LLVMGetNextInstruction(i);
-				result = guard_instruction(unit, b, i);
-			}
+		else
+			result = guard_function(&p, f);
 	}
-	LLVMDisposeBuilder(b);
+	free(p.access);
+	free(p.known);
+	LLVMDisposeBuilder(p.b);
 	return result;
 }

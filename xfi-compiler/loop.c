@@ -193,7 +193,7 @@ static bool count_up(const struct counter *c, const struct fay_compare *compare,
 	default:
 		return false;
 	}
-	if (limit > half || start.hi > half) /* also where nothing is below the bound */
+	if (limit > 2 * half + 1 - step || start.hi > 2 * half + 1 - step) /* could wrap; also where nothing is below the bound */
 		return false;
 	result->lo = start.lo;
 	if (start.lo == start.hi && limit > start.lo)

@@ -262,6 +262,16 @@ static int generate(struct fay_unit *unit, const struct fay_compile_options *opt
 	return result;
 }
 
+static void print_report(const struct fay_counts *c, size_t size)
+{
+	fprintf(stderr, "%u accesses: %u constant, %u in range by themselves, %u by a guard that was there already\n"
+		"%u guards: %u masks, %u clamps; %u of them outside the loop of their access\n"
+		"%u loops end by themselves, %u count their rounds\n"
+		"%zu bytes\n",
+		c->accesses, c->constant, c->in_range, c->merged, c->masks + c->clamps, c->masks, c->clamps, c->hoisted, c->bounded,
+		c->fuels, size);
+}
+
 int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec, const struct fay_object *objects,
 		     unsigned object_count, const struct fay_compile_options *options, unsigned report,
 		     struct fay_buffer *image, struct fay_buffer *assembly, struct fay_error *error)
@@ -284,7 +294,7 @@ int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec, co
 	if (!result)
 		result = generate(&unit, options, image);
 	if (!result && report)
-		fprintf(stderr, "%u guards, %u loops with fuel, %zu bytes\n", unit.guards, unit.fuels, image->size);
+		print_report(&unit.count, image->size);
 out:
 	if (unit.layout)
 		LLVMDisposeTargetData(unit.layout);

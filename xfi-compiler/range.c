@@ -4,12 +4,19 @@
  * there. Only facts that a machine-code analysis finds again with intervals and known bits are used; whatever is too
  * clever here comes back as a refusal by the verifier. Depth-limited, so the cost is bounded for any input.
  */
-#include "unit.h"
+#include "address.h"
 
 #define DEPTH_MAX 12
 #define CHAIN_MAX 24
 
+static _Thread_local const struct fay_flow *flow;
+
 static struct fay_range range_value(LLVMValueRef value, LLVMValueRef at, int depth);
+
+void fay_range_use(const struct fay_flow *f)
+{
+	flow = f;
+}
 
 static unsigned width_of(LLVMValueRef value)
 {
@@ -316,6 +323,36 @@ static bool range_between(LLVMBasicBlockRef before, LLVMValueRef value, bool fir
 	return r->lo <= r->hi;
 }
 
+static LLVMBasicBlockRef dominator_of(LLVMBasicBlockRef block)
+{
+	unsigned i = flow ? fay_flow_index(flow, block) : 0;
+
+	return flow && i && i < flow->count ? flow->blocks[flow->idom[i]] : NULL;
+}
+
+/* What is known of `value` after the branch at the end of `before` that leads to `block`. */
+static struct fay_range range_branch(struct fay_range r, LLVMValueRef value, LLVMBasicBlockRef before, LLVMBasicBlockRef block, int depth)
+{
+	LLVMValueRef branch = LLVMGetBasicBlockTerminator(before);
+	uint64_t half = width_mask(width_of(value)) / 2;
+	struct fay_range between;
+	struct fay_compare c;
+
+	if (range_between(before, value, LLVMGetNumSuccessors(branch) == 2 && LLVMGetSuccessor(branch, 0) == block, &between)) {
+		if (between.lo > r.lo && between.lo <= r.hi)
+			r.lo = between.lo;
+		if (between.hi < r.hi && between.hi >= r.lo)
+			r.hi = between.hi;
+	} else if (fay_exit_compare(before, value, &c)) {
+		struct fay_range b = range_value(c.right, branch, depth + 3);
+
+		/* A signed comparison is as good as an unsigned one if neither side is negative. */
+		if (c.predicate < LLVMIntSGT || (r.hi <= half && b.hi <= half))
+			r = narrow(r, LLVMGetSuccessor(branch, 0) == block ? c.predicate : fay_predicate_not(c.predicate), b);
+	}
+	return r;
+}
+
 /* What the branches on the way to `at` say about `value` itself. */
 static struct fay_range range_value(LLVMValueRef value, LLVMValueRef at, int depth)
 {
@@ -326,25 +363,9 @@ static struct fay_range range_value(LLVMValueRef value, LLVMValueRef at, int dep
 		return r;
 	for (int i = 0; block && i < CHAIN_MAX; i++) {
 		LLVMBasicBlockRef before = single_predecessor(block);
-		struct fay_range between;
-		struct fay_compare c;
 
-		if (before && range_between(before, value,
-					    LLVMGetSuccessor(LLVMGetBasicBlockTerminator(before), 0) == block, &between)) {
-			if (between.lo > r.lo && between.lo <= r.hi)
-				r.lo = between.lo;
-			if (between.hi < r.hi && between.hi >= r.lo)
-				r.hi = between.hi;
-		} else if (before && fay_exit_compare(before, value, &c)) {
-			LLVMValueRef branch = LLVMGetBasicBlockTerminator(before);
-			uint64_t half = width_mask(width_of(value)) / 2;
-			struct fay_range b = range_value(c.right, branch, depth + 3);
-
-			/* A signed comparison is as good as an unsigned one if neither side is negative. */
-			if (c.predicate < LLVMIntSGT || (r.hi <= half && b.hi <= half))
-				r = narrow(r, LLVMGetSuccessor(branch, 0) == block ? c.predicate : fay_predicate_not(c.predicate), b);
-		}
-		block = before;
+		r = before ? range_branch(r, value, before, block, depth) : r;
+		block = before ? before : dominator_of(block);
 	}
 	return r;
 }

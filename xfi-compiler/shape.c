@@ -81,12 +81,63 @@ static void test_next(LLVMBuilderRef b, LLVMValueRef phi)
 		LLVMInstructionEraseFromParent(condition);
 }
 
+/*
+ * A variable of 8 or 16 bits that lives from block to block is kept in a register of which only a part is ever written. As one of 32
+ * bits it is written whole, and what is known of it is known of the register.
+ */
+static void widen_phi(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef phi)
+{
+	LLVMTypeRef type = LLVMTypeOf(phi), i32 = LLVMInt32TypeInContext(unit->context);
+	LLVMValueRef wide, after, next;
+	LLVMUseRef u;
+
+	if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(type) < 8 || LLVMGetIntTypeWidth(type) >= 32)
+		return;
+	LLVMPositionBuilderBefore(b, phi);
+	wide = LLVMBuildPhi(b, i32, "");
+	for (after = phi; LLVMIsAPHINode(after); after = LLVMGetNextInstruction(after))
+		;
+	for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+		LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
+		LLVMValueRef value = LLVMGetIncomingValue(phi, i);
+
+		LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(from));
+		value = LLVMIsUndef(value) || LLVMIsPoison(value) ? LLVMConstNull(i32) : LLVMBuildZExt(b, value, i32, "");
+		LLVMAddIncoming(wide, &value, &from, 1);
+	}
+	for (u = LLVMGetFirstUse(phi); u;) {
+		LLVMValueRef user = LLVMGetUser(u);
+
+		u = LLVMGetNextUse(u);
+		if (!LLVMIsAZExtInst(user))
+			continue;
+		LLVMPositionBuilderBefore(b, user);
+		next = LLVMBuildIntCast2(b, wide, LLVMTypeOf(user), 0, "");
+		LLVMReplaceAllUsesWith(user, next);
+		LLVMInstructionEraseFromParent(user);
+	}
+	LLVMPositionBuilderBefore(b, after);
+	LLVMReplaceAllUsesWith(phi, LLVMBuildTrunc(b, wide, type, ""));
+	LLVMInstructionEraseFromParent(phi);
+}
+
+static void widen_phis(struct fay_unit *unit, LLVMBuilderRef b, LLVMBasicBlockRef block)
+{
+	LLVMValueRef next;
+
+	for (LLVMValueRef i = LLVMGetFirstInstruction(block); i && LLVMIsAPHINode(i); i = next) {
+		next = LLVMGetNextInstruction(i);
+		widen_phi(unit, b, i);
+	}
+}
+
 void fay_shape(struct fay_unit *unit)
 {
 	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
 
 	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
 		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k; k = LLVMGetNextBasicBlock(k)) {
+			widen_phis(unit, b, k);
 			for (LLVMValueRef i = LLVMGetFirstInstruction(k); i && LLVMIsAPHINode(i); i = LLVMGetNextInstruction(i))
 				test_next(b, i);
 			for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i; i = next) {

@@ -9,6 +9,10 @@
  *   memory.c   memcpy and the like become loads, stores and loops: a probe has no libc
  *   range.c    unsigned ranges of IR integers: which index needs no guard
  *   loop.c     counters of loops: their ranges, and whether the loop ends
+ *   address.c  from an access to its object; which member an index belongs to
+ *   pointers.c loop variables that are pointers, as offsets
+ *   splitload.c loads from one of several objects
+ *   flow.c     dominators
  *   guard.c    the XFI guards: every access inside its region for every input
  *   fuel.c     every loop ends
  *   shape.c    last changes for the sake of the proof
@@ -48,8 +52,18 @@ struct fay_unit {
 	const struct fay_object *objects;
 	unsigned object_count;
 	struct fay_error *error;
-	unsigned guards; /* put in */
-	unsigned fuels;  /* loops given fuel */
+	struct fay_counts {
+		unsigned accesses;  /* with what became of them: */
+		unsigned constant;  /* no guard: the address is a constant */
+		unsigned in_range;  /* no guard: the index provably stays inside */
+		unsigned merged;    /* uses of a guard that was there already */
+		unsigned masks;     /* guards: one instruction */
+		unsigned clamps;    /* guards: comparison and conditional move */
+		unsigned hoisted;   /* of these guards, how many stand outside the access's loop */
+		unsigned fuels;     /* loops that count their rounds */
+		unsigned bounded;   /* loops whose end can be shown */
+		unsigned divisions; /* made safe for any divisor (define.c) */
+	} count;
 	bool confined;   /* guards hold on mispredicted paths, too */
 	unsigned report; /* print what was guarded to standard error */
 };
@@ -94,6 +108,11 @@ struct fay_range {
 	uint64_t lo, hi;
 };
 struct fay_range fay_range_of(LLVMValueRef value, LLVMValueRef at);
+/*
+ * The flow of the function that is asked about (NULL: none). With it, branches that dominate a place are found beyond loop heads and joins.
+ */
+struct fay_flow;
+void fay_range_use(const struct fay_flow *flow);
 /* The same at some depth of the walk over definitions; beyond a limit nothing is known. */
 struct fay_range fay_range_at(LLVMValueRef value, LLVMValueRef at, int depth);
 /* `left predicate right` decides the terminator of a block; left is the value asked about. */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Where an access goes: a known object, a constant, and scaled indices. For the passes that deal in addresses. */
+#ifndef FAY_COMPILER_ADDRESS_H
+#define FAY_COMPILER_ADDRESS_H
+
+#include "unit.h"
+
+#define FAY_TERMS_MAX 8
+
+/* base + constant + scale * index + ... */
+struct fay_address {
+	LLVMValueRef base;
+	int64_t constant;
+	unsigned terms;
+	struct fay_term {
+		LLVMValueRef index;
+		int64_t scale;
+		uint64_t limit; /* elements of the array that it indexes by its type; 0: not known */
+	} term[FAY_TERMS_MAX];
+};
+
+/* Traces a pointer to its base. false: not of the form. */
+bool fay_trace(struct fay_unit *unit, LLVMValueRef pointer, struct fay_address *address);
+
+struct fay_extent {
+	uint64_t size;
+	bool writable;
+	const char *what;
+};
+/* false: not an object that a probe may touch. */
+bool fay_extent_of(struct fay_unit *unit, LLVMValueRef base, struct fay_extent *extent);
+/* The state object that a base is, or NULL. */
+const struct fay_object *fay_object_of(struct fay_unit *unit, LLVMValueRef base);
+
+bool fay_is_gep(LLVMValueRef v);
+LLVMValueRef fay_widen(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef index);
+/* constant + the terms, as i64. */
+LLVMValueRef fay_sum_terms(struct fay_unit *unit, LLVMBuilderRef b, const struct fay_address *address);
+
+/* phi or select */
+bool fay_is_merge(LLVMValueRef v);
+/* All bases that a pointer can come from, and the webs of phi and select on the way. */
+struct fay_roots {
+	LLVMValueRef base; /* the one that they have in common */
+	bool unknown, null;
+	unsigned seen_count;
+	LLVMValueRef seen[256];
+};
+void fay_find_roots(struct fay_unit *unit, LLVMValueRef function, LLVMValueRef pointer, struct fay_roots *roots);
+
+/* 0, or -1 where a phi could not be rewritten. */
+int fay_convert_pointers(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function);
+void fay_split_loads_in(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function);
+
+/* Dominators and loop depth of one function's blocks, as they are when it is created; blocks in reverse postorder. */
+struct fay_flow {
+	unsigned count;
+	LLVMBasicBlockRef *blocks;
+	unsigned *idom, *depth; /* indices into blocks */
+};
+/* NULL: out of memory. Blocks that cannot be reached are left out. */
+struct fay_flow *fay_flow_create(LLVMValueRef function);
+void fay_flow_destroy(struct fay_flow *flow);
+/* Index of a block; flow->count if it cannot be reached. */
+unsigned fay_flow_index(const struct fay_flow *flow, LLVMBasicBlockRef block);
+bool fay_flow_dominates(const struct fay_flow *flow, LLVMBasicBlockRef over, LLVMBasicBlockRef block);
+
+#endif
