@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every loop ends. A loop whose bound can be shown (loop.c) is left alone; every other one counts its rounds in a counter of
- * its own, over all the times it is entered, and when that reaches FUEL the probe is left at once, as by `return`. A counter for each loop, and
- * not one for all: then it moves by exactly one from round to round, whatever loops are inside, and that is its proof.
+ * Every loop ends. A loop whose bound can be shown (loop.c) is left alone; every other one counts its rounds each time it is
+ * entered, and when there were too many the probe is left at once, as by `return`. A counter for each loop, and not one for all: then it moves by
+ * exactly one from round to round, whatever loops are inside, and that is its proof.
  *
  * Back edges are found by depth-first search. The counter goes in front of the loop's header, in a block of its own: an outer loop's header that is
  * empty otherwise would become one with the inner loop's, and no single counter would move on every round.
@@ -13,10 +13,12 @@
 #include "address.h"
 
 #define FUEL 1024
+#define ROUNDS 16384
 
 struct edge {
 	LLVMBasicBlockRef latch, header;
-	bool bounded;
+	uint64_t rounds; /* at most; 0: not known */
+	unsigned fuel;
 };
 
 struct search {
@@ -25,8 +27,6 @@ struct search {
 	size_t count;
 	struct edge *edges;
 	size_t edge_count;
-	LLVMBasicBlockRef *added; /* the blocks that count */
-	size_t added_count;
 };
 
 static size_t index_of(const struct search *s, LLVMBasicBlockRef block)
@@ -87,39 +87,36 @@ static bool find_back_edges(struct search *s)
 	return true;
 }
 
-/* A block in front of `header` for all edges that lead there; the phis move into it. */
-static LLVMBasicBlockRef block_before(struct fay_unit *unit, LLVMBuilderRef b, struct search *s, LLVMBasicBlockRef header)
+static bool is_back_edge(const struct search *s, LLVMBasicBlockRef from, LLVMBasicBlockRef to)
+{
+	for (size_t i = 0; i < s->edge_count; i++)
+		if (s->edges[i].latch == from && s->edges[i].header == to)
+			return true;
+	return false;
+}
+
+/* A block in front of `header` for all edges that lead there; the phis move into it. Returns the count of rounds so far, without operands. */
+static LLVMValueRef block_before(struct fay_unit *unit, LLVMBuilderRef b, const struct search *s, LLVMBasicBlockRef header)
 {
 	LLVMBasicBlockRef before = LLVMInsertBasicBlockInContext(unit->context, header, "fuel");
-	LLVMValueRef next;
+	LLVMValueRef count, next;
 
-	for (size_t i = 0; i < s->count; i++) {
-		LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[i]);
-
-		for (unsigned k = 0; k < LLVMGetNumSuccessors(terminator); k++)
-			if (LLVMGetSuccessor(terminator, k) == header)
-				LLVMSetSuccessor(terminator, k, before);
-	}
-	for (size_t i = 0; i < s->added_count; i++) { /* a fuel block of another loop */
-		LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->added[i]);
-
-		if (LLVMGetSuccessor(terminator, 0) == header)
-			LLVMSetSuccessor(terminator, 0, before);
-	}
 	LLVMPositionBuilderAtEnd(b, before);
 	for (LLVMValueRef phi = LLVMGetFirstInstruction(header); phi && LLVMIsAPHINode(phi); phi = next) {
 		next = LLVMGetNextInstruction(phi);
 		LLVMInstructionRemoveFromParent(phi);
 		LLVMInsertIntoBuilder(b, phi);
 	}
-	return before;
+	count = LLVMBuildPhi(b, LLVMInt32TypeInContext(unit->context), "fuel");
+	return count;
 }
 
-/* Every visit of the header counts. */
-static void fuel_loop(struct fay_unit *unit, LLVMBuilderRef b, struct search *s, LLVMBasicBlockRef header, LLVMBasicBlockRef *leave)
+/* Every visit of the header counts, from 0 each time the loop is entered. */
+static void fuel_loop(struct fay_unit *unit, LLVMBuilderRef b, struct search *s, LLVMBasicBlockRef header, LLVMBasicBlockRef *leave,
+		      unsigned fuel)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(unit->context);
-	LLVMValueRef counter, used;
+	LLVMValueRef count, used, zero = LLVMConstNull(i32);
 	LLVMBasicBlockRef block;
 
 	if (!*leave) {
@@ -127,16 +124,63 @@ static void fuel_loop(struct fay_unit *unit, LLVMBuilderRef b, struct search *s,
 		LLVMPositionBuilderAtEnd(b, *leave);
 		LLVMBuildRetVoid(b);
 	}
-	LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(s->blocks[0]));
-	counter = LLVMBuildAlloca(b, i32, "fuel");
-	LLVMBuildStore(b, LLVMConstNull(i32), counter);
-	block = block_before(unit, b, s, header);
+	count = block_before(unit, b, s, header);
+	block = LLVMGetInstructionParent(count);
 	LLVMPositionBuilderAtEnd(b, block);
-	used = LLVMBuildAdd(b, LLVMBuildLoad2(b, i32, counter, ""), LLVMConstInt(i32, 1, 0), "fuel");
-	LLVMBuildStore(b, used, counter);
-	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULE, used, LLVMConstInt(i32, FUEL, 0), ""), header, *leave);
-	s->added[s->added_count++] = block;
+	used = LLVMBuildAdd(b, count, LLVMConstInt(i32, 1, 0), "fuel");
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULE, used, LLVMConstInt(i32, fuel, 0), ""), header, *leave);
+	for (size_t i = 0; i < s->count; i++) {
+		LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[i]);
+
+		for (unsigned k = 0; k < LLVMGetNumSuccessors(terminator); k++)
+			if (LLVMGetSuccessor(terminator, k) == header) {
+				LLVMSetSuccessor(terminator, k, block);
+				LLVMAddIncoming(count, is_back_edge(s, s->blocks[i], header) ? &used : &zero, &s->blocks[i], 1);
+			}
+	}
 	unit->count.fuels++;
+}
+
+/* Whether loop `outer` contains loop `inner`, each named by an edge. */
+static bool contains(const struct search *s, const struct fay_flow *flow, size_t outer, size_t inner)
+{
+	LLVMBasicBlockRef header = s->edges[outer].header, block = s->edges[inner].header;
+
+	return header != block && fay_flow_dominates(flow, header, block) && fay_reaches(block, s->edges[outer].latch, header);
+}
+
+/*
+ * How many rounds loop i may take each time it is entered. The worst case of a probe is what its loops' rounds multiply to, so
+ * loops in loops get less, together ROUNDS.
+ */
+static unsigned fuel_of(const struct search *s, const struct fay_flow *flow, size_t i)
+{
+	static const unsigned by_level[3][3] = {{FUEL}, {256, 64}, {64, 16, 16}}; /* loops in a nest that count; this one's place */
+	unsigned above = 0, below = 0, fuel;
+	uint64_t rounds = 1;
+
+	for (size_t k = 0; k < s->edge_count; k++) {
+		bool first = true;
+
+		for (size_t n = 0; n < k; n++)
+			first &= s->edges[n].header != s->edges[k].header;
+		if (!first)
+			continue;
+		if (contains(s, flow, k, i)) {
+			above += !s->edges[k].rounds;
+			rounds *= s->edges[k].rounds && rounds < ROUNDS ? s->edges[k].rounds : 1;
+		} else if (contains(s, flow, i, k) && !s->edges[k].rounds) {
+			below = 1;
+		}
+	}
+	if (above > 2)
+		above = 2;
+	if (above + below > 2)
+		below = 2 - above;
+	fuel = by_level[above + below][above];
+	if (rounds > 1 && ROUNDS / rounds < fuel)
+		fuel = ROUNDS / rounds < 16 ? 16 : (unsigned)(ROUNDS / rounds);
+	return fuel;
 }
 
 static int fuel_function(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function)
@@ -149,8 +193,7 @@ static int fuel_function(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef f
 	s.count = LLVMCountBasicBlocks(function);
 	s.blocks = calloc(s.count, sizeof(*s.blocks));
 	s.colour = calloc(s.count, 1);
-	s.added = calloc(s.count, sizeof(*s.added));
-	if (!s.blocks || !s.added || !s.colour) {
+	if (!s.blocks || !s.colour) {
 		result = fay_error_set(unit->error, FAY_E_LIMIT, "out of memory");
 		goto out;
 	}
@@ -166,28 +209,31 @@ static int fuel_function(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef f
 	}
 	fay_range_use(flow);
 	for (size_t i = 0; i < s.edge_count; i++)
-		s.edges[i].bounded = fay_loop_bounded(s.edges[i].header, s.edges[i].latch);
+		s.edges[i].rounds = fay_loop_rounds(s.edges[i].header, s.edges[i].latch);
 	fay_range_use(NULL);
+	for (size_t i = 0; i < s.edge_count; i++) /* one of several edges back to a header decides for all */
+		for (size_t k = 0; k < s.edge_count; k++)
+			if (s.edges[k].header == s.edges[i].header && !s.edges[k].rounds)
+				s.edges[i].rounds = 0;
+	for (size_t i = 0; i < s.edge_count; i++)
+		s.edges[i].fuel = s.edges[i].rounds ? 0 : fuel_of(&s, flow, i);
 	fay_flow_destroy(flow);
 	for (size_t i = 0; i < s.edge_count; i++) {
-		bool bounded = s.edges[i].bounded, done = false;
+		bool done = false;
 
-		for (size_t k = 0; k < s.edge_count; k++) { /* one of several edges back to this header decides for all */
-			bounded &= s.edges[k].header != s.edges[i].header || s.edges[k].bounded;
-			done |= k < i && s.edges[k].header == s.edges[i].header;
-		}
+		for (size_t k = 0; k < i; k++)
+			done |= s.edges[k].header == s.edges[i].header;
 		if (done)
 			continue;
-		if (bounded)
+		if (s.edges[i].rounds)
 			unit->count.bounded++;
 		else
-			fuel_loop(unit, b, &s, s.edges[i].header, &leave);
+			fuel_loop(unit, b, &s, s.edges[i].header, &leave, s.edges[i].fuel);
 	}
 out:
 	free(s.blocks);
 	free(s.colour);
 	free(s.edges);
-	free(s.added);
 	return result;
 }
 

@@ -61,8 +61,7 @@ bool fay_induction(LLVMValueRef phi, uint64_t *start, uint64_t *step, LLVMValueR
 	return true;
 }
 
-/* Whether `to` can be reached from `from` without passing `header`. Too many blocks: yes. */
-static bool reaches(LLVMBasicBlockRef from, LLVMBasicBlockRef to, LLVMBasicBlockRef header)
+bool fay_reaches(LLVMBasicBlockRef from, LLVMBasicBlockRef to, LLVMBasicBlockRef header)
 {
 	LLVMBasicBlockRef seen[REACH_MAX];
 	unsigned count = 0;
@@ -156,7 +155,7 @@ static bool test_of(LLVMValueRef phi, const struct counter *c, LLVMBasicBlockRef
 		return false;
 	for (unsigned i = 0; i < 2; i++)
 		on[i] = test == c->latch ? LLVMGetSuccessor(terminator, i) == header
-					 : reaches(LLVMGetSuccessor(terminator, i), c->latch, header);
+					 : fay_reaches(LLVMGetSuccessor(terminator, i), c->latch, header);
 	if (on[0] == on[1])
 		return false; /* not an exit */
 	if (on[1])
@@ -260,7 +259,7 @@ bool fay_counter_range(LLVMValueRef phi, int depth, struct fay_range *range, uin
 	return false;
 }
 
-bool fay_loop_bounded(LLVMBasicBlockRef header, LLVMBasicBlockRef latch)
+uint64_t fay_loop_rounds(LLVMBasicBlockRef header, LLVMBasicBlockRef latch)
 {
 	for (LLVMValueRef i = LLVMGetFirstInstruction(header); i && LLVMIsAPHINode(i); i = LLVMGetNextInstruction(i)) {
 		struct counter c;
@@ -268,7 +267,7 @@ bool fay_loop_bounded(LLVMBasicBlockRef header, LLVMBasicBlockRef latch)
 		uint64_t step;
 
 		if (counter_of(i, &c) && c.latch == latch && fay_counter_range(i, 0, &r, &step) && (r.hi - r.lo) / step <= ROUNDS_MAX)
-			return true;
+			return (r.hi - r.lo) / step + 1;
 	}
-	return false;
+	return 0;
 }

@@ -134,6 +134,8 @@ static struct fay_range range_call(LLVMValueRef value, LLVMValueRef at, int dept
 	return full(width);
 }
 
+static struct fay_range range_branch(struct fay_range r, LLVMValueRef value, LLVMBasicBlockRef before, LLVMBasicBlockRef block, int depth);
+
 #define LEAVES_MAX 48
 
 /* The values that a web of phi and select can take, each with the place where it is chosen. */
@@ -141,6 +143,7 @@ struct web {
 	unsigned count;
 	struct {
 		LLVMValueRef value, at;
+		LLVMBasicBlockRef to; /* chosen on the way from at's block to here; NULL: by a select */
 	} entry[LEAVES_MAX];
 };
 
@@ -149,7 +152,7 @@ static bool is_web(LLVMValueRef v)
 	return LLVMIsAPHINode(v) || LLVMIsASelectInst(v);
 }
 
-static bool web_add(struct web *w, LLVMValueRef value, LLVMValueRef at)
+static bool web_add(struct web *w, LLVMValueRef value, LLVMValueRef at, LLVMBasicBlockRef to)
 {
 	for (unsigned i = 0; i < w->count; i++)
 		if (w->entry[i].value == value && (is_web(value) || w->entry[i].at == at))
@@ -157,6 +160,7 @@ static bool web_add(struct web *w, LLVMValueRef value, LLVMValueRef at)
 	if (w->count == LEAVES_MAX)
 		return false;
 	w->entry[w->count].value = value;
+	w->entry[w->count].to = to;
 	w->entry[w->count++].at = at;
 	return true;
 }
@@ -165,7 +169,7 @@ static bool web_add(struct web *w, LLVMValueRef value, LLVMValueRef at)
 static struct fay_range range_web(LLVMValueRef root, LLVMValueRef at, int depth)
 {
 	struct fay_range result = {UINT64_MAX, 0};
-	struct web w = {1, {{root, at}}};
+	struct web w = {1, {{root, at, NULL}}};
 
 	if (depth > 6)
 		return full(width_of(root));
@@ -175,14 +179,28 @@ static struct fay_range range_web(LLVMValueRef root, LLVMValueRef at, int depth)
 		struct fay_range counter;
 		uint64_t step;
 
+		if (at && w.entry[i].to && LLVMIsAInstruction(v)) { /* what the branch on this edge says may be all that is needed */
+			struct fay_range on_edge = range_branch(full(width_of(v)), v, LLVMGetInstructionParent(w.entry[i].at), w.entry[i].to,
+								depth);
+
+			if (on_edge.hi < width_mask(width_of(v)) / 2) {
+				if (!is_web(v))
+					on_edge = range_branch(range_value(v, w.entry[i].at, depth + 2), v,
+							       LLVMGetInstructionParent(w.entry[i].at), w.entry[i].to, depth);
+				result = join(result, on_edge);
+				continue;
+			}
+		}
 		if (at && LLVMIsAPHINode(v) && fay_counter_range(v, depth + 1, &counter, &step)) {
 			result = join(result, counter);
 		} else if (LLVMIsAPHINode(v)) {
 			for (unsigned n = 0; n < LLVMCountIncoming(v) && fits; n++)
 				fits = web_add(&w, LLVMGetIncomingValue(v, n),
-					       at ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(v, n)) : NULL);
+					       at ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(v, n)) : NULL,
+					       LLVMGetInstructionParent(v));
 		} else if (LLVMIsASelectInst(v)) {
-			fits = web_add(&w, LLVMGetOperand(v, 1), at ? v : NULL) && web_add(&w, LLVMGetOperand(v, 2), at ? v : NULL);
+			fits = web_add(&w, LLVMGetOperand(v, 1), at ? v : NULL, NULL) &&
+			       web_add(&w, LLVMGetOperand(v, 2), at ? v : NULL, NULL);
 		} else if (!LLVMIsUndef(v) && !LLVMIsPoison(v)) {
 			result = join(result, range_value(v, w.entry[i].at, depth + 2));
 		}

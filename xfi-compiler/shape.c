@@ -72,7 +72,7 @@ static void test_next(LLVMBuilderRef b, LLVMValueRef phi)
 	/* Adding the step to both sides is right if neither overflows: the loop is known to end, and small. */
 	right = LLVMGetOperand(condition, 1);
 	bound = LLVMConstIntGetZExtValue(right);
-	if (!fay_loop_bounded(LLVMGetInstructionParent(phi), latch) || step > 65536 || bound > (UINT64_MAX >> (65 - width)) - step)
+	if (!fay_loop_rounds(LLVMGetInstructionParent(phi), latch) || step > 65536 || bound > (UINT64_MAX >> (65 - width)) - step)
 		return;
 	LLVMPositionBuilderBefore(b, terminator);
 	LLVMSetCondition(terminator, LLVMBuildICmp(b, LLVMGetICmpPredicate(condition), next,
@@ -95,8 +95,6 @@ static void widen_phi(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef phi)
 		return;
 	LLVMPositionBuilderBefore(b, phi);
 	wide = LLVMBuildPhi(b, i32, "");
-	for (after = phi; LLVMIsAPHINode(after); after = LLVMGetNextInstruction(after))
-		;
 	for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
 		LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
 		LLVMValueRef value = LLVMGetIncomingValue(phi, i);
@@ -116,6 +114,8 @@ static void widen_phi(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef phi)
 		LLVMReplaceAllUsesWith(user, next);
 		LLVMInstructionEraseFromParent(user);
 	}
+	for (after = phi; LLVMIsAPHINode(after); after = LLVMGetNextInstruction(after))
+		;
 	LLVMPositionBuilderBefore(b, after);
 	LLVMReplaceAllUsesWith(phi, LLVMBuildTrunc(b, wide, type, ""));
 	LLVMInstructionEraseFromParent(phi);

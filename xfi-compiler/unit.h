@@ -126,8 +126,10 @@ LLVMIntPredicate fay_predicate_not(LLVMIntPredicate predicate);
 bool fay_induction(LLVMValueRef phi, uint64_t *start, uint64_t *step, LLVMValueRef *next, LLVMBasicBlockRef *latch);
 /* The values of a loop's counter; start and bound of the loop may be variables. */
 bool fay_counter_range(LLVMValueRef phi, int depth, struct fay_range *range, uint64_t *step);
-/* Whether the loop whose header is `header` (entered back from `latch`) has a bound that can be shown. */
-bool fay_loop_bounded(LLVMBasicBlockRef header, LLVMBasicBlockRef latch);
+/* How often the loop whose header is `header` (entered back from `latch`) goes round at most; 0: that cannot be shown. */
+uint64_t fay_loop_rounds(LLVMBasicBlockRef header, LLVMBasicBlockRef latch);
+/* Whether `to` can be reached from `from` without passing `header`. Too many blocks: yes. */
+bool fay_reaches(LLVMBasicBlockRef from, LLVMBasicBlockRef to, LLVMBasicBlockRef header);
 
 /* A linked probe: what the writer puts into an image. All pointers malloc'ed, released by fay_linked_deinit(). */
 struct fay_linked {
