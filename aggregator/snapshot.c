@@ -155,6 +155,7 @@ static int take_slot(struct snapshot *snapshot, struct fay_source *source, uint3
 	int live = 0;
 	if (!fay_source_wants(source, header))
 		return 0;
+	snapshot->result->calls_lost += __atomic_load_n(&header->lost_calls, __ATOMIC_RELAXED);
 	snapshot->result->events_lost_reentrant += __atomic_load_n(&header->lost_reentrant, __ATOMIC_RELAXED);
 	snapshot->result->events_lost_full += __atomic_load_n(&header->lost_full, __ATOMIC_RELAXED);
 	if (view->corrupt)

@@ -639,24 +639,24 @@ static void print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = child_slots(trace);
 	uint64_t lost = result->events_lost_reentrant + result->events_lost_full +
-			result->events_lost_no_slot;
+			result->events_lost_no_slot + result->calls_lost;
 	if (trace->writer.format == FAY_FORMAT_JSON) {
 		fprintf(trace->writer.out, "{\"type\":\"end\",\"reason\":");
 		fay_json_string(trace->writer.out, trace->end_reason, strlen(trace->end_reason));
 		fprintf(trace->writer.out,
 			",\"threads\":%u,\"events_lost\":%" PRIu64
 			",\"lost_reentrant\":%" PRIu64 ",\"lost_full\":%" PRIu64
-			",\"lost_no_slot\":%" PRIu64 ",\"child_threads_not_counted\":%zu}\n",
+			",\"lost_no_slot\":%" PRIu64 ",\"lost_calls\":%" PRIu64 ",\"child_threads_not_counted\":%zu}\n",
 			result->threads, lost, result->events_lost_reentrant, result->events_lost_full,
-			result->events_lost_no_slot, children);
+			result->events_lost_no_slot, result->calls_lost, children);
 	}
 	fprintf(stderr, "fay: %s; %u thread%s counted, %" PRIu64 " event%s lost", trace->end_reason,
 		result->threads, result->threads == 1 ? "" : "s", lost, lost == 1 ? "" : "s");
 	if (lost)
 		fprintf(stderr, " (%" PRIu64 " reentrant, %" PRIu64 " table or ring full, %" PRIu64
-			" no thread slot)",
+			" no thread slot, %" PRIu64 " returns of calls too deep)",
 			result->events_lost_reentrant, result->events_lost_full,
-			result->events_lost_no_slot);
+			result->events_lost_no_slot, result->calls_lost);
 	fprintf(stderr, "\n");
 	if (children)
 		fprintf(stderr,

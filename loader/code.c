@@ -5,6 +5,7 @@
  *	0             runtime blob, its configuration filled in
  *	+ page        the image: exactly verdict->layout.bytes, helper slots filled with the runtime's addresses
  *	+ 64          struct fay_runtime_state[state_count]
+ *	+ 64          struct fay_return_point[], one for each function whose calls are watched
  *	+ 64          trampolines, each with its displaced instructions
  *	data, behind  struct fay_zone_header, struct fay_zone_patch[]
  */
@@ -51,9 +52,14 @@ static uint64_t point_room(const struct fay_session *session, const struct fay_p
 {
 	uint64_t room = FAY_TRAMPOLINE_BASE_MAX + point->probe_count * FAY_TRAMPOLINE_PROBE_MAX + FAY_DISPLACED_ROOM + 32;
 
-	for (uint32_t i = 0; i < point->probe_count; i++)
-		if (session->verdict->probes[point->probes[i]].clobbered_vectors)
-			return room + FAY_TRAMPOLINE_VECTORS_MAX;
+	if (point->watched)
+		room += FAY_TRAMPOLINE_CALL_MAX;
+	for (uint32_t i = 0; i < point->probe_count; i++) {
+		const struct fay_probe_facts *facts = &session->verdict->probes[point->probes[i]];
+
+		if (facts->clobbered_vectors || facts->uses_mxcsr)
+			return room + (point->watched ? 3 : 1) * FAY_TRAMPOLINE_VECTORS_MAX;
+	}
 	return room;
 }
 
@@ -72,6 +78,8 @@ static void write_runtime(struct fay_session *session, struct fay_zone_plan *zon
 		.slot_max = session->geometry.slot_max,
 		.time_multiplier = session->time_multiplier,
 		.time_offset = session->time_offset,
+		.calls = session->calls_address,
+		.unwind_step = session->unwind_step,
 	};
 
 	memcpy(zone->code, fay_runtime_blob, runtime_size());
@@ -104,6 +112,29 @@ static void write_states(struct fay_session *session, uint8_t *to)
 	}
 }
 
+static uint64_t hook_address(const struct fay_zone_plan *zone, enum fay_hook hook)
+{
+	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
+
+	switch (hook) {
+	case FAY_HOOK_FIND_OBJECT: return zone->address + header->find_object;
+	case FAY_HOOK_FIND_FDE: return zone->address + header->find_fde;
+	case FAY_HOOK_LONGJMP: return zone->address + header->longjmp;
+	default: return 0;
+	}
+}
+
+static void add_return_point(struct fay_zone_plan *zone, uint64_t trampoline, const struct fay_trampoline *made)
+{
+	struct fay_return_point point = { .address = trampoline + made->returns,
+					  .exception = made->exception ? trampoline + made->exception : 0 };
+
+	if (!made->returns)
+		return;
+	memcpy(zone->code + zone->returns_at + zone->return_count * sizeof(point), &point, sizeof(point));
+	zone->return_count++;
+}
+
 /* The trampoline for one point at zone->code_size. False: `reason` says why this point cannot be done. */
 static bool write_point(struct fay_session *session, struct fay_zone_plan *zone, struct fay_point *point,
 			uint64_t link_slot, char reason[FAY_REASON_MAX])
@@ -115,24 +146,27 @@ static bool write_point(struct fay_session *session, struct fay_zone_plan *zone,
 		.global = session->shm_address + session->geometry.global_offset,
 		.function = fay_name_hash(point->function.name),
 		.module = fay_name_hash(point->function.module),
+		.place = point->function.address,
+		.hook = hook_address(zone, point->hook),
 		.tid_offset = session->tid_offset,
 		.thread_pointer = session->thread_pointer,
 		.probes = probes,
 		.probe_count = point->probe_count,
 	};
 	uint8_t *code = zone->code + zone->code_size;
-	size_t hole, size, room = point->linked ? 6 + FAY_DISPLACED_ROOM : FAY_DISPLACED_ROOM;
+	struct fay_trampoline made;
+	size_t hole, room = point->linked ? 6 + FAY_DISPLACED_ROOM : FAY_DISPLACED_ROOM;
 	uint64_t copy;
 
 	for (uint32_t i = 0; i < point->probe_count; i++) {
 		probes[i].facts = &session->verdict->probes[point->probes[i]];
 		probes[i].code = zone->image + probes[i].facts->code_offset;
 	}
-	size = fay_trampoline_emit(&spec, room, code, zone->capacity - zone->code_size, &hole);
-	if (size == 0) {
+	if (!fay_trampoline_emit(&spec, room, code, zone->capacity - zone->code_size, &made)) {
 		snprintf(reason, FAY_REASON_MAX, "needs a trampoline that does not fit (internal)");
 		return false;
 	}
+	hole = made.displaced;
 	copy = spec.address + hole + (point->linked ? 6 : 0);
 	if (!fay_displace(point->program, point->before_size, point->site, copy, &point->displaced, reason))
 		return false;
@@ -147,7 +181,9 @@ static bool write_point(struct fay_session *session, struct fay_zone_plan *zone,
 						.trampoline = spec.address,
 						.displaced = copy,
 						.link = copy,
-						.linked = point->linked };
+						.returns = made.returns ? spec.address + made.returns : 0,
+						.linked = point->linked,
+						.hook = point->hook != FAY_HOOK_NONE };
 	memcpy(point->patch.original, point->before, FAY_JUMP_BYTES);
 	if (point->linked) {
 		int32_t rel;
@@ -155,7 +191,8 @@ static bool write_point(struct fay_session *session, struct fay_zone_plan *zone,
 		memcpy(&rel, point->before + 1, 4);
 		point->patch.link = point->site + FAY_JUMP_BYTES + (uint64_t)(int64_t)rel;
 	}
-	zone->code_size = round_up(zone->code_size + size, 16);
+	add_return_point(zone, spec.address, &made);
+	zone->code_size = round_up(zone->code_size + made.size, 16);
 	return true;
 }
 
@@ -167,12 +204,18 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 	uint64_t high = session->points[zone->last - 1].function.address + 16;
 	uint64_t image_at = round_up(runtime_size(), PAGE);
 	uint64_t states_at = round_up(image_at + session->verdict->layout.size, 64);
-	uint64_t trampolines_at = round_up(
+	uint64_t returns_at = round_up(
 		states_at + session->verdict->schema.state_count * sizeof(struct fay_runtime_state), 64);
-	uint64_t capacity = trampolines_at, data_size;
+	uint64_t trampolines_at, capacity = 0, data_size;
+	size_t watched = 0;
 
-	for (size_t i = zone->first; i < zone->last; i++)
+	for (size_t i = zone->first; i < zone->last; i++) {
 		capacity += point_room(session, &session->points[i]);
+		watched += session->points[i].watched;
+	}
+	zone->returns_at = returns_at;
+	trampolines_at = round_up(returns_at + watched * sizeof(struct fay_return_point), 64);
+	capacity += trampolines_at;
 	zone->capacity = round_up(capacity, PAGE);
 	data_size = round_up(sizeof(struct fay_zone_header) +
 				     (zone->last - zone->first) * sizeof(struct fay_zone_patch), PAGE);
@@ -201,6 +244,9 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 						 .shm_size = session->shm_size,
 						 .table = session->table_address,
 						 .table_size = FAY_THREAD_TABLE_BYTES,
+						 .calls = session->calls_address,
+						 .calls_size = session->calls_size,
+						 .unwind_step = session->unwind_step,
 						 .owner_pid = (uint32_t)getpid(),
 						 .owner_start = fay_process_start(getpid()) };
 	for (size_t i = zone->first; i < zone->last; i++) {
@@ -223,6 +269,36 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 	return 0;
 }
 
+/* Every zone's runtime knows the return points of all. */
+static int write_zone_list(struct fay_session *session, struct fay_error *error)
+{
+	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
+	struct fay_runtime_config config;
+
+	if (!session->calls_size)
+		return 0;
+	if (session->zone_count > FAY_RUNTIME_MAX_ZONES)
+		return fay_error_set(error, FAY_E_LIMIT, "process %d: its modules lie too far apart to watch calls until they return (%zu regions, limit %u)",
+				     (int)session->pid, session->zone_count, FAY_RUNTIME_MAX_ZONES);
+	memcpy(&config, session->zones[0].code + header->config, sizeof(config));
+	config.zone_count = session->zone_count;
+	for (size_t i = 0; i < session->zone_count; i++) {
+		const struct fay_zone_plan *zone = &session->zones[i];
+
+		config.zones[i] = (struct fay_runtime_zone){ .start = zone->address,
+							     .end = zone->address + zone->capacity,
+							     .returns = zone->address + zone->returns_at,
+							     .return_count = zone->return_count };
+	}
+	for (size_t i = 0; i < session->zone_count; i++) {
+		struct fay_runtime_config *own = (void *)(session->zones[i].code + header->config);
+
+		own->zone_count = config.zone_count;
+		memcpy(own->zones, config.zones, sizeof(config.zones));
+	}
+	return 0;
+}
+
 int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct fay_error *error)
 {
 	size_t first = 0;
@@ -234,6 +310,11 @@ int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct f
 	session->shm_address = fay_maps_hole(maps, session->shm_size, 0, 0);
 	if (!session->shm_address || fay_maps_reserve(maps, session->shm_address, session->shm_size))
 		return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space", (int)session->pid);
+	if (session->calls_size) {
+		session->calls_address = fay_maps_hole(maps, session->calls_size, 0, 0);
+		if (!session->calls_address || fay_maps_reserve(maps, session->calls_address, session->calls_size))
+			return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space", (int)session->pid);
+	}
 	while (first < session->point_count) {
 		struct fay_zone_plan *grown;
 		size_t last = first + 1;
@@ -257,7 +338,7 @@ int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct f
 			return code;
 		first = last;
 	}
-	return 0;
+	return write_zone_list(session, error);
 }
 
 void fay_zone_plans_deinit(struct fay_session *session)

@@ -182,6 +182,27 @@ static int install_state(struct fay_session *session, struct fay_stop *stop, str
 	return code;
 }
 
+/*
+ * Private memory: each process forked from this one has its own calls under way. A slot's part is touched when a thread takes the slot. The
+ * program may have asked for all its memory to be present, now and in future (mlockall): not this.
+ */
+static int install_calls(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
+{
+	int64_t result;
+	int code;
+
+	if (!session->calls_size)
+		return 0;
+	code = remote_map(stop, session->calls_address, session->calls_size, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, error);
+	if (code)
+		return code;
+	session->calls_mapped = true;
+	code = remote(stop, SYS_munlock, session->calls_address, session->calls_size, 0, 0, 0, "munlock", &result, error);
+	return code ? code : remote(stop, SYS_mprotect, session->calls_address, session->calls_size, PROT_READ | PROT_WRITE,
+				    0, 0, "mprotect", &result, error);
+}
+
 static int write_and_seal(int fd, const struct fay_zone_plan *zone, struct fay_error *error)
 {
 	const int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -373,7 +394,9 @@ static void undo(struct fay_session *session, struct fay_stop *stop)
 	session->shm = NULL;
 	if (session->table_mapped)
 		unmap_there(stop, session->table_address, FAY_THREAD_TABLE_BYTES);
-	session->shm_mapped = session->table_mapped = false;
+	if (session->calls_mapped)
+		unmap_there(stop, session->calls_address, session->calls_size);
+	session->shm_mapped = session->table_mapped = session->calls_mapped = false;
 }
 
 /* glibc keeps the thread id in the thread control block; true if it does so in every thread of this target. */
@@ -440,6 +463,8 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 	code = install_table(session, stop, error);
 	if (!code)
 		code = install_state(session, stop, error);
+	if (!code)
+		code = install_calls(session, stop, error);
 	for (size_t i = 0; i < session->zone_count && !code; i++) {
 		code = install_zone(session, stop, &session->zones[i], error);
 		if (!code)

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime.h"
+#include "target.h"
+
 #define BODY_MAX (1u << 20) /* bytes of a function that are searched for jumps to its start */
 #define BODY_TAIL 32u
 
@@ -20,8 +23,9 @@ static int by_address(const void *a, const void *b)
 	return x->function.address < y->function.address ? -1 : x->function.address > y->function.address;
 }
 
+/* A point for a probe, or, if that is NULL, for a hook. */
 static int point_append(struct fay_session *session, size_t *capacity, const struct fay_function *function,
-			uint32_t probe)
+			const uint32_t *probe, enum fay_hook hook)
 {
 	struct fay_point *point;
 
@@ -40,8 +44,12 @@ static int point_append(struct fay_session *session, size_t *capacity, const str
 	point->probes = malloc(sizeof(*point->probes));
 	if (!point->probes)
 		return -1;
-	point->probes[0] = probe;
-	point->probe_count = 1;
+	point->hook = hook;
+	if (probe) {
+		point->probes[0] = *probe;
+		point->probe_count = 1;
+		point->watched = fay_trampoline_watches(&session->verdict->probes[*probe]);
+	}
 	session->point_count++;
 	return 0;
 }
@@ -61,6 +69,12 @@ static int points_fold(struct fay_session *session)
 			continue;
 		}
 		same = &session->points[kept - 1];
+		if (point->hook)
+			same->hook = point->hook;
+		if (!point->probe_count) {
+			free(point->probes);
+			continue;
+		}
 		probes = realloc(same->probes, (same->probe_count + 1) * sizeof(*probes));
 		if (!probes)
 			return -1;
@@ -69,10 +83,70 @@ static int points_fold(struct fay_session *session)
 			probes[at] = probes[at - 1];
 		probes[at] = point->probes[0];
 		same->probe_count++;
+		same->watched |= point->watched;
 		free(point->probes);
 	}
 	session->point_count = kept;
 	return 0;
+}
+
+static bool defines(const struct fay_target *target, struct fay_module *module, const char *name)
+{
+	const struct fay_object *object = fay_module_object(target, module);
+
+	for (size_t i = 0; object && i < object->symbol_count; i++) {
+		const struct fay_symbol *symbol = &object->symbols[i];
+
+		if (symbol->kind == FAY_SYMBOL_FUNCTION && symbol->length == strlen(name) &&
+		    !memcmp(symbol->name, name, symbol->length))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The functions of the C library or libgcc through which the unwinder finds unwind information. The first kind (glibc 2.35, gcc 12) also serves a
+ * libgcc_s that is loaded later; a program with neither has no such unwinder. And longjmp.
+ */
+static int resolve_hooks(struct fay_session *session, size_t *capacity, struct fay_error *error)
+{
+	static const struct {
+		const char *name;
+		enum fay_hook hook;
+	} hooks[] = { { "_dl_find_object", FAY_HOOK_FIND_OBJECT }, { "_Unwind_Find_FDE", FAY_HOOK_FIND_FDE },
+		    { "longjmp", FAY_HOOK_LONGJMP }, { "__longjmp_chk", FAY_HOOK_LONGJMP } };
+	const struct fay_target *target = session->target;
+
+	for (size_t i = 0; i < target->module_count; i++) {
+		struct fay_module *module = &target->modules[i];
+
+		if (!module->main && !fay_module_matches(module, "libc") && !fay_module_matches(module, "libgcc_s"))
+			continue;
+		for (size_t k = 0; k < sizeof(hooks) / sizeof(hooks[0]); k++) {
+			struct fay_function_list list = { 0 };
+			char pattern[600];
+			int code = 0;
+
+			snprintf(pattern, sizeof(pattern), "%s!%s", module->name, hooks[k].name);
+			if (!defines(target, module, hooks[k].name) ||
+			    fay_target_find(session->target, pattern, &list, NULL))
+				continue;
+			for (size_t f = 0; f < list.count && !code; f++)
+				code = point_append(session, capacity, &list.items[f], NULL, hooks[k].hook);
+			fay_function_list_deinit(&list);
+			if (code)
+				return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+		}
+	}
+	return 0;
+}
+
+static bool any_watched(const struct fay_session *session)
+{
+	for (size_t i = 0; i < session->point_count; i++)
+		if (session->points[i].watched)
+			return true;
+	return false;
 }
 
 int fay_points_resolve(struct fay_session *session, struct fay_error *error)
@@ -87,10 +161,17 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 		if (code)
 			return code;
 		for (size_t k = 0; k < list.count && !code; k++)
-			code = point_append(session, &capacity, &list.items[k], i);
+			code = point_append(session, &capacity, &list.items[k], &i, FAY_HOOK_NONE);
 		fay_function_list_deinit(&list);
 		if (code)
 			return fay_error_set(error, FAY_E_LIMIT, "too many functions (limit %u), or out of memory", FAY_POINTS_MAX);
+	}
+	if (any_watched(session)) {
+		int code = resolve_hooks(session, &capacity, error);
+
+		if (code)
+			return code;
+		session->calls_size = (size_t)session->options.slot_max * FAY_CALLS_STRIDE;
 	}
 	if (points_fold(session))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
@@ -123,6 +204,33 @@ static size_t read_some(int memory, uint64_t address, uint8_t *to, size_t size)
 	return got < 0 ? 0 : (size_t)got;
 }
 
+/*
+ * Functions whose return address is not what it seems, or is used for more than returning: they return twice, are entered by a jump or
+ * with no return address, or ask who called them. By name, since nothing in their code tells.
+ */
+static bool fay_unwatchable(const char *name, char reason[FAY_REASON_MAX])
+{
+	static const struct {
+		const char *names, *reason;
+	} lists[] = {
+		{ "|setjmp|_setjmp|sigsetjmp|__sigsetjmp|__sigjmp_save|vfork|__vfork|getcontext|__getcontext|", "returns twice" },
+		{ "|swapcontext|__swapcontext|setcontext|__setcontext|__start_context|clone|__clone|__clone2|clone3|__clone3|", "switches stacks" },
+		{ "|_start|_dl_start|_dl_start_user|__restore_rt|_dl_runtime_resolve|_dl_runtime_resolve_fxsave|_dl_runtime_resolve_xsave|"
+		  "_dl_runtime_resolve_xsavec|_dl_tlsdesc_return|_dl_tlsdesc_undefweak|_dl_tlsdesc_dynamic|mcount|_mcount|__fentry__|",
+		  "is not entered by an ordinary call" },
+		{ "|dlopen|dlmopen|dlsym|dlvsym|__libc_dlopen_mode|__libc_dlsym|_dl_sym|_dl_vsym|", "asks which module called it" },
+	};
+	char bounded[FAY_IMAGE_MAX_STRING + 2];
+
+	if (strstr(name, ".cold"))
+		return snprintf(reason, FAY_REASON_MAX, "is not entered by a call (part of a function); its return cannot be watched") > 0;
+	snprintf(bounded, sizeof(bounded), "|%.255s|", name);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		if (strstr(lists[i].names, bounded))
+			return snprintf(reason, FAY_REASON_MAX, "%s; its return cannot be watched", lists[i].reason) > 0;
+	return false;
+}
+
 static bool point_plan(struct fay_point *point, const struct fay_zones *present, int memory, uint8_t *body,
 		       char reason[FAY_REASON_MAX])
 {
@@ -153,7 +261,7 @@ static bool point_plan(struct fay_point *point, const struct fay_zones *present,
 	point->linked = memcmp(point->before, point->program, point->before_size) != 0;
 	if (!fay_patchable(body, size, got - size, point->function.address, &site, reason))
 		return false;
-	return true;
+	return !point->watched || !fay_unwatchable(point->function.name, reason);
 }
 
 int fay_points_plan(struct fay_session *session, const struct fay_zones *present, int memory,
@@ -168,8 +276,13 @@ int fay_points_plan(struct fay_session *session, const struct fay_zones *present
 		char reason[FAY_REASON_MAX];
 
 		point->usable = true;
-		if (!point_plan(point, present, memory, body, reason) &&
-		    fay_session_skip(session, point, reason)) {
+		if (point_plan(point, present, memory, body, reason))
+			continue;
+		if (point->hook && point->hook != FAY_HOOK_LONGJMP) {
+			free(body);
+			return fay_error_set(error, FAY_E_REFUSED, "process %d: calls cannot be watched until they return: exceptions could not pass, for %s!%s %s", (int)session->pid, point->function.module, point->function.name, reason);
+		}
+		if (fay_session_skip(session, point, reason)) {
 			free(body);
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 		}

@@ -144,7 +144,7 @@ static size_t usable_points(const struct fay_session *session)
 	size_t count = 0;
 
 	for (size_t i = 0; i < session->point_count; i++)
-		count += session->points[i].usable;
+		count += session->points[i].usable && session->points[i].probe_count;
 	return count;
 }
 
@@ -166,6 +166,19 @@ static void forget_plan(struct fay_session *session)
 	session->skipped_count = 0;
 }
 
+/* Sessions that watch calls have to differ in it (dispatcher/user/calls.c). */
+static int choose_unwind_step(struct fay_session *session, const struct fay_zones *present, struct fay_error *error)
+{
+	unsigned taken = 0;
+
+	for (size_t i = 0; i < present->count; i++)
+		taken |= 1u << (present->items[i].header.unwind_step & 7);
+	for (session->unwind_step = 1; session->unwind_step < 8; session->unwind_step++)
+		if (!(taken >> session->unwind_step & 1))
+			return 0;
+	return fay_error_set(error, FAY_E_REFUSED, "process %d: 7 other traces watch calls until they return, more are not possible", (int)session->pid);
+}
+
 static int plan(struct fay_session *session, struct fay_error *error)
 {
 	struct fay_zones present = { 0 };
@@ -185,6 +198,8 @@ static int plan(struct fay_session *session, struct fay_error *error)
 			code = fay_points_plan(session, &present, memory, error);
 		close(memory);
 	}
+	if (!code && session->calls_size)
+		code = choose_unwind_step(session, &present, error);
 	if (!code && usable_points(session))
 		code = fay_zones_build(session, &maps, error);
 	if (!code && !usable_points(session))
@@ -224,7 +239,7 @@ static int attach(struct fay_session *session, struct fay_error *error)
 		return code;
 	lay_out_state(session);
 	for (uint32_t i = 0; i < session->verdict->probe_count; i++)
-		session->reads_time |= (session->verdict->probes[i].event_fields & FAY_FIELD_TIME) != 0;
+		session->reads_time |= (session->verdict->probes[i].event_fields & (FAY_FIELD_TIME | FAY_FIELD_DURATION)) != 0;
 	if (session->reads_time)
 		fay_clock_calibrate(&session->time_multiplier, &session->time_offset);
 	for (unsigned round = 0; round < ATTEMPTS; round++) {
@@ -274,7 +289,7 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	for (size_t i = 0, kept = 0; i < session->point_count; i++) {
 		struct fay_point swap = session->points[i];
 
-		if (!swap.usable)
+		if (!swap.usable || !swap.probe_count)
 			continue;
 		session->points[i] = session->points[kept];
 		session->points[kept++] = swap;

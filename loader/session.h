@@ -24,6 +24,8 @@ struct fay_point {
 	uint8_t program[FAY_DISPLACED_MAX];  /* the same without other sessions' jumps */
 	unsigned before_size;
 	bool linked; /* another session's jump is at the site */
+	bool watched; /* calls are watched until they return */
+	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_FIND_OBJECT, FAY_HOOK_FIND_FDE, FAY_HOOK_LONGJMP } hook; /* what the runtime wants here itself */
 	struct fay_displaced displaced;
 	struct fay_zone_patch patch;
 };
@@ -35,6 +37,7 @@ struct fay_zone_plan {
 	uint8_t *code;
 	size_t code_size, capacity;
 	uint64_t image; /* address of the layout's bytes */
+	size_t returns_at, return_count; /* struct fay_return_point[] in the code */
 	struct fay_zone_header header;
 	uint8_t *data;  /* header and patches, data_size bytes */
 	bool mapped, data_mapped; /* in the target */
@@ -57,8 +60,10 @@ struct fay_session {
 	bool thread_pointer; /* fs:0 holds the fs base in every thread */
 	uint64_t time_multiplier, time_offset;
 	/* In the target. */
-	uint64_t table_address, shm_address;
-	bool table_mapped, shm_mapped; /* while installing */
+	uint64_t table_address, shm_address, calls_address;
+	size_t calls_size;    /* 0: no call is watched */
+	uint32_t unwind_step; /* struct fay_runtime_config */
+	bool table_mapped, shm_mapped, calls_mapped; /* while installing */
 	struct fay_zone_plan *zones;
 	size_t zone_count;
 	/* Here. */

@@ -19,6 +19,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fay/shm.h"
+#include "runtime.h"
+
 #define REMOVE_ROUNDS 7u /* waits of 1, 2, 4 ... 64 ms for threads to leave */
 
 void fay_jump_encode(uint64_t site, uint64_t to, uint8_t jump[FAY_JUMP_BYTES])
@@ -198,29 +201,112 @@ static bool patch_remove(struct fay_stop *stop, struct fay_zones *zones, struct 
 struct inside_context {
 	const struct fay_zones *zones;
 	uint64_t session;
+	uint64_t before[2]; /* the words visited before */
 };
 
-static bool is_inside(void *context, uint64_t word)
+static const struct fay_zone *zone_around(const struct inside_context *inside, uint64_t address)
 {
-	const struct inside_context *inside = context;
-
 	for (size_t i = 0; i < inside->zones->count; i++) {
 		const struct fay_zone_header *header = &inside->zones->items[i].header;
 
-		if (header->session == inside->session && word - header->code < header->code_size)
-			return true;
+		if (header->session == inside->session && address - header->code < header->code_size)
+			return &inside->zones->items[i];
 	}
+	return NULL;
+}
+
+static bool is_return_point(const struct fay_zone *zone, uint64_t address)
+{
+	for (uint32_t i = 0; i < zone->header.patch_count; i++)
+		if (zone->patches[i].returns == address)
+			return true;
 	return false;
+}
+
+#define USER_CS 0x33u
+
+/*
+ * Our code calls nothing outside itself, so a thread that is in it stands there (its rip) or was interrupted there by a signal: then the signal
+ * frame holds rip, eflags and the segment selectors, cs lowest, in this order. Or it holds a return point: a frame that nobody knows of, or an exception on
+ * its way. All other words that point to our code are what calls of probes have left in unused stack.
+ */
+static bool is_held(void *context, uint64_t word)
+{
+	struct inside_context *inside = context;
+	const struct fay_zone *zone = zone_around(inside, word);
+	bool interrupted = (word & 0xffff) == USER_CS && zone_around(inside, inside->before[0]);
+
+	inside->before[0] = inside->before[1];
+	inside->before[1] = word;
+	return interrupted || (zone && is_return_point(zone, word));
 }
 
 static bool somebody_inside(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
 {
-	struct inside_context context = { zones, session };
+	struct inside_context context = { .zones = zones, .session = session };
 
 	for (size_t i = 0; i < stop->count; i++)
-		if (!stop->threads[i].gone && is_inside(&context, stop->threads[i].registers.rip))
+		if (!stop->threads[i].gone && zone_around(&context, stop->threads[i].registers.rip))
 			return true;
-	return fay_stop_visit_words(stop, is_inside, &context);
+	return fay_stop_visit_words(stop, is_held, &context);
+}
+
+/*
+ * Puts the real return addresses of one thread's watched calls back, newest first: of several calls at one place on the stack the newest is the one under
+ * way, and where it was itself a tail call, the older ones follow.
+ */
+static void return_calls(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session, const struct fay_call *calls,
+			 size_t count)
+{
+	struct inside_context context = { .zones = zones, .session = session };
+
+	for (size_t i = count; i-- > 0;) {
+		uint64_t slot = calls[i].slot, word;
+
+		if (slot % 8 == 0 && !fay_stop_read(stop, slot, &word, 8) && zone_around(&context, word))
+			fay_stop_write(stop, slot, &calls[i].address, 8);
+	}
+}
+
+static bool is_live_thread(const struct fay_stop *stop, uint64_t key)
+{
+	for (size_t i = 0; i < stop->count; i++)
+		if (!stop->threads[i].gone && stop->threads[i].registers.fs_base + 1 == key)
+			return true;
+	return false;
+}
+
+/*
+ * After this, calls under way return straight to their callers. Live threads first: what an ended one left behind may name places on stacks that are in
+ * use again. What is read is the target's and proves nothing: every count is bounded.
+ */
+static int return_all(struct fay_stop *stop, const struct fay_zones *zones, const struct fay_zone_header *header,
+		      struct fay_error *error)
+{
+	struct fay_call *calls = malloc(FAY_CALLS_MAX * sizeof(*calls));
+	struct fay_shm_control control;
+	struct fay_call_stack stack;
+	uint64_t used;
+
+	if (!calls)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	used = fay_stop_read(stop, header->shm, &control, sizeof(control)) ? 0 : control.slot_next;
+	if (used > header->calls_size / FAY_CALLS_STRIDE)
+		used = header->calls_size / FAY_CALLS_STRIDE;
+	for (uint64_t i = 0; i < 2 * used; i++) {
+		uint64_t at = header->calls + i % used * FAY_CALLS_STRIDE, first = at + FAY_CALLS_FIRST, count;
+
+		if (fay_stop_read(stop, at, &stack, sizeof(stack)) || stack.top <= first ||
+		    is_live_thread(stop, stack.key) != (i < used))
+			continue;
+		count = (stack.top - first) / sizeof(*calls);
+		if (count > FAY_CALLS_MAX)
+			count = FAY_CALLS_MAX;
+		if (!fay_stop_read(stop, first, calls, count * sizeof(*calls)))
+			return_calls(stop, zones, header->session, calls, count);
+	}
+	free(calls);
+	return 0;
 }
 
 static int unmap(struct fay_stop *stop, uint64_t address, uint64_t size, struct fay_error *error)
@@ -250,14 +336,32 @@ static int session_unmap(struct fay_stop *stop, const struct fay_zones *zones, u
 	if (!last)
 		return 0;
 	code = unmap(stop, last->shm, last->shm_size, error);
+	if (!code)
+		code = unmap(stop, last->calls, last->calls_size, error);
 	return code ? code : unmap(stop, last->table, last->table_size, error);
 }
 
-static int remove_once(struct fay_stop *stop, uint64_t session, bool *found, bool *left, struct fay_error *error)
+/* Takes out the session's patches, hooks or others. True if some stay reachable. */
+static bool take_out(struct fay_stop *stop, struct fay_zones *zones, uint64_t session, bool hooks)
+{
+	bool reachable = false;
+
+	for (size_t i = 0; i < zones->count; i++)
+		for (uint32_t k = 0; k < zones->items[i].header.patch_count; k++)
+			if (zones->items[i].header.session == session && zones->items[i].patches[k].hook == hooks)
+				reachable |= !patch_remove(stop, zones, &zones->items[i], k);
+	return reachable;
+}
+
+/*
+ * While an exception passes, the unwinder may hold one of our return points: its hooks go when nobody holds one any more. In the last round they go in
+ * any case; a word that is still found then is most likely a leftover in unused stack, and the zone stays mapped for it.
+ */
+static int remove_once(struct fay_stop *stop, uint64_t session, bool last, bool *found, bool *left, struct fay_error *error)
 {
 	struct fay_maps maps;
 	struct fay_zones zones;
-	bool reachable = false;
+	bool reachable, returned = false;
 	int code = fay_maps_read(stop->pid, &maps, error);
 
 	*left = false;
@@ -268,13 +372,18 @@ static int remove_once(struct fay_stop *stop, uint64_t session, bool *found, boo
 	if (code)
 		return code;
 	for (size_t i = 0; i < zones.count; i++) {
-		if (zones.items[i].header.session != session)
+		const struct fay_zone_header *header = &zones.items[i].header;
+
+		if (header->session != session)
 			continue;
-		*found = true;
-		for (uint32_t k = 0; k < zones.items[i].header.patch_count; k++)
-			reachable |= !patch_remove(stop, &zones, &zones.items[i], k);
+		if (!returned && header->calls)
+			code = return_all(stop, &zones, header, error);
+		*found = returned = true;
 	}
-	if (*found) {
+	reachable = take_out(stop, &zones, session, false);
+	if (!code && *found) {
+		if (last || !somebody_inside(stop, &zones, session))
+			reachable |= take_out(stop, &zones, session, true);
 		/* A program that went under seccomp while traced could be killed for munmap. */
 		*left = reachable || somebody_inside(stop, &zones, session) || fay_stop_confined(stop);
 		if (!*left)
@@ -299,7 +408,7 @@ int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint3
 		code = fay_stop_all(pid, stop_timeout_ms, tracer_wait_ms, &stop, error);
 		if (code)
 			return fay_process_start(pid) == 0 ? 0 : code;
-		code = remove_once(&stop, session, found, left, error);
+		code = remove_once(&stop, session, round == REMOVE_ROUNDS, found, left, error);
 		pause = fay_stop_release(&stop);
 		if (longest_pause && pause > *longest_pause)
 			*longest_pause = pause;

@@ -21,7 +21,7 @@
 #include "stop.h"
 
 #define FAY_ZONE_MAGIC 0x4549524e4f5a5946u
-#define FAY_ZONE_VERSION 1u
+#define FAY_ZONE_VERSION 2u
 #define FAY_ZONE_MEMFD "fay-code"
 #define FAY_ZONE_MAX_PATCHES (1u << 20)
 
@@ -37,6 +37,8 @@ struct fay_zone_header {
 	uint32_t owner_pid;         /* the fay that installed it */
 	uint32_t reserved;
 	uint64_t owner_start;       /* field 22 of its /proc/PID/stat */
+	uint64_t calls, calls_size; /* the session's call stacks (struct fay_call_stack), FAY_CALLS_STRIDE bytes each; 0: none */
+	uint64_t unwind_step;       /* 1 to 7, unlike other sessions'; 0: watches no calls */
 };
 
 /* One patched entry. `link` is read by the trampoline (jmp *link(%rip)) if `linked`. */
@@ -44,13 +46,14 @@ struct fay_zone_patch {
 	uint64_t site;
 	uint64_t trampoline;
 	uint64_t displaced; /* this zone's own copy of the displaced instructions */
+	uint64_t returns;   /* where watched calls return to; 0: none */
 	uint64_t link;      /* where the trampoline goes on if `linked`: another zone's trampoline, or `displaced` */
 	uint8_t original[FAY_JUMP_BYTES]; /* bytes that the jump replaced: the program's, or another zone's jump */
 	uint8_t linked;
 	uint8_t removed; /* nothing leads to it any more; the zone waits for threads to leave */
-	uint8_t reserved;
+	uint8_t hook;    /* the unwinder passes here: taken out last */
 };
-_Static_assert(sizeof(struct fay_zone_patch) == 40, "zone layout");
+_Static_assert(sizeof(struct fay_zone_patch) == 48, "zone layout");
 
 struct fay_zone {
 	struct fay_zone_header header;

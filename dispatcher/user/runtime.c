@@ -13,33 +13,12 @@
  * Limits: a thread is known by its fs base. Two threads that run at once with one fs base (clone without CLONE_SETTLS and
  * without CLONE_VFORK) would share a slot.
  */
-#include "runtime.h"
+#include "runtime_internal.h"
 
-#include <stddef.h>
-#include <stdbool.h>
-
-#include "fay/image.h"
-#include "fay/shm.h"
-
-extern const struct fay_runtime_config fay_config __attribute__((visibility("hidden")));
-
-enum {
-	SYS_SCHED_YIELD = 24,
-	SYS_NANOSLEEP = 35,
-	SYS_GETPID = 39,
-	SYS_GETTID = 186,
-	SYS_FUTEX = 202,
-	SYS_CLOCK_GETTIME = 228,
-	SYS_PROCESS_VM_READV = 310,
-};
 #define ROOM_WAIT_NS 100000000u /* how long a probe waits for room in its ring before its event counts as lost */
 
-uint64_t fay_rt_acquire(uint64_t key);
 uint64_t fay_rt_flush(void *local, uint64_t state);
 uint64_t fay_rt_emit(void *local, uint64_t state, const void *row);
-int64_t fay_rt_try_read(void *to, uint64_t size, uint64_t address);
-void *memcpy(void *to, const void *from, size_t size);
-void *memset(void *to, int value, size_t size);
 
 /* The compiler may call these two whatever the options. */
 void *memcpy(void *to, const void *from, size_t size)
@@ -56,31 +35,6 @@ void *memset(void *to, int value, size_t size)
 	return result;
 }
 
-static int64_t system_call(uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-			   uint64_t e, uint64_t f)
-{
-	int64_t result;
-	register uint64_t r10 __asm__("r10") = d;
-	register uint64_t r8 __asm__("r8") = e;
-	register uint64_t r9 __asm__("r9") = f;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
-}
-
-static struct fay_shm_control *control_page(void)
-{
-	return (struct fay_shm_control *)fay_config.control;
-}
-
-static struct fay_slot_header *slot_of(void *local)
-{
-	return (struct fay_slot_header *)((char *)local - FAY_SLOT_HEADER);
-}
-
 /* Atomically: *entry == {0, 0} ? {key, local} : as it was. True if it was empty. */
 static bool entry_claim(struct fay_thread_entry *entry, uint64_t key, uint64_t local)
 {
@@ -94,7 +48,7 @@ static bool entry_claim(struct fay_thread_entry *entry, uint64_t key, uint64_t l
 	return done;
 }
 
-static uint64_t slot_take(void)
+static uint64_t slot_take(uint64_t key)
 {
 	uint32_t index = __atomic_fetch_add(&control_page()->slot_next, 1, __ATOMIC_RELAXED);
 	struct fay_slot_header *slot;
@@ -106,6 +60,8 @@ static uint64_t slot_take(void)
 	}
 	slot = (struct fay_slot_header *)(fay_config.slots + index * fay_config.slot_stride);
 	slot->tid = (uint32_t)system_call(SYS_GETTID, 0, 0, 0, 0, 0, 0);
+	if (fay_config.calls)
+		fay_rt_calls_init(slot, index, key);
 	__atomic_store_n(&slot->pid, (uint32_t)system_call(SYS_GETPID, 0, 0, 0, 0, 0, 0),
 			 __ATOMIC_RELEASE);
 	return (uint64_t)slot + FAY_SLOT_HEADER;
@@ -124,7 +80,7 @@ uint64_t fay_rt_acquire(uint64_t key)
 
 		if (found == 0) {
 			if (local == 0)
-				local = slot_take();
+				local = slot_take(key);
 			if (local == 0)
 				break;
 			if (entry_claim(entry, key, local))

@@ -36,6 +36,38 @@ struct fay_runtime_state {
 	uint32_t row_size;
 };
 
+/*
+ * Calls that are watched until they return: one stack a slot, in memory that is private to the process, so that a forked child has its own
+ * copy of its caller's. See docs/dispatcher.md for who writes what, and calls.c.
+ */
+struct fay_call {
+	uint64_t slot;    /* where on the thread's stack the return address was; lowest bit set: left by unwinding or longjmp */
+	uint64_t address; /* the real return address */
+	uint64_t cycles;  /* time stamp counter at the call, if somebody asks for durations */
+};
+#define FAY_CALLS_FIRST 640u /* bytes from the call stack's start to its first call */
+struct fay_call_stack {
+	uint64_t top;   /* address behind the last call */
+	uint64_t limit; /* top when full */
+	uint64_t key;   /* of the thread, as in the thread table */
+	uint64_t zero;
+	uint32_t full, patience; /* times found full; the count at which dead calls are looked for again */
+	uint8_t unwind[FAY_CALLS_FIRST - 40]; /* unwind information for this thread: .eh_frame_hdr, CIE, FDE */
+};
+_Static_assert(sizeof(struct fay_call_stack) == FAY_CALLS_FIRST, "call stack");
+#define FAY_CALLS_MAX 4096u /* calls under way in one thread */
+#define FAY_CALLS_STRIDE 102400u
+_Static_assert(FAY_CALLS_FIRST + FAY_CALLS_MAX * sizeof(struct fay_call) <= FAY_CALLS_STRIDE && FAY_CALLS_STRIDE % 4096 == 0,
+	       "stride of call stacks");
+
+#define FAY_RUNTIME_MAX_ZONES 8u
+
+/* Where watched calls of one function return to. */
+struct fay_return_point {
+	uint64_t address;
+	uint64_t exception; /* void exception(uint64_t cycles, void *local, uint64_t slot); 0: no exception probe */
+};
+
 /* All addresses are the target's. */
 struct fay_runtime_config {
 	uint64_t thread_table;
@@ -49,7 +81,17 @@ struct fay_runtime_config {
 	uint32_t slot_max;
 	uint64_t time_multiplier; /* event.time = (tsc * multiplier >> 32) + offset */
 	uint64_t time_offset;
+	uint64_t calls;       /* slot_max call stacks; 0: no call is watched */
+	uint64_t unwind_step; /* 1 to 7, different for each session in a process; see calls.c */
+	uint64_t zone_count;
+	struct fay_runtime_zone {
+		uint64_t start, end; /* of a zone's code */
+		uint64_t returns;    /* struct fay_return_point[return_count], sorted */
+		uint64_t return_count;
+	} zones[FAY_RUNTIME_MAX_ZONES];
 };
+#define FAY_RUNTIME_CONFIG_ROOM 512u
+_Static_assert(sizeof(struct fay_runtime_config) <= FAY_RUNTIME_CONFIG_ROOM, "room for the configuration");
 
 /* Offsets are bytes from the start of the blob. */
 struct fay_runtime_header {
@@ -58,6 +100,11 @@ struct fay_runtime_header {
 	uint32_t slow;     /* rsi = key -> rsi = LOCAL or 0; keeps every other register */
 	uint32_t comm;     /* rdi = where to put the thread's name; clobbers rax rcx r11 rdi */
 	uint32_t helper[3]; /* by enum fay_helper */
+	uint32_t leave;    /* rsi = LOCAL or 0, r8 = fay_call.slot -> r8 = return address, rdi = cycles; keeps every other register */
+	uint32_t full;     /* rsi = LOCAL -> zero flag set: no room for a further call; keeps every register */
+	uint32_t find_object; /* hook at the start of _dl_find_object */
+	uint32_t find_fde;    /* hook at the start of _Unwind_Find_FDE */
+	uint32_t longjmp;     /* hook at the start of longjmp */
 };
 
 /* The blob as built into libfay_dispatcher. */

@@ -13,11 +13,16 @@ fay_runtime_start:
 	.long fay_rt_flush - fay_runtime_start
 	.long fay_rt_emit - fay_runtime_start
 	.long fay_rt_try_read - fay_runtime_start
+	.long fay_rt_leave_entry - fay_runtime_start
+	.long fay_rt_full_entry - fay_runtime_start
+	.long fay_rt_find_object_hook - fay_runtime_start
+	.long fay_rt_find_fde_hook - fay_runtime_start
+	.long fay_rt_longjmp_hook - fay_runtime_start
 	.balign 64
 	.globl fay_config
 	.hidden fay_config
 fay_config:
-	.skip 128
+	.skip 512
 
 	.text
 /*
@@ -64,6 +69,101 @@ fay_rt_comm:
 	mov $157, %eax
 	syscall
 	pop %rsi
+	ret
+
+/* Saves the caller-saved registers and aligns the stack; rbp points to the saved rbp. */
+	.macro enter_c
+	push %rbp
+	mov %rsp, %rbp
+	push %rax
+	push %rcx
+	push %rdx
+	push %rsi
+	push %rdi
+	push %r8
+	push %r9
+	push %r10
+	push %r11
+	and $-16, %rsp
+	.endm
+	.macro leave_c
+	lea -72(%rbp), %rsp
+	pop %r11
+	pop %r10
+	pop %r9
+	pop %r8
+	pop %rdi
+	pop %rsi
+	pop %rdx
+	pop %rcx
+	pop %rax
+	pop %rbp
+	.endm
+
+/* rsi = LOCAL or 0, r8 = fay_call.slot. Out: r8 = return address, rdi = cycles. */
+	.globl fay_rt_leave_entry
+	.type fay_rt_leave_entry, @function
+fay_rt_leave_entry:
+	enter_c
+	mov %rsi, %rdi
+	mov %r8, %rsi
+	lea -40(%rbp), %rdx
+	call fay_rt_leave
+	mov %rax, -48(%rbp)
+	leave_c
+	ret
+
+/* rsi = LOCAL. Out: zero flag set if there is no room. */
+	.globl fay_rt_full_entry
+	.type fay_rt_full_entry, @function
+fay_rt_full_entry:
+	enter_c
+	mov %rsi, %rdi
+	call fay_rt_full
+	test %eax, %eax
+	leave_c
+	ret
+
+/*
+ * Called first thing in _dl_find_object(rdi = address, rsi = result) of the program's libc. If the address is one of ours, answers in
+ * its place: returns 0 to its caller. The program's vector registers hold nothing at this point that the ABI keeps.
+ */
+	.globl fay_rt_find_object_hook
+	.type fay_rt_find_object_hook, @function
+fay_rt_find_object_hook:
+	enter_c
+	call fay_rt_find_object
+	test %eax, %eax
+	leave_c
+	jnz 1f
+	ret
+1:	lea 8(%rsp), %rsp
+	xor %eax, %eax
+	ret
+
+/* Likewise _Unwind_Find_FDE(rdi = address, rsi = bases), which returns the FDE. */
+	.globl fay_rt_find_fde_hook
+	.type fay_rt_find_fde_hook, @function
+fay_rt_find_fde_hook:
+	enter_c
+	call fay_rt_find_fde
+	test %rax, %rax
+	jz 1f
+	mov %rax, -8(%rbp)
+	leave_c
+	lea 8(%rsp), %rsp
+	ret
+1:	leave_c
+	ret
+
+/* Called first thing in longjmp(rdi = jmp_buf). */
+	.globl fay_rt_longjmp_hook
+	.type fay_rt_longjmp_hook, @function
+fay_rt_longjmp_hook:
+	enter_c
+	lea 16(%rbp), %rsi
+	call fay_rt_longjmp
+	leave_c
 	ret
 
 	.section .note.GNU-stack, "", @progbits

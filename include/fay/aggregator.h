@@ -44,6 +44,7 @@ struct fay_result {
 	size_t row_count;
 	uint8_t *rows;      /* row_count * row_size bytes */
 	uint64_t events_lost_reentrant, events_lost_full, events_lost_no_slot;
+	uint64_t calls_lost; /* calls whose return was not watched: too many under way in one thread */
 	uint32_t threads;   /* slots that contributed */
 };
 int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, struct fay_result *result, struct fay_error *error);

@@ -56,7 +56,9 @@ struct fay_slot_header {
 	uint32_t tid;       /* of the first thread that took it */
 	uint64_t lost_reentrant; /* events that came while busy */
 	uint64_t lost_full;      /* events lost because the spill ring had no room */
-	uint64_t reserved[4];
+	uint64_t lost_calls;     /* calls whose return was not watched: too many under way */
+	uint64_t calls;          /* address of the thread's struct fay_call_stack in the process; 0: none */
+	uint64_t reserved[2];
 	_Alignas(64) uint64_t spill_head; /* bytes ever produced */
 	_Alignas(64) uint64_t spill_tail; /* bytes ever consumed */
 };

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Filling the event, which lies at rsp while probes run. Only fields that some probe of the part may read are filled.
+ *
+ * time is the time stamp counter scaled by the session's calibration; tid is read from glibc's thread control block where the loader found it
+ * right in every thread, else asked of the kernel; cpu is the limit of the per-CPU segment, as the vDSO reads it; comm is asked of the
+ * kernel each time, since threads rename themselves.
+ */
+#include "parts.h"
+
+#define EVENT(field) ((int32_t)offsetof(struct fay_event, field))
+
+void fay_fields_rdtsc(struct fay_emitter *e)
+{
+	static const uint8_t rdtsc_to_rax[] = { 0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0 };
+
+	fay_emit_bytes(e, rdtsc_to_rax, sizeof(rdtsc_to_rax));
+}
+
+/* Arguments and return values, before anything changes the registers. */
+void fay_fields_early(struct fay_emitter *e, const struct fay_part *part)
+{
+	static const uint8_t argument[6] = { FAY_RDI, FAY_RSI, FAY_RDX, FAY_RCX, FAY_R8, FAY_R9 };
+	static const uint8_t movq_xmm0_rsp[] = { 0x66, 0x0f, 0xd6, 0x84, 0x24 }; /* movq %xmm0, disp32(%rsp) */
+
+	for (unsigned i = 0; i < 6; i++)
+		if (part->fields & FAY_FIELD_ARG0 << i)
+			fay_emit_store64(e, FAY_RSP, EVENT(arg) + 8 * (int32_t)i, argument[i]);
+	if (part->fields & FAY_FIELD_RETVAL)
+		fay_emit_store64(e, FAY_RSP, EVENT(retval), FAY_RAX);
+	if (part->fields & FAY_FIELD_RETVAL2)
+		fay_emit_store64(e, FAY_RSP, EVENT(retval2), FAY_RDX);
+	if (part->fields & FAY_FIELD_RETVAL_FLOAT) {
+		fay_emit_bytes(e, movq_xmm0_rsp, sizeof(movq_xmm0_rsp));
+		fay_emit_imm32(e, EVENT(retval_float));
+	}
+}
+
+/* rax = rax * multiplier >> 32, bits 32..95 of the product; clobbers rdx. */
+static void emit_scale(struct fay_emitter *e, uint64_t config)
+{
+	static const uint8_t shrd_rax_rdx_32[] = { 0x48, 0x0f, 0xac, 0xd0, 0x20 };
+
+	fay_emit_rip_relative(e, 0xf7, 4, config + offsetof(struct fay_runtime_config, time_multiplier));
+	fay_emit_bytes(e, shrd_rax_rdx_32, sizeof(shrd_rax_rdx_32));
+}
+
+/* event.duration holds the counter at the call's begin; it becomes nanoseconds. rax = counter now, and stays so if `again`. */
+static void emit_duration(struct fay_emitter *e, uint64_t config, bool again)
+{
+	if (again)
+		fay_emit_push(e, FAY_RAX);
+	fay_emit_memory(e, true, 0x2b, FAY_RAX, FAY_RSP, EVENT(duration) + (again ? 8 : 0)); /* sub */
+	emit_scale(e, config);
+	fay_emit_store64(e, FAY_RSP, EVENT(duration) + (again ? 8 : 0), FAY_RAX);
+	if (again)
+		fay_emit_pop(e, FAY_RAX);
+}
+
+static void emit_time(struct fay_emitter *e, const struct fay_part *part, uint64_t config)
+{
+	if (!(part->fields & (FAY_FIELD_TIME | FAY_FIELD_CYCLES | FAY_FIELD_DURATION)))
+		return;
+	fay_fields_rdtsc(e);
+	if (part->fields & FAY_FIELD_CYCLES)
+		fay_emit_store64(e, FAY_RSP, EVENT(cycles), FAY_RAX);
+	if (part->fields & FAY_FIELD_DURATION)
+		emit_duration(e, config, part->fields & FAY_FIELD_TIME);
+	if (!(part->fields & FAY_FIELD_TIME))
+		return;
+	emit_scale(e, config);
+	fay_emit_rip_relative(e, 0x03, FAY_RAX, config + offsetof(struct fay_runtime_config, time_offset));
+	fay_emit_store64(e, FAY_RSP, EVENT(time), FAY_RAX);
+}
+
+static void emit_tid(struct fay_emitter *e, const struct fay_trampoline_spec *spec, unsigned t)
+{
+	if (spec->tid_offset >= 0) {
+		/* mov %fs:disp32, %t */
+		fay_emit_byte(e, 0x64);
+		if (t >= 8)
+			fay_emit_byte(e, 0x44);
+		fay_emit_byte(e, 0x8b);
+		fay_emit_byte(e, 0x04 | (t & 7) << 3);
+		fay_emit_byte(e, 0x25);
+		fay_emit_imm32(e, (uint32_t)spec->tid_offset);
+	} else {
+		/* mov $__NR_gettid, %eax; syscall */
+		static const uint8_t gettid[] = { 0xb8, 186, 0, 0, 0, 0x0f, 0x05 };
+
+		fay_emit_bytes(e, gettid, sizeof(gettid));
+		t = FAY_RAX;
+	}
+	fay_emit_store32(e, FAY_RSP, EVENT(tid), t);
+}
+
+/* The per-CPU segment's limit holds the CPU number in bits 0..11: what the vDSO's getcpu reads (Linux, asm/segment.h). */
+static void emit_cpu(struct fay_emitter *e, unsigned t)
+{
+	unsigned high = t >= 8;
+
+	if (high)
+		fay_emit_byte(e, 0x41);
+	fay_emit_byte(e, 0xb8 + (t & 7)); /* mov $selector, %t */
+	fay_emit_imm32(e, 0x7b);
+	if (high)
+		fay_emit_byte(e, 0x45);
+	fay_emit_byte(e, 0x0f); /* lsl %t, %t */
+	fay_emit_byte(e, 0x03);
+	fay_emit_byte(e, 0xc0 | (t & 7) << 3 | (t & 7));
+	if (high)
+		fay_emit_byte(e, 0x41);
+	fay_emit_byte(e, 0x81); /* and $0xfff, %t */
+	fay_emit_byte(e, 0xe0 | (t & 7));
+	fay_emit_imm32(e, 0xfff);
+	fay_emit_store32(e, FAY_RSP, EVENT(cpu), t);
+}
+
+static void emit_constant(struct fay_emitter *e, const struct fay_part *part, uint32_t field, int32_t at, uint64_t value)
+{
+	if (!(part->fields & field))
+		return;
+	fay_emit_movabs(e, part->temporary, value);
+	fay_emit_store64(e, FAY_RSP, at, part->temporary);
+}
+
+void fay_fields_late(struct fay_emitter *e, const struct fay_part *part)
+{
+	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
+	const struct fay_trampoline_spec *spec = part->spec;
+	unsigned t = part->temporary;
+
+	emit_time(e, part, spec->runtime + runtime->config);
+	emit_constant(e, part, FAY_FIELD_FUNCTION, EVENT(function), spec->function);
+	emit_constant(e, part, FAY_FIELD_MODULE, EVENT(module), spec->module);
+	emit_constant(e, part, FAY_FIELD_ADDRESS, EVENT(address), spec->place);
+	if (part->fields & FAY_FIELD_PID) {
+		fay_emit_load32(e, t, FAY_RSI, FAY_AT_PID);
+		fay_emit_store32(e, FAY_RSP, EVENT(pid), t);
+	}
+	if (part->fields & FAY_FIELD_TID)
+		emit_tid(e, spec, t);
+	if (part->fields & FAY_FIELD_CPU)
+		emit_cpu(e, t);
+	if (part->fields & FAY_FIELD_RESERVED) {
+		fay_emit_memory(e, false, 0xc7, 0, FAY_RSP, EVENT(reserved));
+		fay_emit_imm32(e, 0);
+	}
+	if (part->fields & FAY_FIELD_STACK_POINTER && part->frame) {
+		fay_emit_lea(e, t, FAY_RSP, part->frame);
+		fay_emit_store64(e, FAY_RSP, EVENT(stack_pointer), t);
+	}
+	if (part->fields & FAY_FIELD_COMM) {
+		fay_emit_lea(e, FAY_RDI, FAY_RSP, EVENT(comm));
+		fay_emit_call(e, spec->runtime + runtime->comm);
+	}
+}

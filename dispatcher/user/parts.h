@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* What the trampolines' parts (entry, return, exception, offset) have in common, private to the trampoline generator. */
+#ifndef FAY_DISPATCHER_PARTS_H
+#define FAY_DISPATCHER_PARTS_H
+
+#include "emit.h"
+#include "fay/event.h"
+#include "fay/shm.h"
+#include "runtime.h"
+#include "trampoline.h"
+#include "vectors.h"
+
+#define FAY_BIT(reg) (1u << (reg))
+
+/* Places in the slot, as offsets from LOCAL, which is in rsi. */
+enum {
+	FAY_AT_BUSY = (int)offsetof(struct fay_slot_header, busy) - (int)FAY_SLOT_HEADER,
+	FAY_AT_PID = (int)offsetof(struct fay_slot_header, pid) - (int)FAY_SLOT_HEADER,
+	FAY_AT_LOST_REENTRANT = (int)offsetof(struct fay_slot_header, lost_reentrant) - (int)FAY_SLOT_HEADER,
+	FAY_AT_LOST_CALLS = (int)offsetof(struct fay_slot_header, lost_calls) - (int)FAY_SLOT_HEADER,
+	FAY_AT_CALLS = (int)offsetof(struct fay_slot_header, calls) - (int)FAY_SLOT_HEADER,
+};
+
+/* What one part needs, gathered over its probes. */
+struct fay_part {
+	const struct fay_trampoline_spec *spec;
+	uint32_t kinds;  /* mask of the kinds of probes that run here, 1 << enum fay_probe_kind */
+	uint32_t saved;  /* registers pushed */
+	uint32_t fields; /* of the event */
+	unsigned temporary;
+	bool spill_local; /* some probe clobbers rsi */
+	int32_t local_at; /* rsp offset where LOCAL is kept, if spilled */
+	struct fay_vectors vectors;
+	int32_t vectors_at; /* rsp offset where they are kept */
+	int32_t area;     /* bytes between the pushes and rsp */
+	int32_t frame;    /* bytes from rsp at the probes' calls to rsp at the part's begin */
+};
+
+/* Registers in `saved` are kept in any case. At the part's begin rsp is 8 modulo 16. */
+struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t kinds, uint32_t saved);
+bool fay_part_empty(const struct fay_part *part);
+/* push ...; lea -area(%rsp), %rsp and the reverse */
+void fay_part_open(struct fay_emitter *e, const struct fay_part *part);
+void fay_part_close(struct fay_emitter *e, const struct fay_part *part);
+/* rsi = LOCAL, or a jump, the place of which is returned, to where the runtime has to be asked (rsi = key). */
+size_t fay_part_lookup(struct fay_emitter *e, const struct fay_part *part);
+void fay_part_set_busy(struct fay_emitter *e, uint32_t value);
+/* Returns the place of the jump that is taken if the thread is busy. */
+size_t fay_part_enter(struct fay_emitter *e);
+/* The probes of this part in turn; rsi = LOCAL before and after. */
+void fay_part_probes(struct fay_emitter *e, const struct fay_part *part);
+
+/* event_fields.c: fields that are in registers which later steps change; then all others. rsi = LOCAL. */
+void fay_fields_early(struct fay_emitter *e, const struct fay_part *part);
+void fay_fields_late(struct fay_emitter *e, const struct fay_part *part);
+/* rax = time stamp counter; clobbers rdx */
+void fay_fields_rdtsc(struct fay_emitter *e);
+
+/* trampoline_call.c: watching a call until it returns. */
+void fay_watch_push(struct fay_emitter *e, const struct fay_part *part, size_t *full);
+void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec);
+void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec);
+
+#endif

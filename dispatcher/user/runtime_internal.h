@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* What the runtime's own files share. */
+#ifndef FAY_DISPATCHER_RUNTIME_INTERNAL_H
+#define FAY_DISPATCHER_RUNTIME_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "fay/image.h"
+#include "fay/shm.h"
+#include "runtime.h"
+
+extern const struct fay_runtime_config fay_config __attribute__((visibility("hidden")));
+
+enum {
+	SYS_SCHED_YIELD = 24,
+	SYS_NANOSLEEP = 35,
+	SYS_GETPID = 39,
+	SYS_GETTID = 186,
+	SYS_FUTEX = 202,
+	SYS_CLOCK_GETTIME = 228,
+	SYS_PROCESS_VM_READV = 310,
+};
+
+void *memcpy(void *to, const void *from, size_t size);
+void *memset(void *to, int value, size_t size);
+uint64_t fay_rt_acquire(uint64_t key);
+int64_t fay_rt_try_read(void *to, uint64_t size, uint64_t address);
+
+/* calls.c: a slot's call stack for the thread `key`, which has just taken the slot. */
+void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, uint64_t key);
+
+static inline int64_t system_call(uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+			   uint64_t e, uint64_t f)
+{
+	int64_t result;
+	register uint64_t r10 __asm__("r10") = d;
+	register uint64_t r8 __asm__("r8") = e;
+	register uint64_t r9 __asm__("r9") = f;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+static inline struct fay_shm_control *control_page(void)
+{
+	return (struct fay_shm_control *)fay_config.control;
+}
+
+static inline struct fay_slot_header *slot_of(void *local)
+{
+	return (struct fay_slot_header *)((char *)local - FAY_SLOT_HEADER);
+}
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Watching a call until it returns. docs/dispatcher.md says why it is done in this way; here is what is written:
+ *
+ *   at the entry, behind the entry probes, busy still set:
+ *	mov  calls(%rsi), %rcx                the thread's stack of watched calls (struct fay_call_stack)
+ *	mov  top(%rcx), %rdi
+ *	cmp  limit(%rcx), %rdi; je full       full: the runtime makes room, or the call is not watched and counted as lost
+ *	add  $24, top(%rcx)
+ *	[rdtsc]                               only for durations
+ *	{rsp at entry, return address, time} -> (%rdi)
+ *	...restore...
+ *	lea  8(%rsp), %rsp; call displaced    pushes `returns` exactly where the return address was: the function's stack arguments are in
+ *   returns:                              their places, and the processor's return predictor agrees with every ret
+ *	lea  -8(%rsp), %rsp                   room for the real return address
+ *	...save; [return values -> event]; rsi = LOCAL as at the entry...
+ *	mov  calls(%rsi), %rcx; mov top(%rcx), %rdi
+ *	lea  frame(%rsp), %r8; cmp %r8, -24(%rdi); jne search
+ *	mov  -16(%rdi), %r8; mov %r8, frame(%rsp)
+ *	sub  $24, top(%rcx)
+ *   popped:
+ *	(busy, fields, return probes)
+ *	...restore...; ret
+ */
+#include "parts.h"
+
+enum {
+	CALL_SLOT = offsetof(struct fay_call, slot),
+	CALL_RETURN = offsetof(struct fay_call, address),
+	CALL_CYCLES = offsetof(struct fay_call, cycles),
+	CALL_BYTES = sizeof(struct fay_call),
+	STACK_TOP = offsetof(struct fay_call_stack, top),
+	STACK_LIMIT = offsetof(struct fay_call_stack, limit),
+};
+
+static bool wants_duration(const struct fay_trampoline_spec *spec)
+{
+	for (size_t i = 0; i < spec->probe_count; i++)
+		if (spec->probes[i].facts->event_fields & FAY_FIELD_DURATION)
+			return true;
+	return false;
+}
+
+/* Registers rcx, rdi, rax and rdx are among the part's saved ones. */
+void fay_watch_push(struct fay_emitter *e, const struct fay_part *part, size_t *full)
+{
+	fay_emit_load64(e, FAY_RCX, FAY_RSI, FAY_AT_CALLS);
+	fay_emit_load64(e, FAY_RDI, FAY_RCX, STACK_TOP);
+	fay_emit_memory(e, true, 0x3b, FAY_RDI, FAY_RCX, STACK_LIMIT);
+	*full = fay_emit_jump_if(e, FAY_IF_EQUAL);
+	fay_emit_memory(e, true, 0x83, 0, FAY_RCX, STACK_TOP); /* addq $24 */
+	fay_emit_byte(e, CALL_BYTES);
+	if (wants_duration(part->spec)) {
+		fay_fields_rdtsc(e);
+		fay_emit_store64(e, FAY_RDI, CALL_CYCLES, FAY_RAX);
+	}
+	fay_emit_lea(e, FAY_RAX, FAY_RSP, part->frame);
+	fay_emit_store64(e, FAY_RDI, CALL_SLOT, FAY_RAX);
+	fay_emit_load64(e, FAY_RAX, FAY_RSP, part->frame);
+	fay_emit_store64(e, FAY_RDI, CALL_RETURN, FAY_RAX);
+}
+
+/* Fields, probes; ends with busy cleared. Returns the place of the jump taken if the thread is busy. */
+static size_t run_probes(struct fay_emitter *e, const struct fay_part *part)
+{
+	size_t reentrant = fay_part_enter(e);
+
+	fay_fields_late(e, part);
+	fay_part_probes(e, part);
+	fay_part_set_busy(e, 0);
+	return reentrant;
+}
+
+static void count_reentrant(struct fay_emitter *e, size_t restore)
+{
+	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
+	fay_emit_jump(e, e->address + restore);
+}
+
+void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec)
+{
+	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
+	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_RETURN,
+					     FAY_BIT(FAY_RCX) | FAY_BIT(FAY_RDI) | FAY_BIT(FAY_R8));
+	const int32_t duration = offsetof(struct fay_event, duration);
+	bool probes = !fay_part_empty(&part), timed = part.fields & FAY_FIELD_DURATION;
+	size_t slow, have, search, popped, reentrant = 0, restore, lost;
+
+	fay_emit_lea(e, FAY_RSP, FAY_RSP, -8);
+	fay_part_open(e, &part);
+	fay_fields_early(e, &part);
+	slow = fay_part_lookup(e, &part);
+	have = e->size;
+	fay_emit_load64(e, FAY_RCX, FAY_RSI, FAY_AT_CALLS);
+	fay_emit_load64(e, FAY_RDI, FAY_RCX, STACK_TOP);
+	fay_emit_lea(e, FAY_R8, FAY_RSP, part.frame);
+	fay_emit_memory(e, true, 0x39, FAY_R8, FAY_RDI, CALL_SLOT - CALL_BYTES);
+	search = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
+	fay_emit_load64(e, FAY_R8, FAY_RDI, CALL_RETURN - CALL_BYTES);
+	fay_emit_store64(e, FAY_RSP, part.frame, FAY_R8);
+	if (timed) {
+		fay_emit_load64(e, FAY_R8, FAY_RDI, CALL_CYCLES - CALL_BYTES);
+		fay_emit_store64(e, FAY_RSP, duration, FAY_R8);
+	}
+	fay_emit_memory(e, true, 0x83, 5, FAY_RCX, STACK_TOP); /* subq $24 */
+	fay_emit_byte(e, CALL_BYTES);
+	popped = e->size;
+	if (probes)
+		reentrant = run_probes(e, &part);
+	restore = e->size;
+	fay_part_close(e, &part);
+	fay_emit_byte(e, 0xc3);
+
+	if (probes) {
+		fay_emit_land(e, reentrant);
+		count_reentrant(e, restore);
+	}
+	fay_emit_land(e, slow);
+	fay_emit_call(e, spec->runtime + runtime->slow);
+	fay_emit_bytes(e, "\x48\x85\xf6", 3); /* test %rsi, %rsi */
+	fay_emit_jump_back_if(e, FAY_IF_NOT_EQUAL, have);
+	fay_emit_lea(e, FAY_R8, FAY_RSP, part.frame);
+	fay_emit_land(e, search); /* rsi = LOCAL or 0, r8 = where the return address was; to r8 = return address, rdi = time */
+	fay_emit_call(e, spec->runtime + runtime->leave);
+	fay_emit_store64(e, FAY_RSP, part.frame, FAY_R8);
+	if (timed)
+		fay_emit_store64(e, FAY_RSP, duration, FAY_RDI);
+	fay_emit_bytes(e, "\x48\x85\xf6", 3);
+	lost = fay_emit_jump_if(e, FAY_IF_EQUAL);
+	fay_emit_jump(e, e->address + popped);
+	fay_emit_land(e, lost);
+	fay_emit_jump(e, e->address + restore);
+}
+
+/* void exception(uint64_t cycles, void *local, uint64_t slot), called by the runtime's personality routine. */
+void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec)
+{
+	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_EXCEPTION, 0);
+	int32_t area = part.area;
+	size_t reentrant, restore;
+
+	part.saved = 0; /* a C function: the caller-saved registers are its own, the others no probe changes */
+	part.temporary = FAY_RAX;
+	part.frame = 0;
+	if (area % 16 != 0)
+		area += 8;
+	area += 8;
+	fay_emit_lea(e, FAY_RSP, FAY_RSP, -area);
+	if (part.fields & FAY_FIELD_DURATION)
+		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, duration), FAY_RDI);
+	if (part.fields & FAY_FIELD_STACK_POINTER)
+		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, stack_pointer), FAY_RDX);
+	reentrant = run_probes(e, &part);
+	restore = e->size;
+	fay_emit_lea(e, FAY_RSP, FAY_RSP, area);
+	fay_emit_byte(e, 0xc3);
+	fay_emit_land(e, reentrant);
+	count_reentrant(e, restore);
+}

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Entry, return and exception probes with exact counts, whatever becomes of the calls: see calls_target.cc, whose own tally is what is compared with.
+. "$(dirname "$0")/lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+bin=$(dirname "$TARGET")
+
+make_probe() { # PROGRAM
+	sed "s/PROGRAM/$1/" "$here/calls.c" >"$work/$1.c"
+	"$FAY" cc "$work/$1.c" -o "$work/$1.fay" || fail "the probe for $1 does not compile"
+}
+value() { grep '^{' "$work/out" | jq -s --arg c "$1" '[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] | add // 0'; }
+ending() { grep '^{' "$work/out" | jq -s "map(select(.type == \"end\"))[0].$1"; }
+# run PROGRAM LABEL ARGUMENTS...: under trace; the program's tally into e, r, x
+run() {
+	local program=$1
+	shift
+	"$FAY" trace --json --probe "$work/$program.fay" -- "$bin/$program" "$@" >"$work/out" 2>"$work/err" || { cat "$work/out" "$work/err"; fail "$program $*"; }
+	read -r e r x < <(grep -v '^{' "$work/out" | tail -1) || { cat "$work/err"; fail "$program $*: no tally"; }
+}
+exact() {
+	run "$@"
+	equal "$* entries, returns, exceptions" "$e $r $x" "$(value entries) $(value returns) $(value exceptions)"
+	equal "$* lost" 0 "$(ending events_lost)"
+}
+
+make_probe calls_target
+for scenario in values recursion tail exceptions mirror jumps signals coroutines migration thread_exit forks processes threads exit exec; do
+	exact calls_target $scenario
+done
+exact calls_target uncaught
+contains "a child's std::terminate" "$work/err" "forked children"
+
+run calls_target deep
+equal "calls too deep: entries" "$e" "$(value entries)"
+equal "calls too deep: returns and lost ones" "$r" $(($(value returns) + $(ending lost_calls)))
+
+run calls_target timer
+lost=$(ending lost_reentrant)
+equal "interrupted: entries and lost ones" "$e" $(($(value entries) + lost))
+equal "interrupted: returns and exceptions" "$((r + x))" $(($(value returns) + $(value exceptions) + lost))
+
+make_probe calls_c_target
+exact calls_c_target
+make_probe calls_static_target
+for scenario in values tail exceptions threads forks; do
+	exact calls_static_target $scenario
+done
+
+# A session that begins and ends while calls are under way: they return to their callers, and the text is as it was.
+mkfifo "$work/in"
+"$bin/calls_target" waiting <"$work/in" >"$work/waiting" &
+target=$!
+started+=("$target")
+exec 8>"$work/in"
+wait_for "$work/waiting" waiting
+before=$(text_hash "$target")
+unwinder=$(text_hash "$target" libc.so.6)
+trace -p "$target" --probe "$work/calls_target.fay"
+echo >&8
+for _ in $(seq 200); do [ "$(grep -c waiting "$work/waiting")" = 2 ] && break; sleep 0.02; done
+first=$tracer
+cp "$work/trace.json" "$work/first.json"
+# A second one on top, which leaves after the first: chains of watched calls.
+"$FAY" trace --json -p "$target" --probe "$work/calls_target.fay" >"$work/second.json" 2>"$work/second.err" &
+second=$!
+started+=("$second")
+wait_for "$work/second.err" "fay: tracing"
+kill -INT "$first"
+wait "$first" || fail "the first trace"
+equal "entries seen by the first" 2 "$(final_sum entries)"
+kill -INT "$second"
+wait "$second" || fail "the second trace"
+equal "text after both" "$before" "$(text_hash "$target")"
+equal "libc's text after both" "$unwinder" "$(text_hash "$target" libc.so.6)"
+equal "mappings left" 0 "$(grep -c fay-code "/proc/$target/maps" || true)"
+echo >&8
+wait "$target" || fail "the program did not survive"
+contains "the program's own checks" "$work/waiting" good
