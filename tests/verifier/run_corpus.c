@@ -2,7 +2,10 @@
 /*
  * Runs the corpus: hostile snippets that must be refused by the right rule, and their legal neighbours that must pass.
  *
- *	run_corpus [-v] [-k NAME] [--coverage CLASSES] PROLOGUE FILE...
+ *	run_corpus [-v] [-k NAME] [--classes LIST] [--cache DIR] [--first] PROLOGUE FILE...
+ *
+ * --classes: fails unless every class of attack in the file LIST (words; # comments) has three reject tests at least. --cache: images are kept
+ * in DIR and taken from there next time. --first: stops at the first failure (both for mutation testing, which runs this hundreds of times).
  *
  * A corpus file is a list of sections
  *
@@ -48,8 +51,8 @@ struct snippet {
 };
 
 static struct {
-	const char *prologue, *only, *directory;
-	bool verbose;
+	const char *prologue, *only, *directory, *cache;
+	bool verbose, first;
 	unsigned run, failed, todo, rejects, accepts;
 	struct {
 		char id[8];
@@ -297,6 +300,27 @@ static void judge(const struct snippet *s, const char *file, const struct fay_ve
 	corpus.failed += !ok;
 }
 
+/* From the cache if there; else built, and kept there. */
+static char *get_image(const struct snippet *s, const char *file, size_t *size)
+{
+	char path[512], *image;
+	FILE *out;
+
+	if (!corpus.cache)
+		return build_image(s, size);
+	snprintf(path, sizeof(path), "%s/%s-%u.fay", corpus.cache, file, corpus.run);
+	image = read_whole(path, size);
+	if (image)
+		return image;
+	image = build_image(s, size);
+	out = image ? fopen(path, "wb") : NULL;
+	if (out && (fwrite(image, 1, *size, out) != *size) | fclose(out)) {
+		perror(path);
+		exit(4);
+	}
+	return image;
+}
+
 static void run_snippet(const struct snippet *s, const char *file)
 {
 	struct fay_policy policy;
@@ -307,7 +331,7 @@ static void run_snippet(const struct snippet *s, const char *file)
 	if (corpus.only && !strstr(s->name, corpus.only))
 		return;
 	corpus.run++;
-	image = build_image(s, &size);
+	image = get_image(s, file, &size);
 	if (!image) {
 		printf("FAIL %s: %s: does not assemble or link\n", file, s->name);
 		corpus.failed++;
@@ -359,33 +383,54 @@ static bool run_file(const char *path)
 		s.body = line_end;
 		s.body_size = next ? (size_t)(next - line_end) : strlen(line_end);
 		run_snippet(&s, base);
+		if (corpus.first && corpus.failed)
+			break;
 		p = next ? next + 1 : NULL;
 	}
 	free(text);
 	return true;
 }
 
-/* Fails unless every class of `wanted` (by comma) and so many classes in all have reject tests. */
-static void print_coverage(unsigned wanted)
+/* Fails unless every class in the file has three reject tests; prints how many each class and each rule has. */
+static void check_coverage(const char *list)
 {
-	printf("classes with reject tests: %u:", corpus.class_count);
-	for (unsigned i = 0; i < corpus.class_count; i++)
-		printf(" %s:%u", corpus.classes[i].id, corpus.classes[i].rejects);
-	printf("\nrules:");
+	size_t size;
+	char *text = read_whole(list, &size);
+	unsigned classes = 0;
+
+	if (!text) {
+		printf("FAIL %s: %s\n", list, strerror(errno));
+		corpus.failed++;
+		return;
+	}
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		char *rest = line + strcspn(line, "#");
+
+		*rest = '\0';
+		for (char *id = strtok_r(line, " \t", &rest); id; id = strtok_r(NULL, " \t", &rest)) {
+			unsigned i = 0;
+
+			while (i < corpus.class_count && strcmp(corpus.classes[i].id, id))
+				i++;
+			classes++;
+			printf(" %s:%u", id, i < corpus.class_count ? corpus.classes[i].rejects : 0);
+			if (i == corpus.class_count || corpus.classes[i].rejects < 3) {
+				printf("\nFAIL class %s has fewer than three reject tests\n", id);
+				corpus.failed++;
+			}
+		}
+	}
+	printf("\n%u classes of attack\nrules:", classes);
 	for (unsigned i = 1; i < FAY_RULE_COUNT; i++)
 		printf(" %s:%u", fay_rule_id(i), corpus.rule_hits[i]);
 	printf("\n");
-	if (corpus.class_count < wanted) {
-		printf("FAIL fewer than %u classes\n", wanted);
-		corpus.failed++;
-	}
+	free(text);
 }
 
 int main(int argc, char **argv)
 {
 	char directory[] = "/tmp/fay-corpus-XXXXXX", path[256];
-	unsigned wanted = 0;
-	bool coverage = false;
+	const char *classes = NULL;
 	int at = 1;
 
 	for (; at < argc && argv[at][0] == '-'; at++) {
@@ -393,15 +438,18 @@ int main(int argc, char **argv)
 			corpus.verbose = true;
 		} else if (!strcmp(argv[at], "-k") && at + 1 < argc) {
 			corpus.only = argv[++at];
-		} else if (!strcmp(argv[at], "--coverage") && at + 1 < argc) {
-			coverage = true;
-			wanted = (unsigned)strtoul(argv[++at], NULL, 0);
+		} else if (!strcmp(argv[at], "--classes") && at + 1 < argc) {
+			classes = argv[++at];
+		} else if (!strcmp(argv[at], "--cache") && at + 1 < argc) {
+			corpus.cache = argv[++at];
+		} else if (!strcmp(argv[at], "--first")) {
+			corpus.first = true;
 		} else {
 			break;
 		}
 	}
 	if (argc - at < 2) {
-		fprintf(stderr, "usage: run_corpus [-v] [-k NAME] [--coverage CLASSES] PROLOGUE FILE...\n");
+		fprintf(stderr, "usage: run_corpus [-v] [-k NAME] [--classes LIST] [--cache DIR] [--first] PROLOGUE FILE...\n");
 		return 2;
 	}
 	if (!mkdtemp(directory)) {
@@ -410,10 +458,10 @@ int main(int argc, char **argv)
 	}
 	corpus.directory = directory;
 	corpus.prologue = argv[at++];
-	for (; at < argc; at++)
+	for (; at < argc && !(corpus.first && corpus.failed); at++)
 		run_file(argv[at]);
-	if (coverage)
-		print_coverage(wanted);
+	if (classes)
+		check_coverage(classes);
 	for (const char *const *name = (const char *const[]){ "snippet.s", "snippet.o", "snippet.fay", NULL }; *name; name++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, *name);
 		unlink(path);
