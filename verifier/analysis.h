@@ -25,6 +25,15 @@ enum fay_flags_record {
 	RECORD_BIT,     /* CF: bit b of a */
 };
 
+/* lo <= a * S(x + dx) + b * S(y + dy) <= hi over the integers; x < y are names, S the signed reading: see relations.c. */
+struct fay_relation {
+	uint32_t x, y;
+	uint64_t dx, dy;
+	int64_t a, b;   /* a > 0, no common factor */
+	int64_t lo, hi; /* INT64_MIN, INT64_MAX: none */
+};
+#define FAY_MAX_RELATIONS 24u
+
 struct fay_state {
 	uint32_t count;    /* locations in use */
 	uint32_t next_id;  /* names from here on are unused */
@@ -34,6 +43,8 @@ struct fay_state {
 	uint8_t flags_undefined; /* FLAG_* that must not be read */
 	uint32_t vectors[16];    /* vector registers: bit per byte (0..31) that the probe has written */
 	bool carry_inverted;     /* COMPARE of an addition: CF is the complement of the borrow */
+	uint32_t relation_count;
+	struct fay_relation relations[FAY_MAX_RELATIONS];
 	struct fay_value loc[];
 };
 
@@ -44,9 +55,16 @@ void fay_state_entry(struct fay_state *s);
 void fay_state_copy(struct fay_state *to, const struct fay_state *from);
 /* Names become 1 + the first location that bears them: the form of stored states. Also drops ranking tags if asked. */
 bool fay_state_canonical(struct fay_state *s);
+struct fay_template;
+/* What a join relates beside what its sides do: pairs of locations; or less: only what the first side relates already. */
+struct fay_join_plan {
+	const struct fay_template *templates;
+	uint32_t template_count;
+	bool settle;
+};
 /* a := a joined with b. Both have the same depth. b's 8-byte slots may be split. */
-bool fay_state_join(struct fay_state *a, struct fay_state *b);
-void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t);
+bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_join_plan *plan);
+void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t, unsigned round);
 /* Whether every concrete state that inner describes is described by outer. inner's 8-byte slots may be split. */
 bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner);
 /* Whether two stored states say the same. */
@@ -100,6 +118,9 @@ struct fay_analysis {
 	bool refine;            /* branches refine values (off in the speculation pass) */
 	struct fay_state **architectural; /* speculation pass: the first pass's invariant; else NULL */
 	uint64_t fence_steps;
+	struct fay_template *templates; /* by node, ascending: what to relate at the heads of loops */
+	uint32_t template_count;
+	bool addressing;        /* sums are for an access only: they get no relations */
 	/* The fixpoint. */
 	struct fay_state **in;  /* per node; NULL not reached */
 	uint16_t *visits;
@@ -132,6 +153,8 @@ extern const struct fay_thresholds fay_thresholds_coarse;
 
 /* Fixpoint and check of one probe; then loops and cost. */
 struct fay_refusal fay_loops_bound(struct fay_analysis *an);
+/* Guesses for another fixpoint: an->templates. */
+struct fay_refusal fay_loops_templates(struct fay_analysis *an);
 
 /* One instruction; the address of a memory operand (false: not a pointer). */
 bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn);

@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "relations.h"
+
 #define MAX_VISITS 400u /* of one node; more is LIM-RESOURCE */
+#define PATIENCE 60u    /* visits of one node in which relations may become more */
 
 static struct fay_refusal out_of_memory(struct fay_analysis *an)
 {
@@ -71,12 +74,27 @@ static bool same_depth(struct fay_analysis *an, uint32_t node, const struct fay_
 	return false;
 }
 
+static bool join(const struct fay_analysis *an, uint32_t node, struct fay_state *into, struct fay_state *s, bool settle)
+{
+	struct fay_join_plan plan = { .settle = settle };
+	uint32_t first = 0;
+
+	if (an->template_count && an->graph->nodes[node].is_header) {
+		while (first < an->template_count && an->templates[first].node < node)
+			first++;
+		plan.templates = an->templates + first;
+		while (first + plan.template_count < an->template_count && an->templates[first + plan.template_count].node == node)
+			plan.template_count++;
+	}
+	return fay_state_join(into, s, &plan);
+}
+
 /* Joins s into *slot. */
 static void gather(struct fay_analysis *an, uint32_t node, struct fay_state **slot, struct fay_state *s)
 {
 	if (!*slot)
 		*slot = store(an, s);
-	else if (same_depth(an, node, *slot, s) && !fay_state_join(*slot, s))
+	else if (same_depth(an, node, *slot, s) && !join(an, node, *slot, s, false))
 		fail(an, out_of_memory(an));
 }
 
@@ -97,7 +115,7 @@ static void run_node(struct fay_analysis *an, uint32_t node, const struct fay_st
 			edge(an, context, node, n->succ[0], an->branch);
 		if (fay_transfer_assume(an, an->current, (enum fay_cc)last->cc, false))
 			edge(an, context, node, n->succ[1], an->current);
-	} else if (n->succ[0] != FAY_NONE) {
+	} else if (n->succ[0] != FAY_NONE && fay_relations_reduce(an->current)) {
 		edge(an, context, node, n->succ[0], an->current);
 	}
 }
@@ -109,6 +127,8 @@ struct ascent {
 	uint32_t next; /* no pending node below */
 	struct fay_state *old; /* scratch */
 	bool widened;
+	bool related;          /* some state relates values */
+	bool settling;         /* the second time: what is related can only become less */
 	uint8_t *rounds;       /* per head: changes over back edges since the last one from outside the loop, saturating */
 	uint32_t header;       /* whose thresholds these are */
 	struct fay_thresholds thresholds;
@@ -130,7 +150,7 @@ static void widen(struct fay_analysis *an, struct ascent *a, uint32_t header)
 	if (a->header != header)
 		fay_thresholds_of_loop(&a->thresholds, an, header, a->old);
 	a->header = header;
-	fay_state_widen(an->in[header], a->old, a->rounds[header] <= ROUNDS_FINE ? &a->thresholds : &fay_thresholds_coarse);
+	fay_state_widen(an->in[header], a->old, a->rounds[header] <= ROUNDS_FINE ? &a->thresholds : &fay_thresholds_coarse, a->rounds[header]);
 	a->widened = true;
 }
 
@@ -144,7 +164,7 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 		if (!same_depth(an, to, an->in[to], s) || fay_state_includes(an->in[to], s))
 			return;
 		fay_state_copy(a->old, an->in[to]);
-		if (!fay_state_join(an->in[to], s)) {
+		if (!join(an, to, an->in[to], s, a->settling || an->visits[to] > PATIENCE)) {
 			fail(an, out_of_memory(an));
 			return;
 		}
@@ -152,12 +172,32 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, node_address(an, to), "the analysis does not settle here"));
 		if (to <= from)
 			widen(an, a, to);
-		else if (an->graph->nodes[to].is_header)
+		else if (an->graph->nodes[to].is_header && an->visits[to] <= 2 * PATIENCE)
 			a->rounds[to] = 0;
+		if (an->graph->nodes[to].is_header && !a->settling && an->visits[to] <= PATIENCE)
+			fay_relations_reduce(an->in[to]);
+		a->related |= an->in[to]->relation_count > 0;
 	}
 	a->pending[to] = 1;
 	if (to < a->next)
 		a->next = to;
+}
+
+static void climb(struct fay_analysis *an, struct ascent *a)
+{
+	unsigned steps = 0;
+
+	while (an->refusal.rule == FAY_RULE_NONE && a->next < an->graph->node_count) {
+		uint32_t node = a->next++;
+
+		if (!a->pending[node])
+			continue;
+		a->pending[node] = 0;
+		if (an->in[node])
+			run_node(an, node, an->in[node], ascend_edge, a);
+		if (an->deadline && !(++steps & 63) && fay_monotonic_ns() > an->deadline)
+			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, node_address(an, node), "time ran out in the analysis"));
+	}
 }
 
 /* True if a state was widened, so that a narrower invariant is likely. */
@@ -165,7 +205,6 @@ static bool ascend(struct fay_analysis *an)
 {
 	struct ascent a = { .pending = calloc(an->graph->node_count, 1), .rounds = calloc(an->graph->node_count, 1),
 			    .old = fay_state_create(FAY_MAX_LOCATIONS), .header = FAY_NONE };
-	unsigned steps = 0;
 
 	if (!a.pending || !a.rounds || !a.old) {
 		fail(an, out_of_memory(an));
@@ -174,15 +213,13 @@ static bool ascend(struct fay_analysis *an)
 		an->in[0] = store(an, an->current);
 		a.pending[0] = 1;
 	}
-	while (an->refusal.rule == FAY_RULE_NONE && a.next < an->graph->node_count) {
-		uint32_t node = a.next++;
-
-		if (!a.pending[node])
-			continue;
-		a.pending[node] = 0;
-		run_node(an, node, an->in[node], ascend_edge, &a);
-		if (an->deadline && !(++steps & 63) && fay_monotonic_ns() > an->deadline)
-			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, node_address(an, node), "time ran out in the analysis"));
+	climb(an, &a);
+	/* Joins may have related more than what was joined before shows of itself; joins that only lose come to an end that is inductive. */
+	if (an->refusal.rule == FAY_RULE_NONE && an->graph->loop_count && a.related) {
+		a.settling = true;
+		a.next = 0;
+		memset(a.pending, 1, an->graph->node_count);
+		climb(an, &a);
 	}
 	free(a.pending);
 	free(a.rounds);
@@ -437,6 +474,28 @@ struct fay_refusal fay_fixpoint(struct fay_analysis *an)
 	if (an->refusal.rule == FAY_RULE_NONE && !(widened && narrow(an)) && an->refusal.rule == FAY_RULE_NONE && !check(an))
 		fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, node_address(an, 0), "the analysis found no invariant"));
 	return an->refusal;
+}
+
+static bool falls_short(struct fay_analysis *an)
+{
+	for (uint32_t i = 0; i < an->pending_count; i++)
+		if (!an->pending[i].discharged)
+			return true;
+	return fay_loops_bound(an).rule != FAY_RULE_NONE;
+}
+
+struct fay_refusal fay_fixpoint_with_relations(struct fay_analysis *an)
+{
+	struct fay_refusal r = fay_fixpoint(an);
+
+	if (r.rule != FAY_RULE_NONE || !an->graph->loop_count || !falls_short(an))
+		return r;
+	r = fay_loops_templates(an);
+	if (r.rule != FAY_RULE_NONE || !an->template_count)
+		return r;
+	fay_fixpoint_release(an);
+	memset(an->visits, 0, an->graph->node_count * sizeof(*an->visits));
+	return fay_fixpoint(an);
 }
 
 void fay_fixpoint_release(struct fay_analysis *an)

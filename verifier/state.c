@@ -9,10 +9,10 @@
  * The stack is a list of 4-byte slots downward from rsp at entry, exactly as deep as rsp is: what is below rsp is not remembered,
  * since an interrupt or signal may overwrite it. An 8-byte value occupies its lower slot (size 8) and marks the upper one KIND_UPPER.
  */
-#include "analysis.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "relations.h"
 
 #define ID_CONSTANT UINT32_MAX /* in keys of joins: the number itself, named by its value */
 
@@ -74,7 +74,8 @@ void fay_state_entry(struct fay_state *s)
 
 void fay_state_copy(struct fay_state *to, const struct fay_state *from)
 {
-	memcpy(to, from, fay_state_size(from->count));
+	memcpy(to, from, offsetof(struct fay_state, relations) + from->relation_count * sizeof(from->relations[0]));
+	memcpy(to->loc, from->loc, from->count * sizeof(from->loc[0]));
 }
 
 void fay_state_set_depth(struct fay_state *s, int64_t depth)
@@ -145,13 +146,19 @@ static struct classes *classes_create(uint32_t locations)
 	return c;
 }
 
+static uint64_t class_hash(uint32_t a, uint32_t b, uint64_t apart)
+{
+	uint64_t h = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15u ^ apart * 0xff51afd7ed558ccdu;
+
+	return h ^ h >> 29;
+}
+
 /* The class of (a, b, apart); a new one is led by `location`. */
 static struct class *class_of(struct classes *c, uint32_t a, uint32_t b, uint64_t apart, uint32_t location, uint64_t delta)
 {
-	uint64_t h = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15u ^ apart * 0xff51afd7ed558ccdu;
+	uint64_t h = class_hash(a, b, apart);
 	struct class *e;
 
-	h ^= h >> 29;
 	for (h &= c->mask; c->index[h]; h = (h + 1) & c->mask) {
 		e = &c->list[c->index[h] - 1];
 		if (e->a == a && e->b == b && e->apart == apart)
@@ -169,6 +176,50 @@ static void name_apart(struct fay_value *v, uint32_t location)
 	v->delta = 0;
 }
 
+/* The class that has the name `id`; NULL: nobody bears it. */
+static const struct class *class_find(const struct classes *c, uint32_t id)
+{
+	for (uint64_t h = class_hash(id, 0, 0) & c->mask; c->index[h]; h = (h + 1) & c->mask) {
+		const struct class *e = &c->list[c->index[h] - 1];
+
+		if (e->a == id && e->b == 0 && e->apart == 0)
+			return e;
+	}
+	return NULL;
+}
+
+/* Whether it is only what the flags were made of. */
+static bool only_flags(const struct fay_state *s, uint32_t id)
+{
+	if (id - 1 < LOC_FLAGS_A || id - 1 > LOC_FLAGS_R)
+		return false;
+	for (uint32_t i = LOC_SLOTS; i < s->count; i++)
+		if (s->loc[i].id == id && fay_value_numeric(&s->loc[i]))
+			return false;
+	return true;
+}
+
+/* Relations of names that are gone are dropped, the others renamed. */
+static void rename_relations(struct fay_state *s, const struct classes *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < s->relation_count; i++) {
+		struct fay_relation r = s->relations[i];
+		const struct class *x = class_find(c, r.x), *y = class_find(c, r.y);
+
+		if (!x || !y || only_flags(s, x->leader) || only_flags(s, y->leader))
+			continue;
+		r.x = x->leader;
+		r.y = y->leader;
+		r.dx -= x->leader_delta;
+		r.dy -= y->leader_delta;
+		s->relations[kept++] = r;
+	}
+	s->relation_count = kept;
+	fay_relations_settle(s);
+}
+
 bool fay_state_canonical(struct fay_state *s)
 {
 	struct classes *c = classes_create(s->count);
@@ -179,19 +230,19 @@ bool fay_state_canonical(struct fay_state *s)
 		forget_record(s);
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct fay_value *v = &s->loc[i];
-		uint64_t delta;
-		uint32_t id = name_of(v, &delta);
 
-		if (id) {
-			struct class *e = class_of(c, id, 0, 0, i, delta);
+		if (v->id && fay_value_numeric(v) && v->init == 0xff) {
+			struct class *e = class_of(c, v->id, 0, 0, i, v->delta);
 
-			v->delta = delta - e->leader_delta;
+			v->delta -= e->leader_delta;
 			v->id = e->leader;
 		} else {
 			name_apart(v, i);
 		}
 	}
 	s->next_id = s->count + 1;
+	if (s->relation_count)
+		rename_relations(s, c);
 	free(c);
 	return true;
 }
@@ -266,14 +317,16 @@ static void record_join(struct fay_state *a, struct fay_state *b)
 	}
 }
 
-bool fay_state_join(struct fay_state *a, struct fay_state *b)
+bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_join_plan *plan)
 {
 	struct classes *c = classes_create(a->count);
+	struct fay_relation_join relations;
 
 	if (!c)
 		return false;
 	align_slots(a, b);
 	record_join(a, b);
+	fay_relations_gather(&relations, a, b, plan);
 	for (uint32_t i = 0; i < a->count; i++) {
 		struct fay_value *v = &a->loc[i];
 		uint64_t da, db;
@@ -291,11 +344,12 @@ bool fay_state_join(struct fay_state *a, struct fay_state *b)
 		}
 	}
 	a->next_id = a->count + 1;
+	fay_relations_scatter(&relations, a);
 	free(c);
 	return true;
 }
 
-void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t)
+void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t, unsigned round)
 {
 	for (uint32_t i = 0; i < joined->count; i++) {
 		struct fay_value *v = &joined->loc[i];
@@ -306,6 +360,7 @@ void fay_state_widen(struct fay_state *joined, const struct fay_state *old, cons
 		if (v->size == 4 && i >= LOC_SLOTS)
 			v->s = fay_scalar_zext(&v->s, 32);
 	}
+	fay_relations_widen(joined, old, round);
 }
 
 static bool value_equal(const struct fay_value *a, const struct fay_value *b)
@@ -320,12 +375,14 @@ static bool value_equal(const struct fay_value *a, const struct fay_value *b)
 bool fay_state_equal(const struct fay_state *a, const struct fay_state *b)
 {
 	if (a->count != b->count || a->record != b->record || a->flags_width != b->flags_width || a->flags_covered != b->flags_covered ||
-	    a->flags_undefined != b->flags_undefined || a->carry_inverted != b->carry_inverted)
+	    a->flags_undefined != b->flags_undefined || a->carry_inverted != b->carry_inverted ||
+	    memcmp(a->vectors, b->vectors, sizeof(a->vectors)))
 		return false;
 	for (uint32_t i = 0; i < a->count; i++)
 		if (!value_equal(&a->loc[i], &b->loc[i]))
 			return false;
-	return true;
+	return a->relation_count == b->relation_count &&
+	       !memcmp(a->relations, b->relations, a->relation_count * sizeof(a->relations[0]));
 }
 
 static bool value_includes(const struct fay_value *outer, const struct fay_value *inner)
@@ -387,7 +444,7 @@ bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner)
 		if (!value_includes(&outer->loc[i], &inner->loc[i]) || !tie_included(outer, inner, i))
 			return false;
 	}
-	return true;
+	return fay_relations_include(outer, inner);
 }
 
 /* ---- stack slots ---- */

@@ -2,6 +2,7 @@
 /*
  * What the flags say: records of comparisons, and what a branch that was taken tells of the values compared.
  */
+#include "relations.h"
 #include "transfer.h"
 
 void fay_flags_set(struct fay_analysis *an, enum fay_flags_record record, unsigned width, const struct fay_value *a,
@@ -300,7 +301,10 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 			return false;
 	}
 	name_exact(s, &t);
-	return true;
+	if (s->record == RECORD_COMPARE && (fay_cc_flags(cc) & ~s->flags_covered) == 0 &&
+	    !fay_relations_compare(s, cc, s->flags_width, &t.a, &t.b))
+		return false;
+	return fay_relations_reduce(s);
 }
 
 bool fay_flags_ready(struct fay_analysis *an, uint8_t need)

@@ -70,6 +70,7 @@ bool fay_mem_address(struct fay_analysis *an, const struct fay_operand *mem, str
 static bool check_bounds(struct fay_analysis *an, struct fay_access *access, int64_t low, int64_t high, bool helper)
 {
 	const struct fay_scalar *o = &access->offset;
+	struct fay_scalar clipped;
 	enum fay_rule rule = FAY_RULE_MEM_BOUNDS;
 	struct fay_obligation *pending;
 	bool never;
@@ -85,7 +86,7 @@ static bool check_bounds(struct fay_analysis *an, struct fay_access *access, int
 		rule = o->smin < low ? FAY_RULE_MEM_BELOW_SP : FAY_RULE_STK_RETURN;
 	if (an->checking) {
 		/* Where the analysis does not go on, only unreachability discharges. */
-		pending = fay_obligation_add(an, helper || never || access->region == REGION_STACK ? GOAL_UNREACHABLE : GOAL_BOUNDS, rule, never ? fay_rule_outcome(rule) : FAY_UNPROVED);
+		pending = fay_obligation_add(an, helper || never ? GOAL_UNREACHABLE : GOAL_BOUNDS, rule, never ? fay_rule_outcome(rule) : FAY_UNPROVED);
 		if (!pending)
 			return false;
 		pending->region = (uint8_t)access->region;
@@ -100,7 +101,11 @@ static bool check_bounds(struct fay_analysis *an, struct fay_access *access, int
 			pending->missing = fay_arena_printf(an->arena, "that the offset stays within [%lld, %lld]; known is %s",
 							    (long long)low, (long long)high, text);
 	}
-	return !never && access->region != REGION_STACK;
+	if (never || access->region != REGION_STACK)
+		return !never;
+	/* The rest of the path is one on which the obligation held. */
+	clipped = fay_scalar_srange(low, high);
+	return !helper && fay_scalar_meet(&access->offset, &clipped);
 }
 
 bool fay_mem_resolve(struct fay_analysis *an, const struct fay_value *address, unsigned size, bool write, bool helper, struct fay_access *access)
@@ -136,8 +141,12 @@ static bool aligned(struct fay_analysis *an, const struct fay_access *access)
 bool fay_mem_locate(struct fay_analysis *an, const struct fay_operand *mem, unsigned size, bool write, struct fay_access *access)
 {
 	struct fay_value address;
+	bool known;
 
-	return fay_mem_address(an, mem, &address) && fay_mem_resolve(an, &address, size, write, false, access) && aligned(an, access);
+	an->addressing = true;
+	known = fay_mem_address(an, mem, &address);
+	an->addressing = false;
+	return known && fay_mem_resolve(an, &address, size, write, false, access) && aligned(an, access);
 }
 
 bool fay_mem_slot_refuse(struct fay_analysis *an, enum fay_slot_status status)
@@ -206,6 +215,10 @@ bool fay_mem_load(struct fay_analysis *an, const struct fay_access *access, stru
 	case REGION_STACK: {
 		enum fay_slot_status status;
 
+		if (!an->checking && !fay_scalar_is_const(&access->offset)) { /* the states are still being looked for */
+			*v = fay_value_fresh(an, fay_scalar_range(0, mask_of(access->size * 8)));
+			return true;
+		}
 		if (fay_scalar_is_const(&access->offset)) {
 			status = fay_stack_load(an->current, access->offset.smin, access->size, v);
 			if (v->id == 0)

@@ -4,6 +4,7 @@
  *
  * A value read at 8, 16 or 32 bits is zero-extended first; it keeps its name only if that changes nothing.
  */
+#include "relations.h"
 #include "transfer.h"
 
 struct fay_value fay_value_fresh(struct fay_analysis *an, struct fay_scalar scalar)
@@ -235,6 +236,31 @@ static bool pointer_arithmetic(struct fay_analysis *an, enum fay_op op, const st
 	return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "arithmetic on a pointer other than adding or subtracting a number");
 }
 
+/* Sums and differences of two numbers that vary: how they lie to one another, and what is known of that already. */
+static void relate(struct fay_analysis *an, enum fay_op op, const struct fay_value *a, const struct fay_value *b, unsigned width, struct fay_value *r)
+{
+	int64_t lo, hi, most = width == 64 ? INT64_MAX : (int64_t)mask_of(width), least = width == 64 ? INT64_MIN : 0;
+
+	if (an->addressing || fay_scalar_is_const(&a->s) || fay_scalar_is_const(&b->s))
+		return;
+	if (op == OP_SUB) {
+		fay_relations_difference(an->current, a, b, &lo, &hi);
+		if (lo > INT64_MIN && hi < INT64_MAX && lo >= least && hi <= most) {
+			struct fay_scalar range = fay_scalar_srange(lo, hi);
+
+			fay_scalar_meet(&r->s, &range);
+			fay_relations_add(an->current, r, 1, a, -1, b->s.smax == INT64_MIN ? INT64_MIN : -b->s.smax,
+					  b->s.smin == INT64_MIN ? INT64_MAX : -b->s.smin);
+		}
+	} else if (op == OP_ADD && !__builtin_add_overflow(a->s.smin, b->s.smin, &lo) && !__builtin_add_overflow(a->s.smax, b->s.smax, &hi) &&
+		   lo >= least && hi <= most) {
+		fay_relations_add(an->current, r, 1, a, -1, b->s.smin, b->s.smax);
+		fay_relations_add(an->current, r, 1, b, -1, a->s.smin, a->s.smax);
+	} else if (op == OP_AND && a->s.smin >= 0) {
+		fay_relations_add(an->current, r, 1, a, -1, INT64_MIN, 0);
+	}
+}
+
 bool fay_value_arithmetic(struct fay_analysis *an, enum fay_op op, const struct fay_value *a, const struct fay_value *b, unsigned width,
 		       struct fay_value *r)
 {
@@ -242,8 +268,10 @@ bool fay_value_arithmetic(struct fay_analysis *an, enum fay_op op, const struct 
 
 	if (!pointer_arithmetic(an, op, a, b, r, &done))
 		return false;
-	if (done)
+	if (done) {
+		relate(an, op, a, b, width, r);
 		return true;
+	}
 	*r = fay_value_fresh(an, fay_scalar_compute_both(op, &a->s, &b->s, width));
 	if (op == OP_ADD) {
 		name_sum(r, a, &b->s, false, width);
@@ -252,5 +280,6 @@ bool fay_value_arithmetic(struct fay_analysis *an, enum fay_op op, const struct 
 	} else if (op == OP_SUB) {
 		name_sum(r, a, &b->s, true, width);
 	}
+	relate(an, op, a, b, width, r);
 	return true;
 }

@@ -163,7 +163,7 @@ static struct fay_refusal write_proof(struct run *run, struct fay_analysis *an)
 /* Invariant, obligations, bounds. False: rejected. */
 static bool analyse(struct run *run, struct fay_analysis *an)
 {
-	struct fay_refusal r = fay_fixpoint(an);
+	struct fay_refusal r = fay_fixpoint_with_relations(an);
 
 	if (r.rule == FAY_RULE_NONE) {
 		run->verdict->obligations += an->obligation_count;
@@ -243,6 +243,7 @@ static void release(struct fay_analysis *an)
 	free(an->current);
 	free(an->branch);
 	free(an->pending);
+	free(an->templates);
 }
 
 static bool verify_graph(struct run *run, const struct fay_graph *graph, struct fay_probe_facts *facts,

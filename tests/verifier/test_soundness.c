@@ -92,12 +92,56 @@ static void items(FILE *f, unsigned n, unsigned depth)
 		item(f, depth);
 }
 
+/* Loops whose accesses or ends rest on how two values lie to one another: rbx walks beside r13. */
+static void paired_loop(FILE *f)
+{
+	unsigned n = 1 + pick(8), off = pick(8) ? 0 : pick(3), l = (unsigned)label++;
+
+	switch (pick(5)) {
+	case 0: /* a pointer up to an end that is not constant */
+		fprintf(f, "\tmov %u(%%rdi), %%r13\n\tand $7, %%r13d\n\tje %uf\n\tlea (%%rsi,%%r13,8), %%r13\n\tmov %%rsi, %%rbx\n%u:\n", 8 * pick(6), l, l);
+		items(f, pick(3), 2);
+		fprintf(f, "\taddq $1, %u(%%rbx)\n\tadd $8, %%rbx\n\tcmp %%%s\n\t%s %ub\n%u:\n", 8 * off, pick(2) ? "r13, %rbx" : "rbx, %r13",
+			pick(4) ? "jne" : "jb", l, l);
+		break;
+	case 1: /* a counter down, a pointer up */
+		fprintf(f, "\tmov $%u, %%r13d\n\tmov %%rsi, %%rbx\n%u:\n", n, l);
+		items(f, pick(3), 2);
+		fprintf(f, "\tmov (%%rbx), %%%s\n\tadd $8, %%rbx\n\tsub $1, %%r13d\n\tjne %ub\n", reg(3), l);
+		break;
+	case 2: /* an index up to a bound that is not constant, kept on the stack */
+		fprintf(f, "\tmov %u(%%rdi), %%r13\n\tand $%u, %%r13d\n\tmov %%r13, 24(%%rsp)\n\txor %%ebx, %%ebx\n\tjmp %df\n%u:\n", 8 * pick(6),
+			pick(2) ? 7u : 15u, label, l);
+		items(f, pick(3), 2);
+		fprintf(f, "\taddq $1, (%%rsi,%%rbx,%u)\n\tinc %%rbx\n%d:\tcmp 24(%%rsp), %%rbx\n\t%s %ub\n", pick(2) ? 4u : 8u, label,
+			(const char *[]){ "jne", "jb", "jl" }[pick(3)], l);
+		label++;
+		break;
+	case 3: /* two that meet */
+		fprintf(f, "\txor %%ebx, %%ebx\n\tmov $%u, %%r13d\n%u:\n", n, l);
+		items(f, pick(3), 2);
+		fprintf(f, "\tadd $%u, %%rbx\n\tsub $%u, %%r13\n\tcmp %%r13, %%rbx\n\t%s %ub\n", 1 + pick(2), pick(3), pick(2) ? "jl" : "jb", l);
+		break;
+	default: /* an output position that goes on with some of the input */
+		fprintf(f, "\txor %%ebx, %%ebx\n\txor %%r13d, %%r13d\n%u:\n", l);
+		items(f, pick(3), 2);
+		compare(f);
+		fprintf(f, "\tj%s %df\n\taddq $1, (%%rsi,%%rbx,8)\n\tadd $%u, %%rbx\n%d:\tinc %%r13\n\tcmp $%u, %%r13\n\tjne %ub\n", condition(), label,
+			1 + pick(2), label, n, l);
+		label++;
+	}
+}
+
 static void loop(FILE *f, unsigned depth)
 {
 	/* Counters outside of the registers that programs compute with. */
 	const char *counter = depth ? "r12" : "r11", *low = depth ? "r12d" : "r11d";
 	unsigned n = 1 + pick(12), step = 1 + pick(3), l = (unsigned)label++;
 
+	if (!depth && pick(2)) {
+		paired_loop(f);
+		return;
+	}
 	switch (pick(5)) {
 	case 0:
 		fprintf(f, "\tmov $%u, %%%s\n%u:\n", n, low, l);
@@ -268,7 +312,7 @@ static void item(FILE *f, unsigned depth)
 
 static void program(FILE *f, unsigned number)
 {
-	fprintf(f, "p%u:\n\tpush %%rbp\n\tpush %%r12\n\tsub $32, %%rsp\n", number);
+	fprintf(f, "p%u:\n\tpush %%rbp\n\tpush %%r12\n\tpush %%rbx\n\tpush %%r13\n\tsub $32, %%rsp\n", number);
 	for (unsigned i = 0; i < REGS; i++)
 		fprintf(f, "\tmov %u(%%rdi), %%%s\n", 8 * i, names[3][i]);
 	for (unsigned i = 0; i < 4; i++)
@@ -276,7 +320,7 @@ static void program(FILE *f, unsigned number)
 	fprintf(f, "\txor %%r11d, %%r11d\n\txor %%r12d, %%r12d\n");
 	label = 1;
 	items(f, 4 + pick(20), 0);
-	fprintf(f, "\tadd $32, %%rsp\n\tpop %%r12\n\tpop %%rbp\n\tret\n");
+	fprintf(f, "\tadd $32, %%rsp\n\tpop %%r13\n\tpop %%rbx\n\tpop %%r12\n\tpop %%rbp\n\tret\n");
 }
 
 static void image_tables(FILE *f, unsigned programs)
@@ -331,6 +375,38 @@ static bool concrete_at(const struct fay_state *s, uint32_t i, uint64_t *number)
 	return number_of(&s->loc[i], raw, number);
 }
 
+/* The signed number that a name and a distance stand for; false: nobody whose content is known bears the name. */
+static bool named(const struct fay_state *s, const bool *known, const uint64_t *numbers, uint32_t id, uint64_t delta, __int128 *number)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (known[i] && s->loc[i].id == id) {
+			*number = (int64_t)(numbers[i] - s->loc[i].delta + delta);
+			return true;
+		}
+	return false;
+}
+
+static uint64_t relations_seen;
+
+static bool related(const struct fay_state *s, const bool *known, const uint64_t *numbers, const char *where)
+{
+	for (uint32_t i = 0; i < s->relation_count; i++) {
+		const struct fay_relation *r = &s->relations[i];
+		__int128 x, y, sum;
+
+		if (!named(s, known, numbers, r->x, r->dx, &x) || !named(s, known, numbers, r->y, r->dy, &y))
+			continue;
+		relations_seen++;
+		sum = r->a * x + r->b * y;
+		if ((r->lo != INT64_MIN && sum < r->lo) || (r->hi != INT64_MAX && sum > r->hi)) {
+			snprintf(failure, sizeof(failure), "%s: %lld * %lld + %lld * %lld is not within [%lld, %lld]", where, (long long)r->a,
+				 (long long)x, (long long)r->b, (long long)y, (long long)r->lo, (long long)r->hi);
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool described(const struct fay_state *s, const char *where)
 {
 	static uint64_t numbers[FAY_MAX_LOCATIONS];
@@ -357,7 +433,7 @@ static bool described(const struct fay_state *s, const char *where)
 				return false;
 			}
 	}
-	return true;
+	return related(s, known, numbers, where);
 }
 
 static void reset(unsigned run)
@@ -480,7 +556,7 @@ static void check_program(struct fay_arena *arena, const struct fay_image *whole
 		an.bounds = calloc(graph.node_count, sizeof(uint64_t));
 		an.current = fay_state_create(FAY_MAX_LOCATIONS);
 		an.branch = fay_state_create(FAY_MAX_LOCATIONS);
-		r = fay_fixpoint(&an);
+		r = fay_fixpoint_with_relations(&an);
 		if (r.rule == FAY_RULE_NONE && an.pending_count)
 			r.rule = an.pending[0].rule;
 		if (r.rule == FAY_RULE_NONE)
@@ -518,6 +594,7 @@ static void check_program(struct fay_arena *arena, const struct fay_image *whole
 	free(an.current);
 	free(an.branch);
 	free(an.pending);
+	free(an.templates);
 	fay_graph_deinit(&graph);
 	fay_cfg_deinit(&cfg);
 }
@@ -587,8 +664,8 @@ int main(int argc, char **argv)
 		if (totals.failed > before)
 			break; /* the programs are kept for a look */
 	}
-	printf("%u programs accepted (%u loops), %u refused, %u executions each, %u questions to the solver; %u unsound\n", totals.accepted, totals.loops, totals.refused, RUNS,
-	       totals.asked, totals.failed);
+	printf("%u programs accepted (%u loops), %u refused, %u executions each, %u questions to the solver, %llu relations looked at; %u unsound\n", totals.accepted,
+	       totals.loops, totals.refused, RUNS, totals.asked, (unsigned long long)relations_seen, totals.failed);
 	for (unsigned i = 1; i < FAY_RULE_COUNT; i++)
 		if (totals.rules[i])
 			printf("  refused by %s: %llu\n", fay_rule_id((enum fay_rule)i), (unsigned long long)totals.rules[i]);
@@ -597,5 +674,5 @@ int main(int argc, char **argv)
 	else
 		fprintf(stderr, "left in %s\n", directory);
 	/* Too few accepted programs would test nothing. */
-	return ok && !totals.failed && totals.accepted * 4 >= totals.accepted + totals.refused ? 0 : 1;
+	return ok && !totals.failed && relations_seen && totals.accepted * 4 >= totals.accepted + totals.refused ? 0 : 1;
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Bounds on the visits of a loop's head, and guesses that help to prove more: see ranking.c. */
+#ifndef FAY_VERIFIER_RANKING_H
+#define FAY_VERIFIER_RANKING_H
+
+#include "relations.h"
+
+#define STEP_MAX ((int64_t)1 << 20)  /* of values that templates relate */
+#define FAY_MAX_TEMPLATES 4096u
+#define FAY_LOOP_TEMPLATES 16u
+
+struct fay_ranking {
+	struct fay_analysis *an;
+	uint32_t header;
+	uint32_t last;              /* greatest node of the loop */
+	struct fay_state **tagged;  /* per node: the proved state, with tags */
+	uint8_t *pending;
+	uint8_t *changes;           /* per node, saturating */
+	struct fay_state *back;     /* tags at the back edges, joined */
+	bool failed;                /* memory or time */
+};
+
+bool fay_ranking_init(struct fay_ranking *r, struct fay_analysis *an);
+void fay_ranking_deinit(struct fay_ranking *r);
+/* Visits of `header` for each time its loop is entered, at most; UINT64_MAX: no bound found. */
+uint64_t fay_ranking_bound(struct fay_ranking *r, uint32_t header);
+/* Appends to an->templates. False: memory or time. */
+bool fay_ranking_templates(struct fay_ranking *r, uint32_t header);
+
+#endif
