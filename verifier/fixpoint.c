@@ -478,10 +478,7 @@ struct fay_refusal fay_fixpoint(struct fay_analysis *an)
 
 static bool falls_short(struct fay_analysis *an)
 {
-	for (uint32_t i = 0; i < an->pending_count; i++)
-		if (!an->pending[i].discharged)
-			return true;
-	return fay_loops_bound(an).rule != FAY_RULE_NONE;
+	return an->pending_count || fay_loops_bound(an).rule != FAY_RULE_NONE;
 }
 
 struct fay_refusal fay_fixpoint_with_relations(struct fay_analysis *an)

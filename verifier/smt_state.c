@@ -47,8 +47,40 @@ static Z3_ast location(struct query *q, const struct fay_state *s, uint32_t i)
 	return i > LOC_SLOTS ? Z3_mk_concat(q->z, q->now.slot[i - LOC_SLOTS - 1], q->now.slot[i - LOC_SLOTS]) : NULL;
 }
 
+#define SUM_WIDTH 96u /* of a relation's sum: 64 bits, factors of 25, and a carry */
+
+/* factor * S(v + delta), wide enough not to wrap. */
+static Z3_ast scaled(struct query *q, Z3_ast v, uint64_t delta, int64_t factor)
+{
+	Z3_ast wide;
+
+	if (delta)
+		v = Z3_mk_bvadd(q->z, v, bits(q, delta, 64));
+	wide = sign_extend(q, v, 64, SUM_WIDTH);
+	if (factor == 1)
+		return wide;
+	if (factor == -1)
+		return Z3_mk_bvneg(q->z, wide);
+	return Z3_mk_bvmul(q->z, wide, sign_extend(q, bits(q, (uint64_t)factor, 64), 64, SUM_WIDTH));
+}
+
+static void assume_relation(struct query *q, const struct fay_state *s, const struct fay_relation *r)
+{
+	Z3_ast x = r->x <= s->count ? location(q, s, r->x - 1) : NULL, y = r->y <= s->count ? location(q, s, r->y - 1) : NULL, sum;
+
+	if (!x || !y)
+		return;
+	sum = Z3_mk_bvadd(q->z, scaled(q, x, r->dx, r->a), scaled(q, y, r->dy, r->b));
+	if (r->lo != INT64_MIN)
+		assume_here(q, Z3_mk_bvsge(q->z, sum, sign_extend(q, bits(q, (uint64_t)r->lo, 64), 64, SUM_WIDTH)));
+	if (r->hi != INT64_MAX)
+		assume_here(q, Z3_mk_bvsle(q->z, sum, sign_extend(q, bits(q, (uint64_t)r->hi, 64), 64, SUM_WIDTH)));
+}
+
 void fay_smt_assume_state(struct query *q, const struct fay_state *s)
 {
+	for (uint32_t i = 0; i < s->relation_count; i++)
+		assume_relation(q, s, &s->relations[i]);
 	for (uint32_t i = 0; i < s->count; i++) {
 		Z3_ast v = location(q, s, i), leader;
 
