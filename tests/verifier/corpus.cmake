@@ -18,13 +18,20 @@ add_custom_command(OUTPUT ${template}
   COMMAND ld -shared -nostdlib -z now -z noexecstack --build-id=none -o template.fay template.o
   DEPENDS template.S ${corpus}/prologue.s WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} VERBATIM)
 add_custom_target(verifier_template ALL DEPENDS ${template})
-add_library(verifier_soundness STATIC soundness.c)
+add_library(verifier_soundness STATIC soundness.c native.c)
 target_include_directories(verifier_soundness PUBLIC ${CMAKE_SOURCE_DIR}/verifier ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(verifier_soundness PUBLIC fay_verifier)
 add_executable(fuzz_accept fuzz_accept.c)
 target_link_libraries(fuzz_accept PRIVATE verifier_soundness)
 add_dependencies(fuzz_accept verifier_template)
 add_dependencies(fay_fuzzers fuzz_accept)
+# Damaged images that are still accepted, on the CPU: the corpus's legal neighbours and the worked example.
+add_executable(fuzz_native fuzz_native.c)
+target_link_libraries(fuzz_native PRIVATE verifier_soundness)
+add_test(NAME verifier_native COMMAND sh -c "rm -rf native.images && mkdir native.images && \"$1\" --cache native.images \"$2/prologue.s\" \"$2/accept/accept.s.txt\" && exec \"$3\" 20 1 native.images/*.fay count.fay"
+  sh $<TARGET_FILE:run_corpus> ${corpus} $<TARGET_FILE:fuzz_native>)
+set_tests_properties(verifier_native PROPERTIES LABELS fuzz-short TIMEOUT 600 WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+
 # The probes of a first seed that never changes; without one (by hand) each run has its own.
 add_test(NAME verifier_accepted_is_sound COMMAND fuzz_accept ${template} 20 1)
 set_tests_properties(verifier_accepted_is_sound PROPERTIES LABELS fuzz-short TIMEOUT 300)

@@ -6,7 +6,7 @@
  *
  * A probe is made of idioms (bounded index and access, counted loop, spill and reload, helper call, save and restore) and of single random
  * instructions, and then damaged with small probability: another register, constant, condition or width. So about half are accepted, and the other half lie close to
- * the border. soundness.c says what is checked. An unsound image is kept as fuzz_accept-SEED.fay and the program fails.
+ * the border. soundness.c (the interpreter) and native.c (the CPU) say what is checked. An unsound image is kept as fuzz_accept-SEED.fay and the program fails.
  *
  * Limits: it finds only what random search finds; vectors and jump tables are not generated.
  */
@@ -16,7 +16,10 @@
 #include <time.h>
 
 #include "fay/verify.h"
+#include "native.h"
 #include "soundness.h"
+
+static uint64_t native_steps;
 
 enum { AX, CX, DX, BX, SP, BP, SI, DI };
 
@@ -592,6 +595,8 @@ static bool try_seed(struct soundness_template *template, const struct fay_polic
 	if (verdict.outcome == FAY_ACCEPTED) {
 		++*accepted;
 		wrong = soundness_check(template->file, template->size, &verdict, seed * 31, 24);
+		if (!wrong)
+			wrong = native_check(template->file, template->size, &verdict, seed * 37, 2, &native_steps);
 	} else {
 		rules[verdict.rejection.rule]++;
 	}
@@ -611,7 +616,7 @@ int main(int argc, char **argv)
 	uint64_t seed;
 	time_t end;
 
-	if (argc < 3 || !soundness_template_read(argv[1], &template)) {
+	if (argc < 3 || !soundness_template_read(argv[1], &template) || native_init()) {
 		fprintf(stderr, "usage: fuzz_accept TEMPLATE SECONDS [SEED]\n");
 		return 2;
 	}
@@ -626,7 +631,8 @@ int main(int argc, char **argv)
 		unsound += !try_seed(&template, &policy, seed++, &accepted, rules);
 		tried++;
 	} while (time(NULL) < end && unsound < 10);
-	printf("%u probes, %u accepted and executed, %u unsound\n", tried, accepted, unsound);
+	printf("%u probes, %u accepted and executed (%llu instructions on the CPU), %u unsound\n", tried, accepted, (unsigned long long)native_steps,
+	       unsound);
 	for (unsigned i = 1; i < FAY_RULE_COUNT; i++) {
 		if (rules[i])
 			printf("  %s %u\n", fay_rule_id(i), rules[i]);

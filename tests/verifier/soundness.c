@@ -49,11 +49,12 @@ uint64_t soundness_next(struct soundness_random *random)
 }
 
 /* Numbers at which comparisons and extensions change their mind, and those that the code mentions. */
-static uint64_t hostile_number(struct soundness_random *r, const struct fay_image *image)
+uint64_t soundness_number(struct soundness_random *r, const struct fay_image *image)
 {
 	static const uint64_t edges[] = { 0, 1, 7, 8, 9, 15, 16, 31, 32, 63, 64, 127, 128, 255, 256, 0x7fff, 0x8000, 0xffff, 0x10000,
 		0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000, UINT64_MAX, UINT64_MAX - 7 };
 	const uint8_t *text = image->layout.bytes + image->layout.code_offset;
+	uint32_t size = image->layout.code_size < 400 ? image->layout.code_size : 400;
 	int32_t wide;
 	uint64_t value;
 
@@ -65,10 +66,12 @@ static uint64_t hostile_number(struct soundness_random *r, const struct fay_imag
 	case 2:
 		return edges[soundness_below(r, sizeof(edges) / sizeof(*edges))] + soundness_below(r, 3) - 1;
 	case 3:
-		return (uint64_t)(int8_t)text[soundness_below(r, image->layout.code_size < 400 ? image->layout.code_size : 400)] +
+		return (uint64_t)(int8_t)text[soundness_below(r, size)] +
 		       soundness_below(r, 3) - 1;
 	case 4:
-		memcpy(&wide, text + soundness_below(r, image->layout.code_size < 400 ? image->layout.code_size - 4 : 400), 4);
+		if (size < 4)
+			return 0;
+		memcpy(&wide, text + soundness_below(r, size - 3), 4);
 		return (uint64_t)(int64_t)wide + soundness_below(r, 3) - 1;
 	default:
 		value = soundness_below(r, 256);
@@ -106,11 +109,11 @@ static void begin(struct run *run, const struct fay_image *image, const struct f
 	run->shared.state = seed;
 	run->secret.state = seed ^ (which ? 0xa5a5a5a5deadbeefu : 0x1111);
 	for (unsigned i = 0; i < sizeof(run->event); i += 8) {
-		uint64_t value = hostile_number(&run->shared, image);
+		uint64_t value = soundness_number(&run->shared, image);
 		memcpy(run->event + i, &value, 8);
 	}
 	for (unsigned i = 0; i < sizeof(run->local); i += 8) {
-		uint64_t value = soundness_below(&run->shared, 3) ? hostile_number(&run->shared, image) : 0;
+		uint64_t value = soundness_below(&run->shared, 3) ? soundness_number(&run->shared, image) : 0;
 		memcpy(run->local + i, &value, 8);
 	}
 	fill(&run->shared, run->global, sizeof(run->global));

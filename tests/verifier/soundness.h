@@ -20,6 +20,10 @@ struct soundness_random {
 uint64_t soundness_next(struct soundness_random *random);
 static inline uint64_t soundness_below(struct soundness_random *random, uint64_t limit) { return soundness_next(random) % limit; }
 
+struct fay_image;
+/* Numbers at which comparisons and extensions change their mind, and those that the code mentions. */
+uint64_t soundness_number(struct soundness_random *random, const struct fay_image *image);
+
 /*
  * A template image read once; code is put into its .text.
  */
