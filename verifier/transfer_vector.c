@@ -206,6 +206,7 @@ static uint32_t flow(const struct fay_insn *insn, struct sources *s, unsigned le
 {
 	const struct fay_vector_row *row = fay_vector_row(insn);
 	uint32_t all = low_mask(length), both = s->src & s->first & s->third;
+	uint32_t kept = row->shape == VSHAPE_FMA ? s->third : s->first; /* above a scalar result */
 	bool scalar = row->flow >= VFLOW_S4 && row->flow <= VFLOW_U8TO4;
 
 	s->src_need = scalar || row->flow == VFLOW_LOW ? low_mask(insn->access) : all;
@@ -217,8 +218,8 @@ static uint32_t flow(const struct fay_insn *insn, struct sources *s, unsigned le
 	case VFLOW_L8: return whole_elements(both, 8);
 	case VFLOW_LANE: return whole_elements(both, 16);
 	case VFLOW_ALL: return (both & all) == all ? all : 0;
-	case VFLOW_S4: return low_then_kept(both, 4, 4, s->first);
-	case VFLOW_S8: return low_then_kept(both, 8, 8, s->first);
+	case VFLOW_S4: return low_then_kept(both, 4, 4, kept);
+	case VFLOW_S8: return low_then_kept(both, 8, 8, kept);
 	case VFLOW_U4: return low_then_kept(s->src, insn->access, 4, s->first);
 	case VFLOW_U8: return low_then_kept(s->src, insn->access, 8, s->first);
 	case VFLOW_U4TO8: return low_then_kept(s->src, 4, 8, s->first);
