@@ -3,9 +3,8 @@
  * Vector instructions. What is known of a vector register is which of its bytes the probe has written: one bit a byte (struct fay_state's `vectors`).
  * The numbers in it are not followed: what comes out of one is any number of its width.
  *
- * Rules. A pointer, a saved register or a return address never enters a vector register. A register of which no byte that the instruction reads was written is
- * MEM-UNINIT; one that was written in part may be computed with (compilers leave garbage in unused elements), and each result byte counts as written only if
- * all the bytes that it depends on were. Where a value leaves the vector registers (memory other than the own stack, general registers, flags) every byte must
+ * Rules. A pointer, a saved register or a return address never enters a vector register. What was not written may be computed with (compilers leave garbage in elements
+ * that they do not use), but each result byte counts as written only if all the bytes that it depends on were. Where a value leaves the vector registers (memory other than the own stack, general registers, flags) every byte must
  * have been written. Memory operands meet the same obligations as all others, at their true width; aligned forms must be proved aligned (MEM-ALIGN).
  *
  * Writes: VEX forms zero the destination above the vector length, legacy forms keep it (Intel SDM volume 1, 14.1).
@@ -18,8 +17,6 @@
 /* The bytes that the operands have to offer, each as a mask from bit 0. */
 struct sources {
 	uint32_t src, first, third; /* initialised bytes */
-	uint32_t src_need, first_need; /* bytes that the result depends on (not those merely kept) */
-	bool src_is_register;
 };
 
 static uint32_t low_mask(unsigned bytes) { return bytes >= 32 ? UINT32_MAX : (1u << bytes) - 1; }
@@ -174,21 +171,18 @@ static uint32_t low_then_kept(uint32_t from, unsigned read, unsigned size, uint3
 	return (kept & ~low_mask(size)) | ((from & low_mask(read)) == low_mask(read) ? low_mask(size) : 0);
 }
 
-static uint32_t permuted(const struct fay_insn *insn, struct sources *s, unsigned length)
+static uint32_t permuted(const struct fay_insn *insn, const struct sources *s, unsigned length)
 {
 	uint32_t r = 0;
 
-	s->src_need = s->first_need = 0;
 	for (unsigned i = 0; i < length; i++) {
 		unsigned from = fay_vector_source(insn, i), at = from & 31;
 
 		if (from == FAY_FROM_NOTHING) {
 			r |= 1u << i;
 		} else if (from & FAY_FROM_FIRST) {
-			s->first_need |= 1u << at;
 			r |= (s->first >> at & 1) << i;
 		} else {
-			s->src_need |= 1u << at;
 			r |= (s->src >> at & 1) << i;
 		}
 	}
@@ -202,15 +196,40 @@ static uint32_t inserted(const struct fay_insn *insn, const struct sources *s)
 	return (s->first & ~(low_mask(size) << at)) | (s->src & low_mask(size)) << at;
 }
 
-static uint32_t flow(const struct fay_insn *insn, struct sources *s, unsigned length)
+/*
+ * A shift by an immediate, whose result byte depends on one or two bytes of its element: compilers extend 16-bit numbers by interleaving with garbage and shifting
+ * that out.
+ */
+static uint32_t shifted(const struct fay_insn *insn, uint32_t from, unsigned size)
+{
+	unsigned digit = fay_vector_row(insn)->ext, bytes = insn->imm / 8;
+	uint32_t r = 0;
+
+	for (unsigned i = 0; i < 32; i++) {
+		int base = (int)(i / size * size), at = (int)(i % size), last = (int)size - 1;
+		int low = digit == 6 ? at - (int)bytes - (insn->imm % 8 != 0) : at + (int)bytes;
+		int high = low + (insn->imm % 8 != 0);
+		bool all = true;
+
+		for (int k = low; k <= high; k++) {
+			int source = digit == 4 && k > last ? last : k; /* the sign's byte is there for ever */
+
+			if (source >= 0 && source <= last)
+				all = all && (from >> (base + source) & 1);
+		}
+		r |= (uint32_t)all << i;
+	}
+	return r;
+}
+
+static uint32_t flow(const struct fay_insn *insn, const struct sources *s, unsigned length)
 {
 	const struct fay_vector_row *row = fay_vector_row(insn);
 	uint32_t all = low_mask(length), both = s->src & s->first & s->third;
 	uint32_t kept = row->shape == VSHAPE_FMA ? s->third : s->first; /* above a scalar result */
-	bool scalar = row->flow >= VFLOW_S4 && row->flow <= VFLOW_U8TO4;
 
-	s->src_need = scalar || row->flow == VFLOW_LOW ? low_mask(insn->access) : all;
-	s->first_need = row->flow == VFLOW_S4 ? low_mask(4) : row->flow == VFLOW_S8 ? low_mask(8) : scalar ? 0 : all;
+	if (row->shape == VSHAPE_VMI && row->flow != VFLOW_PERM)
+		return shifted(insn, s->src, row->flow == VFLOW_L2 ? 2 : row->flow == VFLOW_L4 ? 4 : 8);
 	switch ((enum fay_vector_flow)row->flow) {
 	case VFLOW_L1: return both;
 	case VFLOW_L2: return whole_elements(both, 2);
@@ -224,27 +243,13 @@ static uint32_t flow(const struct fay_insn *insn, struct sources *s, unsigned le
 	case VFLOW_U8: return low_then_kept(s->src, insn->access, 8, s->first);
 	case VFLOW_U4TO8: return low_then_kept(s->src, 4, 8, s->first);
 	case VFLOW_U8TO4: return low_then_kept(s->src, 8, 4, s->first);
-	case VFLOW_LOW: return (s->src & s->src_need) == s->src_need ? all : 0;
-	case VFLOW_INTO:
-		s->src_need = low_mask(row->memory);
-		s->first_need = 0;
-		return inserted(insn, s);
+	case VFLOW_LOW: return (s->src & low_mask(insn->access)) == low_mask(insn->access) ? all : 0;
+	case VFLOW_INTO: return inserted(insn, s);
 	case VFLOW_COUNT:
-		s->src_need = low_mask(8);
 		return (s->src & low_mask(8)) == low_mask(8) ? whole_elements(s->first, 8) : 0;
 	case VFLOW_PERM: return permuted(insn, s, length);
 	}
 	return 0;
-}
-
-/* A register of which nothing that counts was written. */
-static bool check_written(struct fay_analysis *an, const struct fay_insn *insn, const struct sources *s)
-{
-	if (insn->src.kind == OPERAND_VEC && s->src_need && !(s->src & s->src_need))
-		return refuse_unwritten(an, insn->src.reg);
-	if (insn->src2.kind == OPERAND_VEC && s->first_need && !(s->first & s->first_need))
-		return refuse_unwritten(an, insn->src2.reg);
-	return true;
 }
 
 /* ---- instructions ---- */
@@ -297,8 +302,6 @@ static bool to_vector(struct fay_analysis *an, const struct fay_insn *insn)
 		if (row->flow == VFLOW_ALL && row->flags & VFLAG_NARROW)
 			s.first = UINT32_MAX;
 		bytes = flow(insn, &s, row->flags & VFLAG_NARROW ? insn->vector : length);
-		if (!check_written(an, insn, &s))
-			return false;
 	}
 	write_vector(an, insn, insn->dst.reg, length, bytes);
 	return true;

@@ -20,12 +20,14 @@ struct request {
 
 static void print_usage(FILE *out)
 {
-	fputs("usage: fay cc PROBE.c -o IMAGE [-g] [-S] [--report] [--confined] [-I DIR] [-D NAME[=VALUE]]\n"
+	fputs("usage: fay cc PROBE.c -o IMAGE [-g] [-S] [-march=ARCH] [--report] [--confined] [-I DIR] [-D NAME[=VALUE]]\n"
 	      "\n"
 	      "Compiles a probe written in C (#include <fay/probe.h>) to a guarded native image.\n"
 	      "\n"
 	      "  -o IMAGE   where to write\n"
 	      "  -g         line information, so that a rejection by the verifier names source lines\n"
+	      "  -march=ARCH  vectorise loops for x86-64, x86-64-v2 or x86-64-v3; general: no vector registers at all\n"
+	      "             (default: general, and x86-64 without vectorising where the source has floating point)\n"
 	      "  -S         write the guarded code as assembly instead of an image\n"
 	      "  --report   say how many guards and fuel counters were put in\n"
 	      "  --confined guards that hold on mispredicted paths, too (policy `speculation: confined`)\n",
@@ -50,7 +52,11 @@ static int take(struct request *r, int left, char **at)
 		r->extra[r->extra_count++] = a;
 	else if (!strcmp(a, "-g"))
 		r->options.debug_lines = 1;
-	else if (!strcmp(a, "-S"))
+	else if (!strncmp(a, "-march=", 7)) {
+		r->options.march = a + 7;
+		if (strcmp(a + 7, "general") && r->extra_count < 64)
+			r->extra[r->extra_count++] = a;
+	} else if (!strcmp(a, "-S"))
 		r->assembly = true;
 	else if (!strcmp(a, "--report"))
 		r->report = 1;

@@ -90,7 +90,7 @@ static int check_call(struct fay_unit *unit, LLVMValueRef call)
 	if (unit->object_count && (!strcmp(name, "fay_object_flush") || !strcmp(name, "fay_object_emit")))
 		return 0; /* objects.c */
 	if (!strncmp(name, "llvm.", 5)) {
-		if (intrinsic_known(name))
+		if (intrinsic_known(name) || fay_vectors_intrinsic(unit, name))
 			return 0;
 		if (!strncmp(name, "llvm.stack", 10))
 			return fay_refuse_at(unit, call, "variable-length array or alloca(); give the array a constant size");
@@ -146,15 +146,19 @@ static int check_type(struct fay_unit *unit, LLVMValueRef instruction, LLVMTypeR
 	switch (LLVMGetTypeKind(type)) {
 	case LLVMHalfTypeKind:
 	case LLVMBFloatTypeKind:
-	case LLVMFloatTypeKind:
-	case LLVMDoubleTypeKind:
 	case LLVMX86_FP80TypeKind:
 	case LLVMFP128TypeKind:
 	case LLVMPPC_FP128TypeKind:
-		return fay_refuse_at(unit, instruction, "floating point is not available in a probe; use scaled integers");
+		return fay_refuse_at(unit, instruction, "this floating-point type is not available in a probe (long double is x87); use float or double");
+	case LLVMFloatTypeKind:
+	case LLVMDoubleTypeKind:
+		return unit->vectors ? 0 : fay_refuse_at(unit, instruction, "floating point needs vector registers; compile without -march=general, "
+							 "or use scaled integers");
 	case LLVMVectorTypeKind:
+		return unit->vectors ? 0 : fay_refuse_at(unit, instruction, "vectors need vector registers; compile without -march=general, or use a "
+							 "loop over integers");
 	case LLVMScalableVectorTypeKind:
-		return fay_refuse_at(unit, instruction, "vectors are not available in a probe; use a loop over integers");
+		return fay_refuse_at(unit, instruction, "vectors of unknown length are not available");
 	case LLVMIntegerTypeKind:
 		if (LLVMGetIntTypeWidth(type) > 128)
 			return fay_refuse_at(unit, instruction, "an integer of more than 128 bits");
@@ -281,7 +285,11 @@ static int check_instruction(struct fay_unit *unit, LLVMValueRef i)
 	if (result)
 		return result;
 	switch (LLVMGetInstructionOpcode(i)) {
+	case LLVMFRem:
+		return fay_refuse_at(unit, i, "the remainder of a floating-point division (fmod) is no instruction; subtract a multiple instead");
 	case LLVMUDiv: case LLVMURem: case LLVMSDiv: case LLVMSRem:
+		if (LLVMGetTypeKind(type) == LLVMVectorTypeKind)
+			return fay_refuse_at(unit, i, "division of integer vectors is no instruction; divide the elements");
 		if (LLVMGetIntTypeWidth(type) > 64)
 			return fay_refuse_at(unit, i, "division of integers of more than 64 bits");
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Machine code. A probe runs in the middle of someone else's function, so only general registers are used (the dispatcher
- * saves no vectors), there is no red zone and no stack protector, and the code is position-independent.
+ * Machine code. A probe runs in the middle of someone else's function, so only general registers are used unless vectors were
+ * asked for (vector.c), there is no red zone and no stack protector, and the code is position-independent.
  *
  * A few code generation passes are switched off for the whole process because they undo what a proof needs: loop strength
  * reduction turns an index into a moving pointer and its bound into an equality of pointers, and the cmov converter turns
@@ -28,11 +28,10 @@ static void initialise(void)
 	LLVMParseCommandLineOptions(sizeof(options) / sizeof(*options), options, "");
 }
 
-int fay_machine_create(LLVMTargetMachineRef *machine, struct fay_error *error)
+int fay_machine_create(LLVMTargetMachineRef *machine, const char *cpu, const char *features, struct fay_error *error)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	static const char triple[] = "x86_64-unknown-linux-gnu";
-	static const char features[] = "-x87,-mmx,-sse,-sse2,-avx,-idivl-to-divb,-idivq-to-divl";
 	LLVMTargetRef target;
 	char *message = NULL;
 
@@ -43,7 +42,7 @@ int fay_machine_create(LLVMTargetMachineRef *machine, struct fay_error *error)
 		LLVMDisposeMessage(message);
 		return result;
 	}
-	*machine = LLVMCreateTargetMachine(target, triple, "x86-64", features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
+	*machine = LLVMCreateTargetMachine(target, triple, cpu, features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
 					   LLVMCodeModelSmall);
 	return *machine ? 0 : fay_error_set(error, FAY_E_INTERNAL, "LLVM has no x86-64 target machine");
 }

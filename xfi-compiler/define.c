@@ -7,6 +7,7 @@
  *   overflow      wraps: nsw, nuw, exact, inbounds, nneg and disjoint are taken off
  *   shifts        the amount counts modulo the width, as the processor has it
  *   divisions     x / 0 is x, x % 0 is 0, the smallest number / -1 is itself
+ *   conversions   of a floating-point number that does not fit give what the instruction gives
  *   ctlz, cttz    of 0 are the width
  *   promises      about loaded values (!range, !nonnull ...) are dropped: state is whatever memory holds
  */
@@ -92,7 +93,7 @@ static void define_divide(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef 
 
 	if (LLVMIsAConstantInt(y) && !LLVMIsNull(y) && !(is_signed && LLVMConstIntGetSExtValue(y) == -1))
 		return;
-	if (LLVMGetIntTypeWidth(type) > 64)
+	if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(type) > 64)
 		return;
 	function = division_function(unit, opcode, type);
 	LLVMPositionBuilderBefore(b, i);
@@ -177,6 +178,9 @@ static void define_instruction(struct fay_unit *unit, LLVMBuilderRef b, LLVMValu
 		return;
 	case LLVMURem: case LLVMSRem:
 		define_divide(unit, b, i);
+		return;
+	case LLVMFPToSI: case LLVMFPToUI:
+		fay_define_conversion(b, i);
 		return;
 	case LLVMGetElementPtr:
 		LLVMSetIsInBounds(i, 0);

@@ -9,10 +9,11 @@
  *   guard       each access inside its region; each loop ends
  *   lower       state objects to LOCAL and GLOBAL
  *   optimise    -O2's scalar passes
- *   generate    machine code, general registers only
+ *   vectorise   if asked for (vector.c)
+ *   generate    machine code
  *   link, write the image
  *
- * The passes are chosen by hand, not "default<O2>": vectors are out, and the passes that rewrite a loop's counter into
+ * The passes are chosen by hand, not "default<O2>": the passes that rewrite a loop's counter into
  * a form that is harder to prove (strength reduction, exit test replacement) buy nothing in code of this size.
  */
 #include <stdlib.h>
@@ -101,6 +102,7 @@ static void set_attributes(struct fay_unit *unit, LLVMValueRef function)
 	set_text(function, unit, "no-jump-tables", "true");
 	set_text(function, unit, "disable-tail-calls", "true");
 	set_text(function, unit, "frame-pointer", "none");
+	set_text(function, unit, "no-realign-stack", ""); /* rsp stays a constant distance from its value at entry */
 	LLVMSetSection(function, NULL);
 	LLVMSetLinkage(function, probe ? LLVMExternalLinkage : LLVMInternalLinkage);
 	if (!probe)
@@ -230,12 +232,15 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 		result = fay_fuel(unit);
 	if (!result)
 		result = fay_lower_objects(unit);
+	fay_clamp_alignment(unit);
 	if (!result)
 		result = check_ir(unit, "after the guards");
 	if (!debug_lines)
 		LLVMStripModuleDebugInfo(unit->module);
 	if (!result)
 		result = run_passes(unit, OPTIMISE);
+	if (!result)
+		result = fay_vectorise(unit, run_passes);
 	if (!result)
 		result = fay_expand_memory(unit);
 	close_unreachable(unit);
@@ -281,8 +286,11 @@ int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec, co
 		.object_count = object_count, .error = error, .report = report,
 		.confined = options && options->confined,
 	};
-	int result = fay_machine_create(&unit.machine, error);
+	const char *cpu, *features;
+	int result = fay_vectors_choose(&unit, options ? options->march : NULL, &cpu, &features);
 
+	if (!result)
+		result = fay_machine_create(&unit.machine, cpu, features, error);
 	if (result)
 		goto out;
 	unit.layout = LLVMCreateTargetDataLayout(unit.machine);
@@ -300,6 +308,8 @@ out:
 		LLVMDisposeTargetData(unit.layout);
 	if (unit.machine)
 		LLVMDisposeTargetMachine(unit.machine);
+	if (unit.module != module)
+		LLVMDisposeModule(unit.module);
 	LLVMDisposeModule(module);
 	return result;
 }

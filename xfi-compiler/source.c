@@ -73,7 +73,7 @@ static int run_clang(const char *path, const char *const *extra, unsigned extra_
 	static const char *const fixed[] = {
 		"clang-19", "-x", "c", "-std=gnu17", "--target=x86_64-unknown-linux-gnu", "-O2", "-Xclang", "-disable-llvm-passes", "-g",
 		"-fPIC", "-ffreestanding", "-fno-strict-aliasing", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
-		"-fno-common", "-fcf-protection=none", "-Wall", "-emit-llvm", "-c", "-o", "-", "-I",
+		"-fno-common", "-fcf-protection=none", "-fno-math-errno", "-ffp-contract=off", "-Wall", "-emit-llvm", "-c", "-o", "-", "-I",
 	};
 	const char *arguments[ARGUMENT_MAX];
 	char include[PATH_MAX];

@@ -15,9 +15,10 @@
  *   flow.c     dominators
  *   guard.c    the XFI guards: every access inside its region for every input
  *   fuel.c     every loop ends
+ *   vector.c   floating point and vectors: which instruction sets, and LLVM's vectorisers
  *   shape.c    last changes for the sake of the proof
  *   highbyte.c no ah, bh, ch, dh
- *   codegen.c  machine code with general registers only
+ *   codegen.c  machine code
  *   link.c     relocatable object to text, read-only data, helper slots
  *   writer.c   the ELF image, byte for byte the same for the same input
  *
@@ -64,6 +65,9 @@ struct fay_unit {
 		unsigned bounded;   /* loops whose end can be shown */
 		unsigned divisions; /* made safe for any divisor (define.c) */
 	} count;
+	bool vectors;    /* floating point and vectors are available */
+	bool rounding;   /* floor() and the like are single instructions */
+	bool vectorise;  /* loops and straight-line code may become vectors */
 	bool confined;   /* guards hold on mispredicted paths, too */
 	unsigned report; /* print what was guarded to standard error */
 };
@@ -92,13 +96,20 @@ int fay_expand_memory(struct fay_unit *unit);
 int fay_guard(struct fay_unit *unit);
 void fay_split_loads(struct fay_unit *unit); /* optimisation merges loads of different objects; take them apart again */
 int fay_fuel(struct fay_unit *unit);
+/* The instruction sets for -march=`march` (NULL: by what the module needs). */
+int fay_vectors_choose(struct fay_unit *unit, const char *march, const char **cpu, const char **features);
+bool fay_vectors_intrinsic(const struct fay_unit *unit, const char *name); /* may be called by its LLVM name */
+void fay_define_conversion(LLVMBuilderRef b, LLVMValueRef i);
+/* State objects lie at multiples of 8, whatever the front end took their globals for. */
+void fay_clamp_alignment(struct fay_unit *unit);
+int fay_vectorise(struct fay_unit *unit, int (*run_passes)(struct fay_unit *, const char *));
 int fay_lower_calls(struct fay_unit *unit);   /* fay_object_flush(&table) to fay_flush(local, state) */
 int fay_lower_objects(struct fay_unit *unit);
 void fay_shape(struct fay_unit *unit);
 void fay_avoid_high_bytes(struct fay_unit *unit);
 int fay_unit_object(struct fay_unit *unit, LLVMMemoryBufferRef *object);
 int fay_unit_assembly(struct fay_unit *unit, struct fay_buffer *text);
-int fay_machine_create(LLVMTargetMachineRef *machine, struct fay_error *error);
+int fay_machine_create(LLVMTargetMachineRef *machine, const char *cpu, const char *features, struct fay_error *error);
 
 /*
  * The range [lo, hi] of an integer value (unsigned, of its own width, at most 64) as it is at `at`, an instruction; without `at`: what it is

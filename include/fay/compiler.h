@@ -54,6 +54,7 @@ struct fay_image_spec {
 struct fay_compile_options {
 	size_t size;     /* sizeof(struct fay_compile_options) */
 	int debug_lines; /* -g: write .fay.lines from the module's debug information */
+	const char *march; /* "general", "x86-64", "x86-64-v2", "x86-64-v3" (vectorises, too). NULL: general registers, x86-64 if the module has floating point or vectors */
 	int confined;    /* no access rests on a branch alone: the image passes `speculation: confined` */
 };
 

@@ -2,7 +2,9 @@
 /*
  * The corpus of probe programs: each is compiled by fay cc and verified, and the rate of acceptance is printed and asserted (first argument, in
  * percent). Each is also compiled natively, without guards, by clang-19, and both run the same events, random and extreme, with packets, texts and
- * records to read; after every event their states must be equal. Further arguments: names, to run only these.
+ * records to read; after every event their states must be equal. Further arguments: names, to run only these. First of all may come
+ *
+ *	-d FOLDER   the programs of that folder of this one        -m ARCH   fay cc -march=ARCH
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,6 +36,7 @@
 static char *programs[PROGRAMS];
 static unsigned program_count;
 static double required = 98;
+static const char *subfolder = ".", *march;
 static uint64_t seed;
 
 /* ---- what the programs read ---- */
@@ -202,7 +205,7 @@ static void build_natively(const char *folder)
 	fclose(names);
 	snprintf(command, sizeof(command),
 		 "xargs -P \"$(nproc)\" -I NAME clang-19 -std=gnu17 -O2 -w -fwrapv -fno-strict-aliasing -fPIC -shared -fvisibility=hidden "
-		 "-DCORPUS_PLAIN -I " FAY_SOURCE "/include -o %s/NAME.so " FAY_SOURCE "/tests/corpus_c/NAME.c <%s", folder, list);
+		 "-DCORPUS_PLAIN -I " FAY_SOURCE "/include -o %s/NAME.so " FAY_SOURCE "/tests/corpus_c/%s/NAME.c <%s", folder, subfolder, list);
 	assert_int_equal(system(command), 0);
 }
 
@@ -313,6 +316,7 @@ static void test_corpus(void **unused)
 {
 	char folder[] = "/tmp/fay-corpus-XXXXXX", path[PATH_MAX];
 	uint8_t *data = mmap(NULL, DATA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fay_compile_options options = {.size = sizeof(options), .march = march};
 	unsigned good = 0, differ = 0;
 
 	assert_ptr_not_equal(data, MAP_FAILED);
@@ -325,8 +329,8 @@ static void test_corpus(void **unused)
 		struct native n;
 
 		fay_buffer_init(&image);
-		snprintf(path, sizeof(path), FAY_SOURCE "/tests/corpus_c/%s.c", programs[i]);
-		if (fay_compile_source(path, NULL, &image, &error)) {
+		snprintf(path, sizeof(path), FAY_SOURCE "/tests/corpus_c/%s/%s.c", subfolder, programs[i]);
+		if (fay_compile_source(path, &options, &image, &error)) {
 			printf("  %s\n", error.message);
 			continue;
 		}
@@ -357,7 +361,11 @@ static int by_name(const void *a, const void *b)
 
 static void list_programs(void)
 {
-	DIR *d = opendir(FAY_SOURCE "/tests/corpus_c");
+	char path[PATH_MAX];
+	DIR *d;
+
+	snprintf(path, sizeof(path), FAY_SOURCE "/tests/corpus_c/%s", subfolder);
+	d = opendir(path);
 
 	assert_non_null(d);
 	for (struct dirent *e; (e = readdir(d)) && program_count < PROGRAMS;) {
@@ -374,6 +382,12 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_corpus)};
 
+	for (; argc > 2 && argv[1][0] == '-'; argc -= 2, argv += 2)
+		*(argv[1][1] == 'd' ? &subfolder : &march) = argv[2];
+	if (march && !strcmp(march, "x86-64-v3") && !__builtin_cpu_supports("avx2")) {
+		printf("skipped: this machine cannot run x86-64-v3\n");
+		return 77;
+	}
 	if (argc > 1)
 		required = atof(argv[1]);
 	for (int i = 2; i < argc && program_count < PROGRAMS; i++)
