@@ -209,6 +209,8 @@ bool fay_transfer_bits(struct fay_analysis *an, const struct fay_insn *insn)
 		break;
 	}
 	r = fay_value_fresh(an, s);
+	if (insn->op == OP_POPCNT && an->checking)
+		an->facts->cpu_features |= FAY_CPU_POPCNT;
 	if (insn->op == OP_POPCNT)
 		fay_flags_set(an, RECORD_RESULT, width, NULL, NULL, &a, FLAG_ZF);
 	else
