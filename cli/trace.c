@@ -365,6 +365,7 @@ static int attach_one(struct trace *trace, pid_t pid, struct fay_error *error)
 	trace->session_count++;
 	size_t size;
 	struct fay_shm_control *shm = fay_session_shm(trace->sessions[index], &size);
+	fay_session_run(trace->sessions[index], FAY_PROBE_BEGIN);
 	return fay_aggregator_add(trace->aggregator, shm, size, shm->target_pid, error);
 }
 
@@ -570,6 +571,8 @@ static int run(struct trace *trace, struct fay_error *error)
 	bool waiting_first = trace->timing;
 	while (!(trace->end_reason = reason_to_end(trace, end))) {
 		fay_aggregator_wait(trace->aggregator, waiting_first ? 1 : POLL_MS);
+		for (size_t i = 0; i < trace->session_count; i++)
+			fay_session_tick(trace->sessions[i]);
 		if (fay_aggregator_poll(trace->aggregator, error) < 0)
 			return error->code;
 		if (waiting_first && any_event(trace)) {
@@ -672,6 +675,16 @@ static void print_timing(const struct trace *trace)
 	for (size_t i = 0; i < trace->stage_count; i++)
 		fprintf(stderr, "  %-24s %9.3f ms\n", trace->stages[i].name,
 			(double)trace->stages[i].nanoseconds / 1e6);
+	for (uint32_t i = 0; trace->session_count && i < trace->verdict.probe_count; i++) {
+		bool unguarded;
+		uint32_t bytes = fay_session_inlined(trace->sessions[0], i, &unguarded);
+
+		if (bytes)
+			fprintf(stderr, "  probe %u: inlined into the trampoline, %u bytes%s\n", i, bytes,
+				unguarded ? "; needs no guard against reentrance" : "");
+		else
+			fprintf(stderr, "  probe %u: called from the trampoline\n", i);
+	}
 	uint64_t pause = 0;
 	for (size_t i = 0; i < trace->session_count; i++) {
 		uint64_t one = fay_session_longest_pause(trace->sessions[i]);
@@ -686,6 +699,8 @@ static int finish(struct trace *trace, int result, struct fay_error *error)
 	struct fay_result last = { 0 };
 	struct fay_error detach_error;
 	int detached = detach_all(trace, &detach_error);
+	for (size_t i = 0; i < trace->session_count; i++)
+		fay_session_run(trace->sessions[i], FAY_PROBE_END);
 	if (!trace->end_reason)
 		trace->end_reason = "error";
 	int drawn = FAY_OK;

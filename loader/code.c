@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inline.h"
 #include "runtime.h"
 
 #define PAGE 4096u
@@ -150,6 +151,7 @@ static bool write_point(struct fay_session *session, struct fay_zone_plan *zone,
 		.hook = hook_address(zone, point->hook),
 		.tid_offset = session->tid_offset,
 		.thread_pointer = session->thread_pointer,
+		.unguarded = session->unguarded,
 		.probes = probes,
 		.probe_count = point->probe_count,
 	};
@@ -161,6 +163,8 @@ static bool write_point(struct fay_session *session, struct fay_zone_plan *zone,
 	for (uint32_t i = 0; i < point->probe_count; i++) {
 		probes[i].facts = &session->verdict->probes[point->probes[i]];
 		probes[i].code = zone->image + probes[i].facts->code_offset;
+		probes[i].bytes = session->verdict->layout.bytes + probes[i].facts->code_offset;
+		probes[i].inlined = session->inlined[point->probes[i]];
 	}
 	if (!fay_trampoline_emit(&spec, room, code, zone->capacity - zone->code_size, &made)) {
 		snprintf(reason, FAY_REASON_MAX, "needs a trampoline that does not fit (internal)");
@@ -297,6 +301,23 @@ static int write_zone_list(struct fay_session *session, struct fay_error *error)
 		memcpy(own->zones, config.zones, sizeof(config.zones));
 	}
 	return 0;
+}
+
+void fay_zones_choose(struct fay_session *session)
+{
+	const struct fay_verdict *verdict = session->verdict;
+
+	session->unguarded = true;
+	for (uint32_t i = 0; i < verdict->probe_count; i++) {
+		const struct fay_probe_facts *facts = &verdict->probes[i];
+		uint32_t end = verdict->layout.code_offset + verdict->layout.code_size;
+		struct fay_inline judged = { 0 };
+
+		if (facts->code_offset < end)
+			judged = fay_inline_judge(verdict->layout.bytes + facts->code_offset, end - facts->code_offset);
+		session->inlined[i] = judged.possible && !facts->aligned_stack ? (uint32_t)judged.size : 0;
+		session->unguarded &= session->inlined[i] && judged.reentrant && facts->kind == FAY_PROBE_ENTRY;
+	}
 }
 
 int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct fay_error *error)

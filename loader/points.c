@@ -149,14 +149,42 @@ static bool any_watched(const struct fay_session *session)
 	return false;
 }
 
+/*
+ * Thread begin and end are entries of functions of glibc's that each thread calls first, before the program's own, and last, after its destructors. A static
+ * program has them itself, unless it was stripped.
+ */
+static int find_thread_function(struct fay_target *target, uint32_t kind, struct fay_function_list *list, struct fay_error *error)
+{
+	const char *name = kind == FAY_PROBE_THREAD_BEGIN ? "__ctype_init" : "__nptl_deallocate_tsd";
+	char pattern[600];
+
+	snprintf(pattern, sizeof(pattern), "libc!%s", name);
+	if (!fay_target_find(target, pattern, list, NULL))
+		return 0;
+	for (size_t i = 0; i < target->module_count; i++) {
+		snprintf(pattern, sizeof(pattern), "%s!%s", target->modules[i].name, name);
+		if (target->modules[i].main && !fay_target_find(target, pattern, list, NULL))
+			return 0;
+	}
+	return fay_error_set(error, FAY_E_REFUSED, "thread begin and end probes need glibc's %s, which is not found in this process", name);
+}
+
 int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 {
 	const struct fay_verdict *verdict = session->verdict;
 	size_t capacity = 0;
 
 	for (uint32_t i = 0; i < verdict->probe_count; i++) {
+		uint32_t kind = verdict->probes[i].kind;
 		struct fay_function_list list = { 0 };
-		int code = fay_target_find(session->target, verdict->probes[i].pattern, &list, error);
+		int code;
+
+		if (kind == FAY_PROBE_BEGIN || kind == FAY_PROBE_END || kind == FAY_PROBE_TIMER)
+			continue;
+		if (kind == FAY_PROBE_THREAD_BEGIN || kind == FAY_PROBE_THREAD_END)
+			code = find_thread_function(session->target, kind, &list, error);
+		else
+			code = fay_target_find(session->target, verdict->probes[i].pattern, &list, error);
 
 		if (code)
 			return code;

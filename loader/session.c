@@ -152,6 +152,8 @@ static int nothing_usable(const struct fay_session *session, struct fay_error *e
 {
 	const struct fay_skipped_point *first = session->skipped;
 
+	if (session->skipped_count == 0)
+		return fay_error_set(error, FAY_E_REFUSED, "the image has no probe on a place in the program, only begin, end or timer probes");
 	if (session->skipped_count == 1)
 		return fay_error_set(error, FAY_E_REFUSED, "%s cannot be traced: it %s", first->function, first->reason);
 	return fay_error_set(error, FAY_E_REFUSED, "none of the %zu functions can be traced; the first, %s, %s",
@@ -238,6 +240,8 @@ static int attach(struct fay_session *session, struct fay_error *error)
 	if (code)
 		return code;
 	lay_out_state(session);
+	fay_zones_choose(session);
+	session->probe_count = session->verdict->probe_count;
 	for (uint32_t i = 0; i < session->verdict->probe_count; i++)
 		session->reads_time |= (session->verdict->probes[i].event_fields & (FAY_FIELD_TIME | FAY_FIELD_DURATION)) != 0;
 	if (session->reads_time)
@@ -250,6 +254,8 @@ static int attach(struct fay_session *session, struct fay_error *error)
 		usleep(500u << (round < 6 ? round : 6));
 	}
 	session->attached = code == 0;
+	if (!code)
+		code = fay_host_create(session, &session->host, error);
 	return code < 0 ? (error ? (int)error->code : FAY_E_LIMIT) : code;
 }
 
@@ -377,6 +383,7 @@ void fay_session_destroy(struct fay_session *session)
 		close(session->memory);
 	if (session->shm)
 		munmap(session->shm, session->shm_size);
+	fay_host_destroy(session->host);
 	forget_plan(session);
 	fay_points_deinit(session);
 	free(session);
@@ -415,6 +422,12 @@ size_t fay_session_skipped_count(const struct fay_session *session)
 const struct fay_skipped_point *fay_session_skipped(const struct fay_session *session, size_t index)
 {
 	return &session->skipped[index];
+}
+
+uint32_t fay_session_inlined(const struct fay_session *session, uint32_t probe, bool *unguarded)
+{
+	*unguarded = session->unguarded;
+	return probe < session->probe_count ? session->inlined[probe] : 0;
 }
 
 uint64_t fay_session_longest_pause(const struct fay_session *session)

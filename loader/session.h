@@ -56,6 +56,10 @@ struct fay_session {
 	struct fay_skipped_point *skipped;
 	size_t skipped_count;
 	bool reads_time;
+	uint32_t inlined[FAY_IMAGE_MAX_PROBES]; /* bytes of each probe that are copied into trampolines; 0: it is called */
+	uint32_t probe_count;
+	struct fay_host *host; /* begin, end and timer probes; NULL: none */
+	bool unguarded; /* struct fay_trampoline_spec */
 	int32_t tid_offset;
 	bool thread_pointer; /* fs:0 holds the fs base in every thread */
 	uint64_t time_multiplier, time_offset;
@@ -82,9 +86,15 @@ int fay_session_skip(struct fay_session *session, struct fay_point *point, const
 void fay_points_deinit(struct fay_session *session);
 
 /* code.c: chooses addresses (reserving them in `maps`) and writes all zones' bytes. */
+/* Which probes are inlined. */
+void fay_zones_choose(struct fay_session *session);
 int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct fay_error *error);
 void fay_zone_plans_deinit(struct fay_session *session);
 int fay_maps_reserve(struct fay_maps *maps, uint64_t start, uint64_t size);
+
+/* host.c. *host is NULL if the image has no probe that runs here. */
+int fay_host_create(struct fay_session *session, struct fay_host **host, struct fay_error *error);
+void fay_host_destroy(struct fay_host *host);
 
 /* install.c: with the target stopped. -1: something changed since the plan was made; plan again. */
 int fay_session_install(struct fay_session *session, struct fay_stop *stop, struct fay_error *error);

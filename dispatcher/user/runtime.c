@@ -128,8 +128,8 @@ static bool ring_reserve(struct fay_slot_header *slot, uint64_t bytes)
 	if (bytes > fay_config.spill_size)
 		return false;
 	for (unsigned round = 0; ring_room(slot) < bytes; round++) {
-		if (!__atomic_load_n(&control->consumer_alive, __ATOMIC_RELAXED))
-			return false;
+		if (fay_config.hosted_pid || !__atomic_load_n(&control->consumer_alive, __ATOMIC_RELAXED))
+			return false; /* in fay itself the consumer is who would wait */
 		if (round == 0)
 			start = monotonic_ns();
 		else if (monotonic_ns() - start > ROOM_WAIT_NS) {
@@ -279,7 +279,10 @@ int64_t fay_rt_try_read(void *to, uint64_t size, uint64_t address)
 		here.base = (uint64_t)to;
 		there.base = address;
 		here.size = there.size = size;
-		got = system_call(SYS_PROCESS_VM_READV, (uint64_t)system_call(SYS_GETPID, 0, 0, 0, 0, 0, 0),
+		uint64_t pid = fay_config.hosted_pid ? fay_config.hosted_pid :
+						       (uint64_t)system_call(SYS_GETPID, 0, 0, 0, 0, 0, 0);
+
+		got = system_call(SYS_PROCESS_VM_READV, pid,
 				  (uint64_t)&here, 1, (uint64_t)&there, 1, 0);
 	}
 	if (got == (int64_t)size)

@@ -82,6 +82,7 @@ struct fay_runtime_config {
 	uint64_t time_multiplier; /* event.time = (tsc * multiplier >> 32) + offset */
 	uint64_t time_offset;
 	uint64_t calls;       /* slot_max call stacks; 0: no call is watched */
+	uint64_t hosted_pid;  /* the runtime is mapped in fay itself: the traced process, whose memory is read; else 0 */
 	uint64_t unwind_step; /* 1 to 7, different for each session in a process; see calls.c */
 	uint64_t zone_count;
 	struct fay_runtime_zone {

@@ -219,7 +219,10 @@ void fay_part_probes(struct fay_emitter *e, const struct fay_part *part)
 			fay_emit_lea(e, FAY_RDI, FAY_RSP, 0);
 		if (facts->arguments_used & FAY_BIT(FAY_RDX))
 			fay_emit_movabs(e, FAY_RDX, part->spec->global);
-		emit_call(e, part->spec->probes[i].code, facts->aligned_stack);
+		if (part->spec->probes[i].inlined)
+			fay_emit_bytes(e, part->spec->probes[i].bytes, part->spec->probes[i].inlined);
+		else
+			emit_call(e, part->spec->probes[i].code, facts->aligned_stack);
 		have_local = !(facts->clobbered_gprs & FAY_BIT(FAY_RSI));
 	}
 	if (!have_local)
@@ -263,6 +266,8 @@ static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const
 	fay_emit_jump_back_if(e, FAY_IF_NOT_EQUAL, aside->have);
 	if (!watch) {
 		fay_emit_jump(e, e->address + restore);
+		if (part->spec->unguarded)
+			return;
 		fay_emit_land(e, aside->reentrant);
 		fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
 		fay_emit_jump(e, e->address + restore);
@@ -298,13 +303,15 @@ static void emit_entry(struct fay_emitter *e, const struct fay_trampoline_spec *
 	fay_fields_early(e, &part);
 	aside.slow = fay_part_lookup(e, &part);
 	aside.have = e->size;
-	aside.reentrant = fay_part_enter(e);
+	if (!spec->unguarded)
+		aside.reentrant = fay_part_enter(e);
 	fay_fields_late(e, &part);
 	fay_part_probes(e, &part);
 	aside.push = e->size;
 	if (watch)
 		fay_watch_push(e, &part, &aside.full);
-	fay_part_set_busy(e, 0);
+	if (!spec->unguarded)
+		fay_part_set_busy(e, 0);
 	restore = e->size;
 	fay_part_close(e, &part);
 	if (watch) {
@@ -378,8 +385,8 @@ const char *fay_trampoline_refusal(const struct fay_probe_facts *facts)
 				      FAY_BIT(FAY_R14) | FAY_BIT(FAY_R15);
 	uint32_t missing = facts->event_fields & ~fields_of_kind(facts->kind);
 
-	if (facts->kind > FAY_PROBE_EXCEPTION)
-		return "is not an entry, return or exception probe; only those can be installed so far";
+	if (facts->kind == FAY_PROBE_OFFSET)
+		return "is an offset probe, a kind that cannot be installed";
 	if (missing)
 		return field_refusal(missing);
 	if (facts->clobbered_gprs & callee_saved)

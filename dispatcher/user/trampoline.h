@@ -18,11 +18,13 @@
 #define FAY_TRAMPOLINE_BASE_MAX 640u
 #define FAY_TRAMPOLINE_VECTORS_MAX 448u /* more, if any probe of the point clobbers vectors or uses_mxcsr; thrice if calls are watched */
 #define FAY_TRAMPOLINE_CALL_MAX 1152u   /* more where calls are watched until they return */
-#define FAY_TRAMPOLINE_PROBE_MAX 64u
+#define FAY_TRAMPOLINE_PROBE_MAX 128u
 
 struct fay_trampoline_probe {
 	const struct fay_probe_facts *facts;
 	uint64_t code; /* address in the target */
+	const uint8_t *bytes; /* the same code here, and how much of it is to be copied into the trampoline: 0, it is called */
+	size_t inlined;
 };
 
 struct fay_trampoline_spec {
@@ -35,6 +37,7 @@ struct fay_trampoline_spec {
 	uint64_t hook;     /* runtime routine called first of all, with the registers as they are; 0 none */
 	int32_t tid_offset; /* fs:offset holds the thread id (glibc's TCB, checked by the loader); -1: ask the kernel */
 	bool thread_pointer; /* fs:0 holds the fs base (checked by the loader); else rdfsbase is used, which is slow */
+	bool unguarded; /* all probes of the image are inlined and reentrant (inline.h): a thread need not be marked as busy */
 	const struct fay_trampoline_probe *probes; /* run in this order */
 	size_t probe_count;
 };

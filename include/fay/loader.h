@@ -66,12 +66,19 @@ struct fay_session; /* probes of one image installed in one process */
 
 /*
  * Resolves each probe's pattern in the target, maps state and code, patches. All-or-nothing with respect to errors: after a failure the
- * target is as it was. Zero patchable points is a failure. Entry probes only so far; other kinds are FAY_E_REFUSED with their name.
+ * target is as it was. Zero patchable points is a failure. A kind or event field that cannot be served is FAY_E_REFUSED with its name.
  */
 int fay_session_attach(struct fay_target *target, const struct fay_verdict *verdict, const struct fay_attach_options *options,
 		       struct fay_session **session, struct fay_error *error);
 /* Restores every patched byte, unmaps what no thread can still reach. Safe if the target is gone (says so through target_alive). Frees nothing of shm. */
 int fay_session_detach(struct fay_session *session, struct fay_error *error);
+/*
+ * Runs the image's probes of this kind, FAY_PROBE_BEGIN or FAY_PROBE_END, in this process on the session's state: once after attaching, once after detaching.
+ * In the same thread that polls the aggregator.
+ */
+void fay_session_run(struct fay_session *session, uint32_t kind);
+/* Runs the timer probes that are due, once for each period since the last time. */
+void fay_session_tick(struct fay_session *session);
 /* Detaches if still attached, unmaps shm, frees. */
 void fay_session_destroy(struct fay_session *session);
 
@@ -99,6 +106,8 @@ void fay_installed_sessions_deinit(struct fay_installed_sessions *list);
 /* Removes the sessions of fays that are gone: bytes back, memory unmapped. `kept`: those whose memory a thread may still be inside of. */
 int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_error *error);
 
+/* Bytes of a probe's code that were copied into each trampoline; 0: it is called. *unguarded: without a guard against reentrance, which it does not need. */
+uint32_t fay_session_inlined(const struct fay_session *session, uint32_t probe, bool *unguarded);
 /* Nanoseconds for which the target was stopped, longest single pause; for --timing. */
 uint64_t fay_session_longest_pause(const struct fay_session *session);
 
