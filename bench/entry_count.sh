@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Added cost of a traced call (entry, count), interleaved: in each round the same loop runs untraced, under fay, under a kernel
+# Added cost of a traced call (entry; entry and return; duration), interleaved: in each round the same loop runs untraced, under fay, under a kernel
 # uprobe that counts (bpftrace), and as the hand-made bounds. Prints medians with quartiles of (traced - untraced) of the same round.
 #   bench/entry_count.sh [ROUNDS]      default 7; JSON goes to $OUT if that is set
 set -euo pipefail
@@ -34,6 +34,29 @@ under_fay() { # LABEL QUERY
 	wait $tracer
 	grep -q "\"final\":true.*:$calls" "$work/fay.json" || [ "$1" != fay_count ] || { echo "fay's count is wrong" >&2; cat "$work/fay.json" >&2; exit 1; }
 }
+under_image() { # LABEL IMAGE
+	rm -f "$work/fay.err"
+	"$bin/fay" trace --json -p "$target" --probe "$2" >"$work/fay.json" 2>"$work/fay.err" &
+	local tracer=$!
+	until grep -qs "fay: tracing" "$work/fay.err"; do kill -0 $tracer || { cat "$work/fay.err"; exit 1; }; sleep 0.01; done
+	run work "$calls" "$1"
+	kill -INT $tracer
+	wait $tracer
+	grep -q "\"final\":true.*:$calls" "$work/fay.json" || { echo "$1: fay's count is wrong" >&2; cat "$work/fay.json" >&2; exit 1; }
+}
+cat >"$work/pair.c" <<'EOF'
+#include <fay/probe.h>
+FAY_COUNT(entries);
+FAY_COUNT(returns);
+FAY_ENTRY("fay_bench_target!work") { fay_count(&entries); }
+FAY_RETURN("fay_bench_target!work") { fay_count(&returns); }
+EOF
+cat >"$work/duration.c" <<'EOF'
+#include <fay/probe.h>
+FAY_CELL(durations, FAY_VALUES(FAY_VALUE_COUNT(n), FAY_VALUE_HISTOGRAM(ns)));
+FAY_RETURN("fay_bench_target!work") { fay_count(&durations.n); fay_hist(&durations.ns, event->duration); }
+EOF
+for image in pair duration; do "$bin/fay" cc "$work/$image.c" -o "$work/$image.fay"; done
 under_bpftrace() { # LABEL PROGRAM
 	rm -f "$work/bpftrace.out"
 	bpftrace -e "$2" >"$work/bpftrace.out" 2>&1 &
@@ -51,10 +74,17 @@ for round in $(seq "$rounds"); do
 	run work "$calls" untraced
 	run bound_inlined "$calls" bound_inlined
 	run bound_called "$calls" bound_called
+	run bound_return "$calls" bound_return
+	run bound_return_called "$calls" bound_return_called
+	run bound_return_timed "$calls" bound_return_timed
 	under_fay fay_count 'cluster.Function("fay_bench_target!work").Count()'
 	under_fay fay_histogram 'cluster.Function("fay_bench_target!work").Histogram(w => w.Arg(2))'
 	under_fay fay_group 'cluster.Function("fay_bench_target!work").GroupBy(w => w.Arg(2)/1024).Select(g => new { g.Key, n = g.Count() })'
+	under_image fay_entry_return "$work/pair.fay"
+	under_image fay_duration "$work/duration.fay"
 	if command -v bpftrace >/dev/null; then
+		under_bpftrace uprobe_pair "uprobe:$bin/fay_bench_target:work { @a = count(); } uretprobe:$bin/fay_bench_target:work { @b = count(); }"
+		under_bpftrace uprobe_duration "uprobe:$bin/fay_bench_target:work { @s[tid] = nsecs; } uretprobe:$bin/fay_bench_target:work { @ = hist(nsecs - @s[tid]); }"
 		under_bpftrace uprobe_count "uprobe:$bin/fay_bench_target:work { @ = count(); }"
 		under_bpftrace uprobe_group "uprobe:$bin/fay_bench_target:work { @[arg2/1024] = count(); }"
 	fi

@@ -7,7 +7,8 @@
  *
  * FUNCTION is `work` (the traced one, never patched by the program itself), `bound_inlined` (the same body behind a jump to a
  * stub that counts in place and jumps back: the least that any patch can cost) or `bound_called` (the stub saves the nine caller-saved registers and
- * calls a C function that counts).
+ * calls a C function that counts); `bound_return`, `bound_return_called` and `bound_return_timed` likewise run the function from the stub and do something
+ * before and after: count in place, call a C function each, or take two time stamps and count in a log2 histogram.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -22,6 +23,10 @@ typedef int work_function(int fd, const void *buffer, unsigned long size);
 int work(int fd, const void *buffer, unsigned long size);
 int bound_inlined(int fd, const void *buffer, unsigned long size);
 int bound_called(int fd, const void *buffer, unsigned long size);
+int bound_return(int fd, const void *buffer, unsigned long size);
+int bound_return_called(int fd, const void *buffer, unsigned long size);
+int bound_return_timed(int fd, const void *buffer, unsigned long size);
+uint64_t bound_histogram[65] __attribute__((aligned(64)));
 void bound_probe(void);
 uint64_t bound_count[8] __attribute__((aligned(64)));
 
@@ -46,6 +51,26 @@ __asm__(".text\n.p2align 4\n.globl work\n.type work, @function\nwork:\n\tpush %r
 	"\tpush %r10\n\tpush %r11\n\tcall bound_probe\n\tpop %r11\n\tpop %r10\n\tpop %r9\n\tpop %r8\n\tpop %rdi\n"
 	"\tpop %rsi\n\tpop %rdx\n\tpop %rcx\n\tpop %rax\n\tpush %rbp\n\tmov %rsp, %rbp\n\tjmp called_back\n");
 
+/* The same for what also runs after the function. */
+#define REST "lea (%rdi,%rdx), %eax\n\ttest %rsi, %rsi\n\tje 1f\n\tadd $1, %eax\n1:\tpop %rbp\n\tret\n"
+__asm__(".text\n.p2align 4\n.globl bound_return\nbound_return:\n\tjmp return_stub\nreturn_back:\n\t" REST
+	".p2align 4\n.globl bound_return_called\nbound_return_called:\n\tjmp return_called_stub\nreturn_called_back:\n\t" REST
+	".p2align 4\n.globl bound_return_timed\nbound_return_timed:\n\tjmp return_timed_stub\nreturn_timed_back:\n\t" REST
+	".p2align 12\n"
+	"return_stub:\n\tincq bound_count(%rip)\n\tcall 1f\n\tincq 8+bound_count(%rip)\n\tret\n"
+	"1:\tpush %rbp\n\tmov %rsp, %rbp\n\tjmp return_back\n"
+	".p2align 6\n"
+	"return_called_stub:\n\tpush %rax\n\tpush %rcx\n\tpush %rdx\n\tpush %rsi\n\tpush %rdi\n\tpush %r8\n\tpush %r9\n"
+	"\tpush %r10\n\tpush %r11\n\tcall bound_probe\n\tpop %r11\n\tpop %r10\n\tpop %r9\n\tpop %r8\n\tpop %rdi\n"
+	"\tpop %rsi\n\tpop %rdx\n\tpop %rcx\n\tpop %rax\n\tcall 1f\n"
+	"\tpush %rax\n\tpush %rdx\n\tlea -8(%rsp), %rsp\n\tcall bound_probe\n\tlea 8(%rsp), %rsp\n\tpop %rdx\n\tpop %rax\n\tret\n"
+	"1:\tpush %rbp\n\tmov %rsp, %rbp\n\tjmp return_called_back\n"
+	".p2align 6\n"
+	"return_timed_stub:\n\tpush %rdx\n\trdtsc\n\tshl $32, %rdx\n\tor %rdx, %rax\n\tmov (%rsp), %rdx\n\tmov %rax, (%rsp)\n\tcall 1f\n"
+	"\tmov %rax, %rcx\n\trdtsc\n\tshl $32, %rdx\n\tor %rdx, %rax\n\tpop %rdx\n\tsub %rdx, %rax\n\tbsr %rax, %rax\n"
+	"\tlea bound_histogram(%rip), %rdx\n\tincq 8(%rdx,%rax,8)\n\tmov %rcx, %rax\n\tret\n"
+	"1:\tpush %rbp\n\tmov %rsp, %rbp\n\tjmp return_timed_back\n");
+
 static double seconds(void)
 {
 	struct timespec now;
@@ -55,9 +80,19 @@ static double seconds(void)
 
 static void run(const char *name, uint64_t calls)
 {
-	work_function *volatile chosen = !strcmp(name, "bound_inlined") ? bound_inlined :
-					 !strcmp(name, "bound_called")  ? bound_called :
-									  work;
+	static const struct {
+		const char *name;
+		work_function *call;
+	} bounds[] = { { "bound_inlined", bound_inlined },
+		       { "bound_called", bound_called },
+		       { "bound_return", bound_return },
+		       { "bound_return_called", bound_return_called },
+		       { "bound_return_timed", bound_return_timed } };
+	work_function *volatile chosen = work;
+
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
+		if (!strcmp(name, bounds[i].name))
+			chosen = bounds[i].call;
 	work_function *function = chosen;
 	uint64_t random = 88172645463325252u;
 	static char buffer[16];
