@@ -23,8 +23,7 @@ static int by_address(const void *a, const void *b)
 	return x->function.address < y->function.address ? -1 : x->function.address > y->function.address;
 }
 
-/* A point for a probe, or, if that is NULL, for a hook. */
-static int point_append(struct fay_session *session, size_t *capacity, const struct fay_function *function,
+int fay_point_append(struct fay_session *session, size_t *capacity, const struct fay_function *function,
 			const uint32_t *probe, enum fay_hook hook)
 {
 	struct fay_point *point;
@@ -90,57 +89,6 @@ static int points_fold(struct fay_session *session)
 	return 0;
 }
 
-static bool defines(const struct fay_target *target, struct fay_module *module, const char *name)
-{
-	const struct fay_object *object = fay_module_object(target, module);
-
-	for (size_t i = 0; object && i < object->symbol_count; i++) {
-		const struct fay_symbol *symbol = &object->symbols[i];
-
-		if (symbol->kind == FAY_SYMBOL_FUNCTION && symbol->length == strlen(name) &&
-		    !memcmp(symbol->name, name, symbol->length))
-			return true;
-	}
-	return false;
-}
-
-/*
- * The functions of the C library or libgcc through which the unwinder finds unwind information. The first kind (glibc 2.35, gcc 12) also serves a
- * libgcc_s that is loaded later; a program with neither has no such unwinder. And longjmp.
- */
-static int resolve_hooks(struct fay_session *session, size_t *capacity, struct fay_error *error)
-{
-	static const struct {
-		const char *name;
-		enum fay_hook hook;
-	} hooks[] = { { "_dl_find_object", FAY_HOOK_FIND_OBJECT }, { "_Unwind_Find_FDE", FAY_HOOK_FIND_FDE },
-		    { "longjmp", FAY_HOOK_LONGJMP }, { "__longjmp_chk", FAY_HOOK_LONGJMP } };
-	const struct fay_target *target = session->target;
-
-	for (size_t i = 0; i < target->module_count; i++) {
-		struct fay_module *module = &target->modules[i];
-
-		if (!module->main && !fay_module_matches(module, "libc") && !fay_module_matches(module, "libgcc_s"))
-			continue;
-		for (size_t k = 0; k < sizeof(hooks) / sizeof(hooks[0]); k++) {
-			struct fay_function_list list = { 0 };
-			char pattern[600];
-			int code = 0;
-
-			snprintf(pattern, sizeof(pattern), "%s!%s", module->name, hooks[k].name);
-			if (!defines(target, module, hooks[k].name) ||
-			    fay_target_find(session->target, pattern, &list, NULL))
-				continue;
-			for (size_t f = 0; f < list.count && !code; f++)
-				code = point_append(session, capacity, &list.items[f], NULL, hooks[k].hook);
-			fay_function_list_deinit(&list);
-			if (code)
-				return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-		}
-	}
-	return 0;
-}
-
 static bool any_watched(const struct fay_session *session)
 {
 	for (size_t i = 0; i < session->point_count; i++)
@@ -189,13 +137,13 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 		if (code)
 			return code;
 		for (size_t k = 0; k < list.count && !code; k++)
-			code = point_append(session, &capacity, &list.items[k], &i, FAY_HOOK_NONE);
+			code = fay_point_append(session, &capacity, &list.items[k], &i, FAY_HOOK_NONE);
 		fay_function_list_deinit(&list);
 		if (code)
 			return fay_error_set(error, FAY_E_LIMIT, "too many functions (limit %u), or out of memory", FAY_POINTS_MAX);
 	}
 	if (any_watched(session)) {
-		int code = resolve_hooks(session, &capacity, error);
+		int code = fay_watch_hooks(session, &capacity, error);
 
 		if (code)
 			return code;
@@ -203,6 +151,7 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 	}
 	if (points_fold(session))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	fay_watch_languages(session);
 	return 0;
 }
 
@@ -230,33 +179,6 @@ static size_t read_some(int memory, uint64_t address, uint8_t *to, size_t size)
 	if (got < 0 && size > BODY_TAIL)
 		got = pread(memory, to, size - BODY_TAIL, (off_t)address);
 	return got < 0 ? 0 : (size_t)got;
-}
-
-/*
- * Functions whose return address is not what it seems, or is used for more than returning: they return twice, are entered by a jump or
- * with no return address, or ask who called them. By name, since nothing in their code tells.
- */
-static bool fay_unwatchable(const char *name, char reason[FAY_REASON_MAX])
-{
-	static const struct {
-		const char *names, *reason;
-	} lists[] = {
-		{ "|setjmp|_setjmp|sigsetjmp|__sigsetjmp|__sigjmp_save|vfork|__vfork|getcontext|__getcontext|", "returns twice" },
-		{ "|swapcontext|__swapcontext|setcontext|__setcontext|__start_context|clone|__clone|__clone2|clone3|__clone3|", "switches stacks" },
-		{ "|_start|_dl_start|_dl_start_user|__restore_rt|_dl_runtime_resolve|_dl_runtime_resolve_fxsave|_dl_runtime_resolve_xsave|"
-		  "_dl_runtime_resolve_xsavec|_dl_tlsdesc_return|_dl_tlsdesc_undefweak|_dl_tlsdesc_dynamic|mcount|_mcount|__fentry__|",
-		  "is not entered by an ordinary call" },
-		{ "|dlopen|dlmopen|dlsym|dlvsym|__libc_dlopen_mode|__libc_dlsym|_dl_sym|_dl_vsym|", "asks which module called it" },
-	};
-	char bounded[FAY_IMAGE_MAX_STRING + 2];
-
-	if (strstr(name, ".cold"))
-		return snprintf(reason, FAY_REASON_MAX, "is not entered by a call (part of a function); its return cannot be watched") > 0;
-	snprintf(bounded, sizeof(bounded), "|%.255s|", name);
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		if (strstr(lists[i].names, bounded))
-			return snprintf(reason, FAY_REASON_MAX, "%s; its return cannot be watched", lists[i].reason) > 0;
-	return false;
 }
 
 static bool point_plan(struct fay_point *point, const struct fay_zones *present, int memory, uint8_t *body,
@@ -289,6 +211,10 @@ static bool point_plan(struct fay_point *point, const struct fay_zones *present,
 	point->linked = memcmp(point->before, point->program, point->before_size) != 0;
 	if (!fay_patchable(body, size, got - size, point->function.address, &site, reason))
 		return false;
+	if (point->watched && point->walked_by) {
+		snprintf(reason, FAY_REASON_MAX, "is %s code, whose run-time system walks the stack by return addresses; its return cannot be watched", point->walked_by);
+		return false;
+	}
 	return !point->watched || !fay_unwatchable(point->function.name, reason);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A session's parts, private to loader/: session.c (life), points.c (what to patch), code.c (zones' bytes), install.c (into the target). */
+/* A session's parts, private to loader/: session.c (life), points.c and watch.c (what to patch), code.c (zones' bytes), install.c (into the target), host.c (probes that run here). */
 #ifndef FAY_LOADER_SESSION_H
 #define FAY_LOADER_SESSION_H
 
@@ -24,6 +24,7 @@ struct fay_point {
 	uint8_t program[FAY_DISPLACED_MAX];  /* the same without other sessions' jumps */
 	unsigned before_size;
 	bool linked; /* another session's jump is at the site */
+	const char *walked_by; /* language whose run-time system does not stand watched calls; NULL: none */
 	bool watched; /* calls are watched until they return */
 	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_FIND_OBJECT, FAY_HOOK_FIND_FDE, FAY_HOOK_LONGJMP } hook; /* what the runtime wants here itself */
 	struct fay_displaced displaced;
@@ -82,8 +83,16 @@ struct fay_session {
 int fay_points_resolve(struct fay_session *session, struct fay_error *error);
 /* Reads and checks every point's bytes; what cannot be patched goes to the skipped ones. */
 int fay_points_plan(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error);
+/* A point for a probe (an index), or, if that is NULL, for a hook. */
+int fay_point_append(struct fay_session *session, size_t *capacity, const struct fay_function *function, const uint32_t *probe,
+		     enum fay_hook hook);
 int fay_session_skip(struct fay_session *session, struct fay_point *point, const char *reason);
 void fay_points_deinit(struct fay_session *session);
+
+/* watch.c: adds the points of hooks; sets walked_by; whether a function's calls cannot be watched, by its name. */
+int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_error *error);
+void fay_watch_languages(struct fay_session *session);
+bool fay_unwatchable(const char *name, char reason[FAY_REASON_MAX]);
 
 /* code.c: chooses addresses (reserving them in `maps`) and writes all zones' bytes. */
 /* Which probes are inlined. */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which calls can be watched until they return, and the functions that have to be hooked for it: see dispatcher/user/calls.c.
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target.h"
+
+static bool defines(const struct fay_target *target, struct fay_module *module, const char *name)
+{
+	const struct fay_object *object = fay_module_object(target, module);
+
+	for (size_t i = 0; object && i < object->symbol_count; i++) {
+		const struct fay_symbol *symbol = &object->symbols[i];
+
+		if (symbol->kind == FAY_SYMBOL_FUNCTION && symbol->length == strlen(name) &&
+		    !memcmp(symbol->name, name, symbol->length))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The functions of the C library or libgcc through which the unwinder finds unwind information. The first kind (glibc 2.35, gcc 12) also serves a
+ * libgcc_s that is loaded later; a program with neither has no such unwinder. And longjmp.
+ */
+int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_error *error)
+{
+	static const struct {
+		const char *name;
+		enum fay_hook hook;
+	} hooks[] = { { "_dl_find_object", FAY_HOOK_FIND_OBJECT }, { "_Unwind_Find_FDE", FAY_HOOK_FIND_FDE },
+		    { "longjmp", FAY_HOOK_LONGJMP }, { "__longjmp_chk", FAY_HOOK_LONGJMP } };
+	const struct fay_target *target = session->target;
+
+	for (size_t i = 0; i < target->module_count; i++) {
+		struct fay_module *module = &target->modules[i];
+
+		if (!module->main && !fay_module_matches(module, "libc") && !fay_module_matches(module, "libgcc_s"))
+			continue;
+		for (size_t k = 0; k < sizeof(hooks) / sizeof(hooks[0]); k++) {
+			struct fay_function_list list = { 0 };
+			char pattern[600];
+			int code = 0;
+
+			snprintf(pattern, sizeof(pattern), "%s!%s", module->name, hooks[k].name);
+			if (!defines(target, module, hooks[k].name) ||
+			    fay_target_find(session->target, pattern, &list, NULL))
+				continue;
+			for (size_t f = 0; f < list.count && !code; f++)
+				code = fay_point_append(session, capacity, &list.items[f], NULL, hooks[k].hook);
+			fay_function_list_deinit(&list);
+			if (code)
+				return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+		}
+	}
+	return 0;
+}
+
+/*
+ * Languages whose run-time systems walk the stack by return addresses and stop the program at one they do not know: Go when a stack grows, OCaml when
+ * garbage is collected. By functions that every such program has.
+ */
+static const char *stack_walker(const struct fay_session *session, const char *module)
+{
+	static const struct {
+		const char *function, *language;
+	} walkers[] = { { "runtime.newstack", "Go" }, { "runtime.mallocgc", "Go" }, { "caml_garbage_collection", "OCaml" } };
+	const struct fay_target *target = session->target;
+
+	for (size_t i = 0; i < target->module_count; i++)
+		for (size_t k = 0; !strcmp(target->modules[i].name, module) && k < sizeof(walkers) / sizeof(walkers[0]); k++)
+			if (defines(target, &target->modules[i], walkers[k].function))
+				return walkers[k].language;
+	return NULL;
+}
+
+void fay_watch_languages(struct fay_session *session)
+{
+	const char *module = NULL, *language = NULL;
+
+	for (size_t i = 0; i < session->point_count; i++) {
+		struct fay_point *point = &session->points[i];
+
+		if (!point->watched)
+			continue;
+		if (!module || strcmp(module, point->function.module)) {
+			module = point->function.module;
+			language = stack_walker(session, module);
+		}
+		point->walked_by = language;
+	}
+}
+
+/*
+ * Functions whose return address is not what it seems, or is used for more than returning: they return twice, are entered by a jump or
+ * with no return address, or ask who called them. By name, since nothing in their code tells.
+ */
+bool fay_unwatchable(const char *name, char reason[FAY_REASON_MAX])
+{
+	static const struct {
+		const char *names, *reason;
+	} lists[] = {
+		{ "|setjmp|_setjmp|sigsetjmp|__sigsetjmp|__sigjmp_save|vfork|__vfork|getcontext|__getcontext|", "returns twice" },
+		{ "|swapcontext|__swapcontext|setcontext|__setcontext|__start_context|clone|__clone|__clone2|clone3|__clone3|", "switches stacks" },
+		{ "|_start|_dl_start|_dl_start_user|__restore_rt|_dl_runtime_resolve|_dl_runtime_resolve_fxsave|_dl_runtime_resolve_xsave|"
+		  "_dl_runtime_resolve_xsavec|_dl_tlsdesc_return|_dl_tlsdesc_undefweak|_dl_tlsdesc_dynamic|mcount|_mcount|__fentry__|",
+		  "is not entered by an ordinary call" },
+		{ "|dlopen|dlmopen|dlsym|dlvsym|__libc_dlopen_mode|__libc_dlsym|_dl_sym|_dl_vsym|", "asks which module called it" },
+	};
+	char bounded[FAY_IMAGE_MAX_STRING + 2];
+
+	if (strstr(name, ".cold"))
+		return snprintf(reason, FAY_REASON_MAX, "is not entered by a call (part of a function); its return cannot be watched") > 0;
+	snprintf(bounded, sizeof(bounded), "|%.255s|", name);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		if (strstr(lists[i].names, bounded))
+			return snprintf(reason, FAY_REASON_MAX, "%s; its return cannot be watched", lists[i].reason) > 0;
+	return false;
+}
