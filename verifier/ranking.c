@@ -168,8 +168,9 @@ static uint64_t bound_by_relation(const struct fay_ranking *r, const struct fay_
 		return UINT64_MAX;
 	lo = rel->a * (wide)head->loc[x].s.smin + rel->b * (wide)(rel->b < 0 ? head->loc[y].s.smax : head->loc[y].s.smin);
 	hi = rel->a * (wide)head->loc[x].s.smax + rel->b * (wide)(rel->b < 0 ? head->loc[y].s.smin : head->loc[y].s.smax);
-	lo = rel->lo > lo ? rel->lo : lo;
-	hi = rel->hi < hi ? rel->hi : hi;
+	/* The ends of int64_t stand for no bound, and the sum of intervals may lie beyond them. */
+	lo = rel->lo != INT64_MIN && rel->lo > lo ? rel->lo : lo;
+	hi = rel->hi != INT64_MAX && rel->hi < hi ? rel->hi : hi;
 	least = rel->a * xlo + rel->b * (rel->b < 0 ? yhi : ylo);
 	most = rel->a * xhi + rel->b * (rel->b < 0 ? ylo : yhi);
 	if (most < 0) {

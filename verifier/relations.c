@@ -236,7 +236,7 @@ static void normalise(struct fay_relation *r)
 
 		r->a = -r->a;
 		r->b = -r->b;
-		r->lo = r->hi == INT64_MAX ? INT64_MIN : -r->hi;
+		r->lo = r->hi == INT64_MAX ? INT64_MIN : r->hi == INT64_MIN ? INT64_MAX : -r->hi;
 		r->hi = lo == INT64_MIN ? INT64_MAX : -lo;
 	}
 	if (g > 1) {

@@ -301,7 +301,7 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 			return false;
 	}
 	name_exact(s, &t);
-	if (s->record == RECORD_COMPARE && (fay_cc_flags(cc) & ~s->flags_covered) == 0 &&
+	if (s->record == RECORD_COMPARE && (fay_cc_flags(cc) & ~s->flags_covered) == 0 && !(s->carry_inverted && fay_cc_flags(cc) & FLAG_CF) &&
 	    !fay_relations_compare(s, cc, s->flags_width, &t.a, &t.b))
 		return false;
 	return fay_relations_reduce(s);
