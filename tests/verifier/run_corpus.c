@@ -2,10 +2,10 @@
 /*
  * Runs the corpus: hostile snippets that must be refused by the right rule, and their legal neighbours that must pass.
  *
- *	run_corpus [-v] [-k NAME] [--classes LIST] [--cache DIR] [--first] PROLOGUE FILE...
+ *	run_corpus [-v] [-k NAME] [--cache DIR] [--first] PROLOGUE FILE...
  *
- * --classes: fails unless every class of attack in the file LIST (words; # comments) has three reject tests at least. --cache: images are kept
- * in DIR and taken from there next time. --first: stops at the first failure (both for mutation testing, which runs this hundreds of times).
+ * --cache: images are kept in DIR and taken from there next time. --first: stops at the first failure (both for mutation testing, which runs
+ * this hundreds of times).
  *
  * A corpus file is a list of sections
  *
@@ -41,7 +41,6 @@
 
 extern char **environ;
 
-#define MAX_CLASSES 128
 #define MAX_PATCHES 8
 
 struct snippet {
@@ -54,12 +53,6 @@ static struct {
 	const char *prologue, *only, *directory, *cache;
 	bool verbose, first;
 	unsigned run, failed, todo, rejects, accepts;
-	struct {
-		char id[8];
-		unsigned rejects;
-	} classes[MAX_CLASSES];
-	unsigned class_count;
-	unsigned rule_hits[FAY_RULE_COUNT];
 } corpus;
 
 static char *read_whole(const char *path, size_t *size)
@@ -247,24 +240,6 @@ static bool word_in(const char *list, const char *word)
 	return false;
 }
 
-static void count_classes(const struct snippet *s)
-{
-	char copy[128];
-
-	snprintf(copy, sizeof(copy), "%s", s->classes);
-	for (char *id = strtok(copy, ", "); id; id = strtok(NULL, ", ")) {
-		unsigned i = 0;
-
-		while (i < corpus.class_count && strcmp(corpus.classes[i].id, id))
-			i++;
-		if (i == MAX_CLASSES)
-			continue;
-		if (i == corpus.class_count)
-			snprintf(corpus.classes[corpus.class_count++].id, sizeof(corpus.classes[i].id), "%s", id);
-		corpus.classes[i].rejects++;
-	}
-}
-
 static void judge(const struct snippet *s, const char *file, const struct fay_verdict *v)
 {
 	char verb[32] = "", rules[160] = "", outcome[32] = "", reason[256];
@@ -277,11 +252,8 @@ static void judge(const struct snippet *s, const char *file, const struct fay_ve
 		ok = v->outcome == FAY_ACCEPTED;
 	} else {
 		corpus.rejects++;
-		count_classes(s);
 		ok = v->outcome != FAY_ACCEPTED && word_in(rules, got) &&
 		     (!*outcome || word_in(outcome, fay_outcome_name(v->outcome)));
-		if (ok)
-			corpus.rule_hits[v->rejection.rule]++;
 	}
 	if (!ok && v->outcome != FAY_ACCEPTED && attribute(s, "todo", 0, reason, sizeof(reason))) {
 		corpus.todo++;
@@ -391,46 +363,9 @@ static bool run_file(const char *path)
 	return true;
 }
 
-/* Fails unless every class in the file has three reject tests; prints how many each class and each rule has. */
-static void check_coverage(const char *list)
-{
-	size_t size;
-	char *text = read_whole(list, &size);
-	unsigned classes = 0;
-
-	if (!text) {
-		printf("FAIL %s: %s\n", list, strerror(errno));
-		corpus.failed++;
-		return;
-	}
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-		char *rest = line + strcspn(line, "#");
-
-		*rest = '\0';
-		for (char *id = strtok_r(line, " \t", &rest); id; id = strtok_r(NULL, " \t", &rest)) {
-			unsigned i = 0;
-
-			while (i < corpus.class_count && strcmp(corpus.classes[i].id, id))
-				i++;
-			classes++;
-			printf(" %s:%u", id, i < corpus.class_count ? corpus.classes[i].rejects : 0);
-			if (i == corpus.class_count || corpus.classes[i].rejects < 3) {
-				printf("\nFAIL class %s has fewer than three reject tests\n", id);
-				corpus.failed++;
-			}
-		}
-	}
-	printf("\n%u classes of attack\nrules:", classes);
-	for (unsigned i = 1; i < FAY_RULE_COUNT; i++)
-		printf(" %s:%u", fay_rule_id(i), corpus.rule_hits[i]);
-	printf("\n");
-	free(text);
-}
-
 int main(int argc, char **argv)
 {
 	char directory[] = "/tmp/fay-corpus-XXXXXX", path[256];
-	const char *classes = NULL;
 	int at = 1;
 
 	for (; at < argc && argv[at][0] == '-'; at++) {
@@ -438,8 +373,6 @@ int main(int argc, char **argv)
 			corpus.verbose = true;
 		} else if (!strcmp(argv[at], "-k") && at + 1 < argc) {
 			corpus.only = argv[++at];
-		} else if (!strcmp(argv[at], "--classes") && at + 1 < argc) {
-			classes = argv[++at];
 		} else if (!strcmp(argv[at], "--cache") && at + 1 < argc) {
 			corpus.cache = argv[++at];
 		} else if (!strcmp(argv[at], "--first")) {
@@ -449,7 +382,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (argc - at < 2) {
-		fprintf(stderr, "usage: run_corpus [-v] [-k NAME] [--classes LIST] [--cache DIR] [--first] PROLOGUE FILE...\n");
+		fprintf(stderr, "usage: run_corpus [-v] [-k NAME] [--cache DIR] [--first] PROLOGUE FILE...\n");
 		return 2;
 	}
 	if (!mkdtemp(directory)) {
@@ -460,8 +393,6 @@ int main(int argc, char **argv)
 	corpus.prologue = argv[at++];
 	for (; at < argc && !(corpus.first && corpus.failed); at++)
 		run_file(argv[at]);
-	if (classes)
-		check_coverage(classes);
 	for (const char *const *name = (const char *const[]){ "snippet.s", "snippet.o", "snippet.fay", NULL }; *name; name++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, *name);
 		unlink(path);

@@ -38,7 +38,7 @@ sub find {
 		my ($cond, $at, $call) = ($1, $-[1], $-[2]);
 		$guarded{$call} = 1;
 		my $statement = substr($code, $call, 300);
-		next if $cond =~ /\bdeadline\b|^\(!\w+(?:[.\->]+\w+)*\)$/ || (split /;/, $statement)[0] =~ /out of memory|LIM_TIME/;
+		next if $cond =~ /\bdeadline\b|^\(!\w+(?:[.\->]+\w+)*(?: \|\| !\w+(?:[.\->]+\w+)*)*\)$|fay_state_join/ || (split /;/, $statement)[0] =~ /out of memory|LIM_TIME/;
 		push @found, ["guard", $at, length $cond, "(0 && $cond)"];
 	}
 	while ($code =~ /\breturn (fay_path_refuse|parser_refuse|fay_refuse|refuse)\s*\(/g) {
@@ -59,7 +59,7 @@ sub find {
 		my %other = ("<" => "<=", "<=" => "<", ">" => ">=", ">=" => ">");
 		push @found, ["order", $at, length $op, $other{$op}];
 	}
-	if ($name =~ /(state|agree|cfg|fixpoint)\.c$/) {
+	if ($name =~ /(state|agree)\.c$/) {
 		while ($code =~ /\breturn false;/g) { push @found, ["include", $-[0], length "return false;", "return true;"]; }
 	}
 	if ($name =~ /transfer/) {
