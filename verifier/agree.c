@@ -43,7 +43,9 @@ static unsigned fold(unsigned op)
 	SAME(IDIV, IDIV) SAME(CQO, CQO) SAME(CQO, CDQ) SAME(CQO, CWD) SAME(BT, BT) SAME(BTS, BTS) SAME(BTR, BTR) SAME(BTC, BTC) SAME(BSWAP, BSWAP) SAME(BSF, BSF) SAME(BSR, BSR)                   \
 	SAME(TZCNT, TZCNT) SAME(LZCNT, LZCNT) SAME(POPCNT, POPCNT) SAME(XCHG, XCHG) SAME(XADD, XADD)                                  \
 	SAME(CMPXCHG, CMPXCHG) SAME(PUSH, PUSH) SAME(POP, POP) SAME(JMP, JMP) SAME(CALL, CALL) SAME(RET, RET)                        \
-	SAME(LFENCE, LFENCE) SAME(RDTSC, RDTSC) SAME(LEAVE, LEAVE) SAME(MFENCE, MFENCE) SAME(MFENCE, SFENCE) SAME(PAUSE, PAUSE)
+	SAME(LFENCE, LFENCE) SAME(RDTSC, RDTSC) SAME(LEAVE, LEAVE) SAME(MFENCE, MFENCE) SAME(MFENCE, SFENCE) SAME(PAUSE, PAUSE) SAME(MOVBE, MOVBE)         \
+	SAME(ANDN, ANDN) SAME(BLSI, BLSI) SAME(BLSR, BLSR) SAME(BLSMSK, BLSMSK) SAME(BZHI, BZHI) SAME(SHLX, SHLX) SAME(SHRX, SHRX)   \
+	SAME(SARX, SARX) SAME(RORX, RORX) SAME(MULX, MULX)
 
 /* The width is part of the mnemonic: log2 of the bytes takes the condition's place. */
 #define STRINGS(S)                                                                                                                   \
@@ -307,6 +309,8 @@ static unsigned expected_operands(const struct fay_insn *insn, struct fay_operan
 	}
 	if (insn->dst.kind != OPERAND_NONE)
 		out[count++] = insn->dst;
+	if (insn->op == OP_ANDN || insn->op == OP_MULX)
+		out[count++] = insn->src2;
 	if (insn->src.kind != OPERAND_NONE) {
 		bool count_operand = insn->op >= OP_SHL && insn->op <= OP_ROR;
 		widths[count] = count_operand ? 8 : insn->src_width;
@@ -314,7 +318,9 @@ static unsigned expected_operands(const struct fay_insn *insn, struct fay_operan
 	}
 	if (insn->op == OP_IMUL && insn->src2.kind == OPERAND_IMM)
 		out[count++] = insn->src2;
-	if (insn->op == OP_SHLD || insn->op == OP_SHRD) {
+	if (insn->op >= OP_BZHI && insn->op <= OP_SARX)
+		out[count++] = insn->src2;
+	if (insn->op == OP_SHLD || insn->op == OP_SHRD || insn->op == OP_RORX) {
 		widths[count] = 8;
 		out[count++] = insn->src2;
 	}

@@ -48,11 +48,14 @@ enum form {
 	FORM_MOVS,     /* dst [rdi], src [rsi] */
 	FORM_STOS,     /* dst [rdi], src rax */
 	FORM_FENCE,
+	FORM_VEX_R_V_RM, /* dst reg, src2 vvvv, src r/m */
+	FORM_VEX_V_RM,   /* dst vvvv, src r/m */
+	FORM_VEX_R_RM_IB, /* dst reg, src r/m, src2 immediate */
 };
 
 enum width { WIDTH_B, WIDTH_V, WIDTH_Y, WIDTH_Q, WIDTH_W, WIDTH_N };
 enum mod { MOD_EITHER, MOD_REG, MOD_REGF, MOD_MEM };
-enum map { MAP_ONE, MAP_TWO, MAP_F3ONE, MAP_F3TWO, MAP_COUNT };
+enum map { MAP_ONE, MAP_TWO, MAP_F3ONE, MAP_F3TWO, MAP_THREE, MAP_COUNT };
 enum row_kind { ROW_ABSENT, ROW_ALLOW, ROW_REFUSE };
 
 struct row {
@@ -90,9 +93,25 @@ static const struct row rows[MAP_COUNT][256][8] = {
 						   LOCKED_##lock, EXTENDED_##ext, 0,		NULL },
 #define REFUSE(map, first, last, ext, rule, why)                                                                                     \
 	[MAP_##map][first ... last][EXT_##ext] = { ROW_REFUSE, 0, 0, 0, 0, false, false, FAY_RULE_##rule, why },
+#define VEX(map, pp, opcode, ext, op, form)
 #include "opcodes.def"
 #undef ALLOW
 #undef REFUSE
+#undef VEX
+};
+
+static const struct vex_row {
+	uint8_t map, pp, opcode, ext;
+	struct row row;
+} vex_rows[] = {
+#define ALLOW(map, first, last, ext, op, form, width, lock, mod)
+#define REFUSE(map, first, last, ext, rule, why)
+#define VEX(map, pp, opcode, ext, op, form)                                                                                          \
+	{ map, pp, opcode, ext, { ROW_ALLOW, OP_##op, FORM_##form, WIDTH_Y, MOD_EITHER, false, ext != 8, 0, NULL } },
+#include "opcodes.def"
+#undef ALLOW
+#undef REFUSE
+#undef VEX
 };
 
 enum { REX_B = 1, REX_X = 2, REX_R = 4, REX_W = 8 };
@@ -103,7 +122,7 @@ struct reader {
 	bool overrun;
 
 	const struct row *row;
-	uint8_t opcode, modrm;
+	uint8_t opcode, modrm, vvvv;
 	uint8_t rex, rex_used;
 	bool has_rex, needs_rex;
 	unsigned count66, count_f0, count_f2, count_f3, count_other; /* other: 67 and segment overrides */
@@ -198,16 +217,52 @@ static void read_opcode(struct reader *reader)
 		map = MAP_TWO;
 		reader->opcode = take8(reader);
 	}
+	if (map == MAP_TWO && reader->opcode == 0x38) {
+		map = MAP_THREE;
+		reader->opcode = take8(reader);
+	}
 	if (reader->overrun)
 		return;
 	digit = reader->at < reader->size ? reader->bytes[reader->at] >> 3 & 7 : 0;
 	reader->row = &rows[map][reader->opcode][digit];
-	if (reader->count_f3 == 1 && rows[map + MAP_F3ONE][reader->opcode][digit].kind == ROW_ALLOW) {
+	if (map <= MAP_TWO && reader->count_f3 == 1 && rows[map + MAP_F3ONE][reader->opcode][digit].kind == ROW_ALLOW) {
 		reader->row = &rows[map + MAP_F3ONE][reader->opcode][digit];
 		reader->count_f3 = 0;
 		if (reader->count66)
 			fail(reader, FAY_RULE_DEC_PREFIX, "66 together with F3");
 	}
+}
+
+/*
+ * A three-byte VEX prefix before an opcode with general registers, or nothing: then the reader is left at the start. Its bits become those of a REX prefix, so that
+ * the same rule holds: each has an effect.
+ */
+static bool read_vex(struct reader *reader)
+{
+	const uint8_t *b = reader->bytes;
+	unsigned digit;
+
+	if (reader->size < 4 || b[0] != 0xc4)
+		return false;
+	digit = reader->size > 4 ? b[4] >> 3 & 7 : 0;
+	for (size_t i = 0; i < sizeof(vex_rows) / sizeof(*vex_rows); i++) {
+		const struct vex_row *row = &vex_rows[i];
+
+		if (row->map != (b[1] & 31) || row->pp != (b[2] & 3) || row->opcode != b[3] || (row->ext != 8 && row->ext != digit))
+			continue;
+		reader->row = &row->row;
+		reader->opcode = b[3];
+		reader->at = 4;
+		reader->rex = (uint8_t)((~b[1] >> 5 & 7) | (b[2] >> 7 << 3));
+		/* VEX has R, X, B from the top bit down, as REX has them in bits 2, 1, 0. */
+		reader->has_rex = true;
+		reader->needs_rex = true; /* and it is never one that says nothing */
+		reader->vvvv = ~b[2] >> 3 & 15;
+		if (b[2] & 4)
+			fail(reader, FAY_RULE_DEC_ENCODING, "VEX.L on an instruction with general registers");
+		return true;
+	}
+	return false;
 }
 
 static void check_row(struct reader *reader)
@@ -487,6 +542,22 @@ static void read_operands(struct reader *reader, struct fay_insn *insn)
 		if (insn->src.kind == OPERAND_REG && (reader->modrm & 7))
 			fail(reader, FAY_RULE_DEC_ENCODING, "a redundant encoding of a fence");
 		break;
+	case FORM_VEX_R_V_RM:
+		insn->src = read_rm(reader, width);
+		insn->dst = reg_field(reader, width);
+		insn->src2 = operand_reg(reader, reader->vvvv, width);
+		break;
+	case FORM_VEX_V_RM:
+		insn->src = read_rm(reader, width);
+		insn->dst = operand_reg(reader, reader->vvvv, width);
+		break;
+	case FORM_VEX_R_RM_IB:
+		insn->src = read_rm(reader, width);
+		insn->dst = reg_field(reader, width);
+		insn->src2 = operand_imm(take8(reader));
+		if (reader->vvvv)
+			fail(reader, FAY_RULE_DEC_ENCODING, "a register in VEX.vvvv that is not used");
+		break;
 	case FORM_MOVS:
 		insn->dst = operand_string(FAY_RDI);
 		insn->src = operand_string(FAY_RSI);
@@ -584,12 +655,25 @@ static struct fay_refusal refuse(struct fay_arena *arena, const struct reader *r
 	return fay_refuse(arena, reader->rule, address, "%s (bytes %s)", reader->why, text);
 }
 
+/* 0F 38 is the vector decoder's but for these two, which have no repeat prefix (with F2 they are crc32). */
+static bool is_movbe(const struct reader *reader)
+{
+	size_t at = 0;
+
+	if (at < reader->size && reader->bytes[at] == 0x66)
+		at++;
+	if (at < reader->size && (reader->bytes[at] & 0xf0) == 0x40)
+		at++;
+	return at + 2 < reader->size && reader->bytes[at] == 0x0f && reader->bytes[at + 1] == 0x38 && (reader->bytes[at + 2] & 0xfe) == 0xf0;
+}
+
 struct fay_refusal fay_decode(struct fay_arena *arena, const uint8_t *bytes, size_t available, uint64_t address, struct fay_insn *insn)
 {
 	static const struct fay_operand none = { .base = FAY_NO_REG, .index = FAY_NO_REG };
 	struct reader reader = { .bytes = bytes, .size = available < MAX_LENGTH ? available : MAX_LENGTH };
 	size_t nop = available ? match_nop(bytes, available) : 0;
 	enum fay_vector_decoding vector;
+	bool vex;
 
 	*insn = (struct fay_insn){ .address = address, .op = OP_NOP, .width = 64, .src_width = 64, .dst = none, .src = none, .src2 = none };
 	if (nop) {
@@ -598,15 +682,17 @@ struct fay_refusal fay_decode(struct fay_arena *arena, const uint8_t *bytes, siz
 			insn->op = OP_PAUSE;
 		return (struct fay_refusal){ .rule = FAY_RULE_NONE };
 	}
-	vector = fay_decode_vector(bytes, available, address, insn, &reader.rule, &reader.why);
+	vex = read_vex(&reader);
+	vector = vex || is_movbe(&reader) ? VECTOR_NOT : fay_decode_vector(bytes, available, address, insn, &reader.rule, &reader.why);
 	if (vector == VECTOR_OK)
 		return (struct fay_refusal){ .rule = FAY_RULE_NONE };
 	if (vector == VECTOR_REFUSED) {
 		reader.at = reader.size;
 		return refuse(arena, &reader, address);
 	}
-	read_prefixes(&reader);
-	if (reader.rule == FAY_RULE_NONE)
+	if (!vex)
+		read_prefixes(&reader);
+	if (!vex && reader.rule == FAY_RULE_NONE)
 		read_opcode(&reader);
 	if (reader.rule == FAY_RULE_NONE && !reader.overrun)
 		check_row(&reader);

@@ -49,7 +49,7 @@ struct fay_insn {
 	uint8_t src_width; /* MOVZX, MOVSX: of the source; else = width */
 	uint8_t cc;        /* enum fay_cc */
 	bool locked;       /* lock prefix: memory destination */
-	struct fay_operand dst, src, src2; /* src2: IMUL the second factor, SHLD and SHRD the count */
+	struct fay_operand dst, src, src2; /* src2: IMUL the second factor, SHLD and SHRD the count; VEX forms: ops.def */
 	uint16_t row;      /* VECTOR: index into fay_vector_rows */
 	uint8_t vector;    /* VECTOR: vector length in bytes, 16 or 32; a general register operand has `width` */
 	uint8_t access;    /* VECTOR: bytes of the memory operand, or of src that count in its register form */
@@ -74,6 +74,7 @@ struct fay_op_info {
 	uint8_t flags_written;   /* defined result */
 	uint8_t flags_undefined; /* left undefined */
 	uint8_t attributes;      /* ATTR_* */
+	uint32_t features;       /* enum fay_cpu_feature that it needs */
 	bool dst_read, dst_written, src_read, src_written;
 	bool (*transfer)(struct fay_analysis *, const struct fay_insn *);
 	void (*semantics)(struct fay_semantics *, const struct fay_insn *);

@@ -67,7 +67,7 @@ const char *fay_gpr_name(unsigned gpr, unsigned width)
 
 const char *fay_cpu_feature_name(unsigned bit)
 {
-	static const char *const names[] = { "sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2", "fma", "popcnt" };
+	static const char *const names[] = { "sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2", "fma", "popcnt", "lzcnt", "bmi1", "bmi2", "movbe" };
 
 	return bit < sizeof(names) / sizeof(*names) ? names[bit] : NULL;
 }

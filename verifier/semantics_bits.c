@@ -167,15 +167,6 @@ void fay_semantics_bts(struct fay_semantics *s, const struct fay_insn *insn) { c
 void fay_semantics_btr(struct fay_semantics *s, const struct fay_insn *insn) { change_bit(s, insn, TERM_AND, true); }
 void fay_semantics_btc(struct fay_semantics *s, const struct fay_insn *insn) { change_bit(s, insn, TERM_XOR, false); }
 
-void fay_semantics_bswap(struct fay_semantics *s, const struct fay_insn *insn)
-{
-	struct fay_term a = read(s, &insn->dst, insn->width), r = fay_term_extract(s, a, 0, 8);
-
-	for (unsigned i = 8; i < insn->width; i += 8)
-		r = fay_term_concat(s, r, fay_term_extract(s, a, i, 8));
-	write(s, &insn->dst, insn->width, r);
-}
-
 /* Ones below the lowest one of a. */
 static struct fay_term below_lowest(struct fay_semantics *s, struct fay_term a)
 {
@@ -342,6 +333,104 @@ static void divide(struct fay_semantics *s, const struct fay_insn *insn, bool is
 
 void fay_semantics_div(struct fay_semantics *s, const struct fay_insn *insn) { divide(s, insn, false); }
 void fay_semantics_idiv(struct fay_semantics *s, const struct fay_insn *insn) { divide(s, insn, true); }
+
+/* ---- BMI ---- */
+
+static struct fay_term reversed(struct fay_semantics *s, struct fay_term a)
+{
+	struct fay_term r = fay_term_extract(s, a, 0, 8);
+
+	for (unsigned i = 8; i < a.width; i += 8)
+		r = fay_term_concat(s, r, fay_term_extract(s, a, i, 8));
+	return r;
+}
+
+void fay_semantics_bswap(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	write(s, &insn->dst, insn->width, reversed(s, read(s, &insn->dst, insn->width)));
+}
+
+void fay_semantics_movbe(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	write(s, &insn->dst, insn->width, reversed(s, read(s, &insn->src, insn->width)));
+}
+
+static void bmi_result(struct fay_semantics *s, const struct fay_insn *insn, struct fay_term r, struct fay_term carry)
+{
+	fay_semantics_result_flags(s, always(), r);
+	s->ops->flag_set(s, always(), FLAG_CF, carry);
+	s->ops->flag_set(s, always(), FLAG_OF, fay_term_bool(false));
+	s->ops->flag_undefine(s, always(), FLAG_PF);
+	write(s, &insn->dst, insn->width, r);
+}
+
+void fay_semantics_andn(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	struct fay_term a = read(s, &insn->src, insn->width), b = read(s, &insn->src2, insn->width);
+
+	bmi_result(s, insn, fay_term2(s, TERM_AND, fay_term1(s, TERM_NOT, b), a), fay_term_bool(false));
+}
+
+static struct fay_term less_one(struct fay_semantics *s, struct fay_term a) { return fay_term2(s, TERM_SUB, a, fay_term_const(1, a.width)); }
+
+void fay_semantics_blsi(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	struct fay_term a = read(s, &insn->src, insn->width);
+
+	bmi_result(s, insn, fay_term2(s, TERM_AND, fay_term1(s, TERM_NEG, a), a), fay_term1(s, TERM_NOT, fay_term_is_zero(s, a)));
+}
+
+void fay_semantics_blsr(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	struct fay_term a = read(s, &insn->src, insn->width);
+
+	bmi_result(s, insn, fay_term2(s, TERM_AND, less_one(s, a), a), fay_term_is_zero(s, a));
+}
+
+void fay_semantics_blsmsk(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	struct fay_term a = read(s, &insn->src, insn->width);
+
+	bmi_result(s, insn, fay_term2(s, TERM_XOR, less_one(s, a), a), fay_term_is_zero(s, a));
+}
+
+/* 8 bits of the count are looked at; from the width on all bits are kept. */
+void fay_semantics_bzhi(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	unsigned w = insn->width;
+	struct fay_term a = read(s, &insn->src, w), n = fay_term_extract(s, read(s, &insn->src2, w), 0, 8);
+	struct fay_term ones = fay_term2(s, TERM_SHL, fay_term_const(UINT64_MAX, w), fay_term_zext(s, n, w));
+
+	bmi_result(s, insn, fay_term2(s, TERM_AND, a, fay_term1(s, TERM_NOT, ones)), fay_term2(s, TERM_ULT, fay_term_const(w - 1, 8), n));
+}
+
+static void shift_without_flags(struct fay_semantics *s, const struct fay_insn *insn, enum fay_term_op op)
+{
+	unsigned w = insn->width;
+	struct fay_term a = read(s, &insn->src, w), n = fay_term2(s, TERM_AND, read(s, &insn->src2, w), fay_term_const(w - 1, w));
+
+	write(s, &insn->dst, w, fay_term2(s, op, a, n));
+}
+
+void fay_semantics_shlx(struct fay_semantics *s, const struct fay_insn *insn) { shift_without_flags(s, insn, TERM_SHL); }
+void fay_semantics_shrx(struct fay_semantics *s, const struct fay_insn *insn) { shift_without_flags(s, insn, TERM_SHR); }
+void fay_semantics_sarx(struct fay_semantics *s, const struct fay_insn *insn) { shift_without_flags(s, insn, TERM_SAR); }
+
+void fay_semantics_rorx(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	write(s, &insn->dst, insn->width, rotate(s, read(s, &insn->src, insn->width), read(s, &insn->src2, 8), false));
+}
+
+/* The upper half wins if both go to one register. */
+void fay_semantics_mulx(struct fay_semantics *s, const struct fay_insn *insn)
+{
+	unsigned w = insn->width;
+	struct fay_term a = fay_term_zext(s, read(s, &rdx, w), 2 * w), b = fay_term_zext(s, read(s, &insn->src, w), 2 * w);
+	struct fay_term p = fay_term2(s, TERM_MUL, a, b);
+
+	write(s, &insn->src2, w, fay_term_extract(s, p, 0, w));
+	write(s, &insn->dst, w, fay_term_extract(s, p, w, w));
+}
 
 void fay_semantics_cqo(struct fay_semantics *s, const struct fay_insn *insn)
 {

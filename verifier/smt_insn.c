@@ -24,7 +24,7 @@ struct smt_step {
 
 static struct query *query_of(struct fay_semantics *s) { return ((struct smt_step *)s)->q; }
 
-static Z3_ast lower(struct query *q, struct fay_term t)
+Z3_ast fay_smt_lower(struct query *q, struct fay_term t)
 {
 	if (!t.known)
 		return t.ast;
@@ -62,12 +62,10 @@ static Z3_ast build_logic(struct query *q, enum fay_term_op op, const struct fay
 	}
 }
 
-static struct fay_term build(struct fay_semantics *s, enum fay_term_op op, const struct fay_term *args, unsigned count, unsigned width,
-			     unsigned low)
+struct fay_term fay_smt_build_term(struct query *q, enum fay_term_op op, const struct fay_term *args, unsigned count, unsigned width, unsigned low)
 {
-	struct query *q = query_of(s);
 	Z3_context z = q->z;
-	Z3_ast a = lower(q, args[0]), b = count > 1 ? lower(q, args[1]) : NULL, r = NULL;
+	Z3_ast a = fay_smt_lower(q, args[0]), b = count > 1 ? fay_smt_lower(q, args[1]) : NULL, r = NULL;
 
 	switch (op) {
 	case TERM_NOT: case TERM_AND: case TERM_OR: case TERM_XOR: r = build_logic(q, op, args, a, b); break;
@@ -87,7 +85,7 @@ static struct fay_term build(struct fay_semantics *s, enum fay_term_op op, const
 	case TERM_ULE: r = Z3_mk_bvule(z, a, b); break;
 	case TERM_SLT: r = Z3_mk_bvslt(z, a, b); break;
 	case TERM_SLE: r = Z3_mk_bvsle(z, a, b); break;
-	case TERM_ITE: r = Z3_mk_ite(z, a, b, lower(q, args[2])); break;
+	case TERM_ITE: r = Z3_mk_ite(z, a, b, fay_smt_lower(q, args[2])); break;
 	case TERM_EXTRACT: r = Z3_mk_extract(z, low + width - 1, low, a); break;
 	case TERM_ZEXT: r = Z3_mk_zero_ext(z, width - args[0].width, a); break;
 	case TERM_SEXT: r = Z3_mk_sign_ext(z, width - args[0].width, a); break;
@@ -95,6 +93,12 @@ static struct fay_term build(struct fay_semantics *s, enum fay_term_op op, const
 	case TERM_OP_COUNT: break;
 	}
 	return (struct fay_term){ .ast = r, .width = (uint8_t)width };
+}
+
+static struct fay_term build(struct fay_semantics *s, enum fay_term_op op, const struct fay_term *args, unsigned count, unsigned width,
+			     unsigned low)
+{
+	return fay_smt_build_term(query_of(s), op, args, count, width, low);
 }
 
 /* ---- the machine ---- */
@@ -121,7 +125,7 @@ static void smt_write(struct fay_semantics *s, const struct fay_operand *o, unsi
 {
 	struct query *q = query_of(s);
 
-	fay_smt_write(q, o, width, lower(q, v));
+	fay_smt_write(q, o, width, fay_smt_lower(q, v));
 }
 
 static struct fay_term smt_address(struct fay_semantics *s, const struct fay_operand *o)
@@ -145,7 +149,7 @@ static void smt_flag_set(struct fay_semantics *s, struct fay_term condition, uin
 
 	if (condition.known && !condition.value)
 		return;
-	*f = lower(q, fay_term_ite(s, condition, value, lift(q, *f, 0)));
+	*f = fay_smt_lower(q, fay_term_ite(s, condition, value, lift(q, *f, 0)));
 }
 
 static void smt_flag_undefine(struct fay_semantics *s, struct fay_term condition, uint8_t flags)
@@ -170,7 +174,7 @@ static void smt_push(struct fay_semantics *s, struct fay_term v)
 	if (depth > (int64_t)FAY_STACK_HARD)
 		return;
 	fay_smt_set_depth(q, (uint32_t)(depth / 4));
-	fay_smt_stack_store(q, -depth, 8, lower(q, v));
+	fay_smt_stack_store(q, -depth, 8, fay_smt_lower(q, v));
 }
 
 /* The stack pointer itself follows the abstract state (fay_smt_after). */
@@ -268,7 +272,7 @@ Z3_ast fay_smt_condition(struct query *q, enum fay_cc cc)
 {
 	struct smt_step step = { .semantics = { .ops = &smt_ops }, .q = q };
 
-	return lower(q, fay_semantics_condition(&step.semantics, cc));
+	return fay_smt_lower(q, fay_semantics_condition(&step.semantics, cc));
 }
 
 void fay_smt_step(struct query *q, const struct fay_insn *insn)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <z3.h>
 
+#include "semantics.h"
 #include "smt.h"
 
 #define FAY_SMT_MAX_UNKNOWNS (1u << 18)    /* of one query: Z3 keeps about 2 KiB for each */
@@ -140,6 +141,10 @@ void fay_smt_write(struct query *q, const struct fay_operand *operand, unsigned 
 void fay_smt_store_unknown(struct query *q, const struct fay_operand *mem, unsigned size);
 
 /* ---- smt_insn.c ---- */
+
+/* A term of the semantics as Z3's, and an operation on such terms. */
+Z3_ast fay_smt_lower(struct query *q, struct fay_term t);
+struct fay_term fay_smt_build_term(struct query *q, enum fay_term_op op, const struct fay_term *args, unsigned count, unsigned width, unsigned low);
 
 /* What one instruction does to q->now. */
 void fay_smt_step(struct query *q, const struct fay_insn *insn);

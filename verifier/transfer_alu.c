@@ -169,6 +169,32 @@ bool fay_transfer_bt(struct fay_analysis *an, const struct fay_insn *insn)
 	return fay_operand_write(an, &insn->dst, insn->width, fay_value_fresh(an, fay_scalar_zext(&r, insn->width)));
 }
 
+/* The lowest bit set: at least the lowest possible one, at most the lowest certain one. The number is not 0. */
+static struct fay_scalar lowest_one(const struct fay_scalar *a)
+{
+	return fay_scalar_range((unsigned)__builtin_ctzll(a->value | a->unknown),
+				a->value ? (unsigned)__builtin_ctzll(a->value) : 63 - (unsigned)__builtin_clzll(a->umax));
+}
+
+/*
+ * For a zero source the destination keeps its value (AMD) or is undefined (Intel). So it may be read afterwards only if it could be read
+ * before, and nothing is known of it.
+ */
+static bool scan_of_zero(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	struct fay_value *to = &an->current->loc[insn->dst.reg];
+	uint8_t init = to->kind == KIND_SCALAR ? to->init : 0;
+
+	fay_flags_set_none(an);
+	if (init != 0xff) {
+		*to = fay_value_uninit();
+		to->tag = TAG_NONE;
+	} else {
+		*to = fay_value_fresh(an, fay_scalar_top());
+	}
+	return true;
+}
+
 bool fay_transfer_bits(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	unsigned width = insn->width;
@@ -183,27 +209,20 @@ bool fay_transfer_bits(struct fay_analysis *an, const struct fay_insn *insn)
 		return true;
 	case OP_BSF:
 	case OP_BSR:
-	case OP_TZCNT: /* CPUs without it run bsf, */
-	case OP_LZCNT: /* and bsr for this one */
-		if (a.s.umin == 0) {
-			/* For a zero source the destination keeps its value (AMD) or is undefined (Intel). */
-			if (an->checking) {
-				struct fay_obligation *o;
-
-				an->obligation_count++;
-				o = fay_obligation_add(an, GOAL_UNREACHABLE, FAY_RULE_MEM_UNINIT, FAY_UNPROVED);
-				if (o)
-					o->what = "a bit scan whose source may be zero leaves its result undefined";
-			}
-			return false;
-		}
-		if (insn->op == OP_LZCNT)
-			s = fay_scalar_range(0, width - 1);
-		else if (insn->op == OP_BSR)
+		if (a.s.umin == 0)
+			return scan_of_zero(an, insn);
+		if (insn->op == OP_BSR)
 			s = fay_scalar_range(63 - (unsigned)__builtin_clzll(a.s.umin), 63 - (unsigned)__builtin_clzll(a.s.umax));
-		else /* the lowest bit set: at least the lowest possible one, at most the lowest certain one */
-			s = fay_scalar_range((unsigned)__builtin_ctzll(a.s.value | a.s.unknown),
-					     a.s.value ? (unsigned)__builtin_ctzll(a.s.value) : 63 - (unsigned)__builtin_clzll(a.s.umax));
+		else
+			s = lowest_one(&a.s);
+		break;
+	case OP_TZCNT:
+		if (a.s.umin)
+			s = lowest_one(&a.s);
+		break;
+	case OP_LZCNT:
+		s = fay_scalar_range(a.s.umax ? (unsigned)__builtin_clzll(a.s.umax) - (64 - width) : width,
+				     a.s.umin ? (unsigned)__builtin_clzll(a.s.umin) - (64 - width) : width);
 		break;
 	default:
 		break;

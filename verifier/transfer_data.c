@@ -152,12 +152,16 @@ bool fay_transfer_cmpxchg(struct fay_analysis *an, const struct fay_insn *insn)
 	if (!fay_mem_store(an, &access, &either))
 		return false;
 	fay_flags_set_none(an);
-	/* On success rax keeps what it held, which is then what was found; width 32 zero-extends on failure only. */
-	if (width == 32)
-		an->current->loc[FAY_RAX] = fay_value_fresh(an, an->current->loc[FAY_RAX].s.umax <= UINT32_MAX ? fay_scalar_range(0, UINT32_MAX)
-												      : fay_scalar_top());
-	else
+	/* On success rax keeps what it held, which is then what was found; width 32 zero-extends on failure only, so its upper half is as readable as before. */
+	if (width == 32) {
+		struct fay_value *to = &an->current->loc[FAY_RAX];
+		uint8_t init = to->init | 0x0f;
+
+		*to = fay_value_fresh(an, to->init == 0xff && to->s.umax <= UINT32_MAX ? fay_scalar_range(0, UINT32_MAX) : fay_scalar_top());
+		to->init = init;
+	} else {
 		fay_reg_write(an, FAY_RAX, width, fay_value_fresh(an, found.s));
+	}
 	return true;
 }
 

@@ -42,6 +42,11 @@ uint32_t fay_cpu_features(void)
 	features |= c & bit_SSE4_1 ? FAY_CPU_SSE41 : 0;
 	features |= c & bit_SSE4_2 ? FAY_CPU_SSE42 : 0;
 	features |= c & bit_POPCNT ? FAY_CPU_POPCNT : 0;
+	features |= c & bit_MOVBE ? FAY_CPU_MOVBE : 0;
+	features |= b7 & bit_BMI ? FAY_CPU_BMI1 : 0;
+	features |= b7 & bit_BMI2 ? FAY_CPU_BMI2 : 0;
+	if (__get_cpuid(0x80000001, &a, &b, &c7, &d))
+		features |= c7 & bit_LZCNT ? FAY_CPU_LZCNT : 0;
 	features |= avx && c & bit_AVX ? FAY_CPU_AVX : 0;
 	features |= avx && c & bit_FMA ? FAY_CPU_FMA : 0;
 	features |= avx && b7 & bit_AVX2 ? FAY_CPU_AVX2 : 0;

@@ -68,6 +68,7 @@ enum fay_gpr {
 enum fay_cpu_feature {
 	FAY_CPU_SSE3 = 1u << 0, FAY_CPU_SSSE3 = 1u << 1, FAY_CPU_SSE41 = 1u << 2, FAY_CPU_SSE42 = 1u << 3, FAY_CPU_AVX = 1u << 4,
 	FAY_CPU_AVX2 = 1u << 5, FAY_CPU_FMA = 1u << 6, FAY_CPU_POPCNT = 1u << 7,
+	FAY_CPU_LZCNT = 1u << 8, FAY_CPU_BMI1 = 1u << 9, FAY_CPU_BMI2 = 1u << 10, FAY_CPU_MOVBE = 1u << 11,
 };
 /* "sse4.1" and the like of one bit; NULL past the last. */
 const char *fay_cpu_feature_name(unsigned bit);

@@ -10,7 +10,7 @@
  *   - non-interference: each run is made twice, with other register contents, other stack garbage, other places of all regions, other values of event fields and
  *     arguments that are said not to be read. LOCAL, GLOBAL and what the helpers were given must come out the same.
  *
- * GLOBAL changes under the probe's feet at random, the same way in both runs. Limits: one probe, the interpreter's correctness (test_exec.c
+ * GLOBAL changes under the probe's feet at random, the same way in both runs. Limits: one probe, the interpreter's correctness (test_silicon.c
  * compares that with the CPU), and what random inputs find.
  */
 #include <stdio.h>

@@ -10,7 +10,7 @@
  *
  *	test_soundness [PROGRAMS [SEED]]
  *
- * Limits: the interpreter is itself compared with the CPU by test_exec. Programs use every operation but helpers and calls.
+ * Limits: the interpreter is itself compared with the CPU by test_silicon. Programs use every operation but helpers and calls.
  */
 #include <stdio.h>
 #include <stdlib.h>
