@@ -8,7 +8,7 @@
  * instructions, and then damaged with small probability: another register, constant, condition or width. So about half are accepted, and the other half lie close to
  * the border. soundness.c (the interpreter) and native.c (the CPU) say what is checked. An unsound image is kept as fuzz_accept-SEED.fay and the program fails.
  *
- * Limits: it finds only what random search finds; vectors and jump tables are not generated.
+ * Limits: it finds only what random search finds; jump tables are not generated.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 #include "fay/verify.h"
 #include "native.h"
 #include "soundness.h"
+#include "vector_forms.h"
 
 static uint64_t native_steps;
 
@@ -495,9 +496,72 @@ static void idiom_memory(struct code *c)
 	}
 }
 
+static struct vector_form vector_forms[2048];
+static unsigned vector_form_count;
+
+/* A vector instruction of any form; registers mostly such as were written before. */
+static void vector_instruction(struct code *c, bool memory, unsigned base, int32_t disp)
+{
+	struct vector_form form;
+	struct vector_operands o = { .reg = (unsigned)below(c, rarely(c, 20) ? 16 : 8), .vvvv = (unsigned)below(c, rarely(c, 20) ? 16 : 8),
+				     .rm = (unsigned)below(c, rarely(c, 20) ? 16 : 8), .base = base, .disp = (int8_t)disp, .imm = (uint8_t)below(c, 256) };
+	uint8_t bytes[16];
+	unsigned size;
+
+	do {
+		form = vector_forms[below(c, vector_form_count)];
+	} while (form.memory != memory);
+	if (form.row->shape == VSHAPE_GRM || form.row->shape == VSHAPE_GRMI)
+		o.reg = scratch(c);
+	if (!memory && (form.row->shape == VSHAPE_GX || form.row->shape == VSHAPE_GXI || form.row->shape == VSHAPE_XG || form.row->shape == VSHAPE_XVGI ||
+			form.row->shape == VSHAPE_XVG))
+		o.rm = scratch(c);
+	size = vector_form_encode(&form, &o, bytes);
+	for (unsigned i = 0; i < size; i++)
+		byte(c, bytes[i]);
+}
+
+/* Loads, arithmetic, stores of vectors; through state, the event, the stack and an index. */
+static void idiom_vector(struct code *c)
+{
+	unsigned count = 1 + (unsigned)below(c, 4), reg = scratch(c);
+
+	if (reg == SP || reg == BP || reg == 12 || reg == 13)
+		reg = 9;
+	while (count--) {
+		switch (below(c, 6)) {
+		case 0:
+			vector_instruction(c, true, SI, 16 * (int32_t)below(c, 8) - (rarely(c, 12) ? 8 : 0));
+			break;
+		case 1:
+			vector_instruction(c, true, rarely(c, 3) ? DX : DI, 8 * (int32_t)below(c, rarely(c, 8) ? 16 : 5));
+			break;
+		case 2: /* the frame: 48 bytes at rsp, which is a multiple of 16 */
+			op_rm(c, 64, 0x8d, reg, SP, SP, 0, 0);
+			vector_instruction(c, true, reg, 16 * (int32_t)below(c, 2) + (rarely(c, 6) ? 8 : 0));
+			break;
+		case 3: /* one of eight elements of 16 or 32 bytes */
+			load_event(c, reg);
+			op_ri(c, 32, 4, reg, rarely(c, 10) ? 15 : 7);
+			op_rr(c, 32, 0xc1, 4, reg);
+			byte(c, rarely(c, 12) ? 3 : 4);
+			op_rr(c, 64, 0x01, SI, reg);
+			vector_instruction(c, true, reg, 0);
+			break;
+		default:
+			vector_instruction(c, false, 0, 0);
+		}
+	}
+}
+
 static void statement(struct code *c)
 {
-	switch (below(c, 16)) {
+	switch (below(c, 19)) {
+	case 16:
+	case 17:
+	case 18:
+		idiom_vector(c);
+		break;
 	case 0:
 	case 1:
 	case 2:
@@ -552,6 +616,14 @@ static void generate(struct code *c)
 	for (int32_t slot = 0; slot < 48; slot += 8) {
 		if (!rarely(c, 10))
 			op_rm(c, 64, 0x89, AX, SP, SP, 0, slot);
+	}
+	for (unsigned i = 0; i < 8; i++) { /* vmovups (%rdi), %ymm: sometimes only half, sometimes not at all */
+		uint8_t load[] = { 0xc5, rarely(c, 6) ? 0xf8 : 0xfc, 0x10, (uint8_t)(0x07 | i << 3) };
+
+		if (rarely(c, 4))
+			continue;
+		for (unsigned k = 0; k < 4; k++)
+			byte(c, load[k]);
 	}
 	while (statements--)
 		statement(c);
@@ -620,6 +692,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: fuzz_accept TEMPLATE SECONDS [SEED]\n");
 		return 2;
 	}
+	for (unsigned at = 0; vector_form_count < 2048 && vector_form_next(&at, &vector_forms[vector_form_count]);)
+		vector_form_count++;
 	seed = argc > 3 ? strtoull(argv[3], NULL, 0) : (uint64_t)time(NULL) * 1000003;
 	end = time(NULL) + strtol(argv[2], NULL, 0);
 	fay_policy_default(&policy);

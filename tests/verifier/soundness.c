@@ -7,6 +7,7 @@
  *   - no fault of division, no undefined flag is read
  *   - at most worst_instructions run and worst_stack bytes of stack are used
  *   - only event_fields are read, only clobbered_gprs differ at return, only allowed helpers are called, within their contracts
+ *   - vector instructions (run on the CPU): only clobbered_vectors change, the upper halves and MXCSR only if the facts say so, aligned forms do not fault
  *   - non-interference: each run is made twice, with other register contents, other stack garbage, other places of all regions, other values of event fields and
  *     arguments that are said not to be read. LOCAL, GLOBAL and what the helpers were given must come out the same.
  *
@@ -20,6 +21,7 @@
 #include "decode.h"
 #include "exec.h"
 #include "soundness.h"
+#include "soundness_vector.h"
 
 #define STACK_BYTES 16384u
 #define STEPS_MAX 60000u
@@ -29,6 +31,8 @@ enum { AT_EVENT, AT_LOCAL, AT_GLOBAL, AT_RODATA, AT_STACK, AT_COUNT };
 
 struct run {
 	struct fay_machine machine;
+	struct frame vectors; /* vector registers alone */
+	bool gave_up;         /* this CPU does not have the instruction */
 	uint8_t event[sizeof(struct fay_event)], local[SOUNDNESS_LOCAL], global[SOUNDNESS_GLOBAL], rodata[4096], stack[STACK_BYTES];
 	uint64_t entry[16];
 	uint64_t entry_rsp;
@@ -124,8 +128,9 @@ static void begin(struct run *run, const struct fay_image *image, const struct f
 	fill(&run->secret, run->stack, sizeof(run->stack));
 	for (unsigned r = 0; r < 16; r++)
 		m->gpr[r] = soundness_next(&run->secret);
+	fill(&run->secret, run->vectors.vectors, sizeof(run->vectors.vectors));
 	memcpy(run->rodata, image->layout.bytes + (image->rodata.start - image->layout_base), image->rodata.size);
-	m->regions[AT_EVENT] = (struct fay_exec_region){ 0x7f0010000000u + shift, sizeof(struct fay_event), run->event, false, "event" };
+	m->regions[AT_EVENT] = (struct fay_exec_region){ 0x7f0010000000u + shift + 8 * which, sizeof(struct fay_event), run->event, false, "event" };
 	m->regions[AT_LOCAL] = (struct fay_exec_region){ 0x7f0020000000u + 3 * shift, SOUNDNESS_LOCAL, run->local, true, "local" };
 	m->regions[AT_GLOBAL] = (struct fay_exec_region){ 0x7f0030000000u - shift, SOUNDNESS_GLOBAL, run->global, true, "global" };
 	m->regions[AT_RODATA] = (struct fay_exec_region){ image->rodata.start, image->rodata.size, run->rodata, false, "rodata" };
@@ -256,6 +261,7 @@ static bool step(struct run *run, struct fay_arena *arena, const struct fay_imag
 	struct fay_machine *m = &run->machine;
 	uint64_t at = m->rip - image->text.start;
 	struct fay_insn insn = { .address = m->rip };
+	const char *wrong = NULL;
 	struct fay_refusal refusal;
 
 	if (at >= image->text.size)
@@ -263,7 +269,8 @@ static bool step(struct run *run, struct fay_arena *arena, const struct fay_imag
 	refusal = fay_decode(arena, image->layout.bytes + (m->rip - image->layout_base), image->text.size - at, m->rip, &insn);
 	if (refusal.rule != FAY_RULE_NONE)
 		return broken(run, "an instruction that is not allowed", &insn);
-	if (!check_operand(run, &insn, &insn.dst, insn.width, facts) || !check_operand(run, &insn, &insn.src, insn.src_width, facts))
+	if (!check_operand(run, &insn, &insn.dst, insn.op == OP_VECTOR ? insn.access * 8u : insn.width, facts) ||
+	    !check_operand(run, &insn, &insn.src, insn.op == OP_VECTOR ? insn.access * 8u : insn.src_width, facts))
 		return false;
 	if (soundness_below(&run->shared, 8) == 0)
 		run->global[soundness_below(&run->shared, SOUNDNESS_GLOBAL)] = (uint8_t)soundness_next(&run->shared);
@@ -280,7 +287,16 @@ static bool step(struct run *run, struct fay_arena *arena, const struct fay_imag
 	case EXEC_FAULT_WRITE:
 		return broken(run, "write outside every region", &insn);
 	case EXEC_NOT_MODELLED:
-		return broken(run, "an instruction that the interpreter does not have", &insn);
+		switch (soundness_vector_step(&run->vectors, m, &insn, facts, &wrong)) {
+		case SOUNDNESS_VECTOR_DONE:
+			break;
+		case SOUNDNESS_VECTOR_UNKNOWN:
+			run->gave_up = true;
+			break;
+		case SOUNDNESS_VECTOR_BROKEN:
+			return broken(run, wrong, &insn);
+		}
+		break;
 	case EXEC_DIVIDE:
 		return broken(run, "division fault", &insn);
 	case EXEC_UNDEFINED_FLAGS:
@@ -308,6 +324,8 @@ static int execute(struct run *run, struct fay_arena *arena, const struct fay_im
 			return 0;
 		if (!step(run, arena, image, facts))
 			return -1;
+		if (run->gave_up)
+			return 0;
 	}
 	if (m->gpr[FAY_RSP] != run->entry_rsp + 8)
 		return broken(run, "rsp is wrong at return", &none) - 1;

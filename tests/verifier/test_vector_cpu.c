@@ -24,14 +24,7 @@
 #include <sys/mman.h>
 
 #include "transfer.h"
-#include "vector_forms.h"
-
-struct frame {
-	uint8_t vectors[16][32];
-	uint64_t gpr[16], flags, mxcsr;
-};
-void vector_run(struct frame *frame, const void *code);
-void vector_back(void);
+#include "vector_cpu.h"
 
 #define PAGE 4096u
 #define WINDOW_AT 2016u /* where memory operands lie, of one_case() */
@@ -75,24 +68,6 @@ static int run(struct frame *frame)
 	else
 		__asm__ volatile("ldmxcsr %0" : : "m"((uint32_t){ MXCSR_DEFAULT }));
 	return number;
-}
-
-static unsigned place_code(const struct vector_form *form, const struct vector_operands *operands)
-{
-	unsigned length = vector_form_encode(form, operands, code);
-	uint64_t back = (uint64_t)vector_back;
-
-	memcpy(code + length, "\xff\x25\0\0\0\0", 6); /* jmp *0(%rip) */
-	memcpy(code + length + 6, &back, 8);
-	return length;
-}
-
-static bool cpu_has(uint32_t features)
-{
-	return (!(features & FAY_CPU_SSE3) || __builtin_cpu_supports("sse3")) && (!(features & FAY_CPU_SSSE3) || __builtin_cpu_supports("ssse3")) &&
-	       (!(features & FAY_CPU_SSE41) || __builtin_cpu_supports("sse4.1")) && (!(features & FAY_CPU_SSE42) || __builtin_cpu_supports("sse4.2")) &&
-	       (!(features & FAY_CPU_AVX) || __builtin_cpu_supports("avx")) && (!(features & FAY_CPU_AVX2) || __builtin_cpu_supports("avx2")) &&
-	       (!(features & FAY_CPU_FMA) || __builtin_cpu_supports("fma"));
 }
 
 /* ---- the verifier's side ---- */
@@ -318,7 +293,7 @@ static uint64_t test_form(const struct vector_form *form, uint64_t cases, struct
 	current_form = form;
 	while (ran < cases && tried < 16 * cases && failures < 20) {
 		struct vector_operands operands = random_operands();
-		unsigned length = place_code(form, &operands);
+		unsigned length = vector_place(form, &operands, code);
 
 		if (fay_decode(arena, code, length, 0x1000, &insn).rule != FAY_RULE_NONE) {
 			complain(&insn, "is not decoded");
@@ -372,7 +347,7 @@ int main(int argc, char **argv)
 		struct vector_operands operands = random_operands();
 		uint64_t done;
 
-		if (fay_decode(arena, code, place_code(&form, &operands), 0x1000, &insn).rule == FAY_RULE_NONE && !cpu_has(fay_vector_features(&insn))) {
+		if (fay_decode(arena, code, vector_place(&form, &operands, code), 0x1000, &insn).rule == FAY_RULE_NONE && !vector_cpu_has(fay_vector_features(&insn))) {
 			printf("not on this CPU: %s%s\n", form.vex ? "VEX " : "", form.row->name);
 			missing++;
 		} else {
