@@ -23,6 +23,15 @@ static int by_address(const void *a, const void *b)
 	return x->function.address < y->function.address ? -1 : x->function.address > y->function.address;
 }
 
+/* From the function to the place inside it. What is outside the function, or not at an instruction's start, is found out when it is planned. */
+static void place_inside(struct fay_point *point, uint64_t offset)
+{
+	point->inside = true;
+	point->offset = offset;
+	point->function.address += offset;
+	point->function.size -= offset <= point->function.size ? offset : point->function.size;
+}
+
 int fay_point_append(struct fay_session *session, size_t *capacity, const struct fay_function *function,
 			const uint32_t *probe, enum fay_hook hook)
 {
@@ -44,6 +53,8 @@ int fay_point_append(struct fay_session *session, size_t *capacity, const struct
 	if (!point->probes)
 		return -1;
 	point->hook = hook;
+	if (probe && session->verdict->probes[*probe].kind == FAY_PROBE_OFFSET)
+		place_inside(point, session->verdict->probes[*probe].parameter);
 	if (probe) {
 		point->probes[0] = *probe;
 		point->probe_count = 1;
@@ -63,7 +74,8 @@ static int points_fold(struct fay_session *session)
 		struct fay_point *point = &session->points[i], *same;
 		uint32_t *probes, at;
 
-		if (kept == 0 || session->points[kept - 1].function.address != point->function.address) {
+		if (kept == 0 || session->points[kept - 1].function.address != point->function.address ||
+		    session->points[kept - 1].inside != point->inside) {
 			session->points[kept++] = *point;
 			continue;
 		}
@@ -181,12 +193,70 @@ static size_t read_some(int memory, uint64_t address, uint8_t *to, size_t size)
 	return got < 0 ? 0 : (size_t)got;
 }
 
+/* The furthest that displaced instructions can reach from a site. */
+#define DISPLACED_REACH 19u
+
+/* Another trace's patch in the same function so close that one would displace the other's jump. */
+static bool other_patch_near(const struct fay_zones *present, const struct fay_point *point)
+{
+	uint64_t start = point->function.address - point->offset, end = point->function.address + point->function.size;
+
+	for (size_t i = 0; i < present->count; i++)
+		for (uint32_t k = 0; k < present->items[i].header.patch_count; k++) {
+			const struct fay_zone_patch *patch = &present->items[i].patches[k];
+
+			if (patch->site >= start && patch->site < end && patch->site != point->site && !patch->removed &&
+			    patch->site + DISPLACED_REACH > point->site && point->site + DISPLACED_REACH > patch->site)
+				return true;
+		}
+	return false;
+}
+
+/* Reads the function's body as the program wrote it, without any trace's jumps. */
+static size_t read_program(const struct fay_zones *present, int memory, uint64_t address, uint8_t *body, size_t size)
+{
+	size_t got = read_some(memory, address, body, size);
+
+	for (size_t i = 0; i < present->count; i++)
+		for (uint32_t k = 0; k < present->items[i].header.patch_count; k++) {
+			uint64_t at = present->items[i].patches[k].site - address;
+
+			if (at < got && got - at >= FAY_JUMP_BYTES)
+				fay_zones_uncover(present, address + at, body + at);
+		}
+	return got;
+}
+
+static bool inside_plan(struct fay_point *point, const struct fay_zones *present, int memory, uint8_t *body,
+			char reason[FAY_REASON_MAX])
+{
+	uint64_t start = point->function.address - point->offset;
+	size_t size = point->offset + point->function.size;
+
+	if (point->function.size == 0 || point->offset > BODY_MAX || size > BODY_MAX) {
+		snprintf(reason, FAY_REASON_MAX, "has no byte +%#lx, or is longer than %u bytes", (unsigned long)point->offset, BODY_MAX);
+		return false;
+	}
+	point->site = point->function.address;
+	point->before_size = point->function.size < FAY_DISPLACED_MAX ? (unsigned)point->function.size : FAY_DISPLACED_MAX;
+	if (read_program(present, memory, start, body, size) < size ||
+	    pread(memory, point->before, point->before_size, (off_t)point->site) != (ssize_t)point->before_size) {
+		snprintf(reason, FAY_REASON_MAX, "is not readable in the process");
+		return false;
+	}
+	memcpy(point->program, body + point->offset, point->before_size);
+	point->linked = memcmp(point->before, point->program, point->before_size) != 0;
+	return fay_patchable_at(body, size, start, point->offset, reason);
+}
+
 static bool point_plan(struct fay_point *point, const struct fay_zones *present, int memory, uint8_t *body,
 		       char reason[FAY_REASON_MAX])
 {
 	size_t size = point->function.size, got, site = 0;
 	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
+	if (point->inside)
+		return inside_plan(point, present, memory, body, reason);
 	if (point->function.unnamed) {
 		snprintf(reason, FAY_REASON_MAX, "has no symbol: whether it is called, or jumped to with flags in use, is not known");
 		return false;
@@ -218,6 +288,21 @@ static bool point_plan(struct fay_point *point, const struct fay_zones *present,
 	return !point->watched || !fay_unwatchable(point->function.name, reason);
 }
 
+/* Points are sorted. Is this one far enough behind the one before it in the same function, so that neither displaces the other's jump? */
+static bool apart(const struct fay_session *session, size_t index, char reason[FAY_REASON_MAX])
+{
+	const struct fay_point *point = &session->points[index], *before = NULL;
+
+	for (size_t i = index; i-- > 0 && !before;)
+		if (session->points[i].usable)
+			before = &session->points[i];
+	if (!before || before->function.address - before->offset != point->function.address - point->offset ||
+	    before->site + DISPLACED_REACH <= point->site)
+		return true;
+	snprintf(reason, FAY_REASON_MAX, "is traced at +%#lx, which is too close for +%#lx", (unsigned long)before->offset, (unsigned long)point->offset);
+	return false;
+}
+
 int fay_points_plan(struct fay_session *session, const struct fay_zones *present, int memory,
 		    struct fay_error *error)
 {
@@ -230,8 +315,11 @@ int fay_points_plan(struct fay_session *session, const struct fay_zones *present
 		char reason[FAY_REASON_MAX];
 
 		point->usable = true;
-		if (point_plan(point, present, memory, body, reason))
-			continue;
+		if (point_plan(point, present, memory, body, reason) && apart(session, i, reason)) {
+			if (!other_patch_near(present, point))
+				continue;
+			snprintf(reason, FAY_REASON_MAX, "has been patched by another trace too close to +%#lx", (unsigned long)point->offset);
+		}
 		if (point->hook && point->hook != FAY_HOOK_LONGJMP) {
 			free(body);
 			return fay_error_set(error, FAY_E_REFUSED, "process %d: calls cannot be watched until they return: exceptions could not pass, for %s!%s %s", (int)session->pid, point->function.module, point->function.name, reason);

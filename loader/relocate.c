@@ -137,6 +137,43 @@ bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t addre
 	return true;
 }
 
+bool fay_patchable_at(const uint8_t *body, size_t size, uint64_t address, size_t offset, char reason[FAY_REASON_MAX])
+{
+	size_t end = offset + FAY_JUMP_BYTES;
+	unsigned overwritten = 0;
+	bool found = false, indirect = false, flow_ended = false;
+
+	if (size < end)
+		return refuse(reason, "is %zu bytes long, too short for a jump at +%#zx", size, offset);
+	for (size_t at = 0; at < size;) {
+		ZydisDecodedInstruction insn;
+		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+		uint64_t target;
+
+		if (!decode(body + at, size - at, &insn, operands))
+			return refuse(reason, "has bytes at +%zu that are no instruction (data in code?)", at);
+		found |= at == offset;
+		if (at >= offset && at < end) {
+			if (flow_ended)
+				return refuse(reason, "has a place at +%#zx where other code begins, too close behind +%#zx", at, offset);
+			overwritten++;
+			flow_ended |= ends_flow(&insn);
+		}
+		if (branch_target(&insn, address + at, &target)) {
+			if (!is_call(&insn) && target > address + offset && target < address + end)
+				return refuse(reason, "has a jump (from +%#zx) to between +%#zx and the end of the jump there", at, offset);
+		} else if (insn.meta.category == ZYDIS_CATEGORY_UNCOND_BR) {
+			indirect = true;
+		}
+		at += insn.length;
+	}
+	if (!found)
+		return refuse(reason, "has no instruction that begins at +%#zx", offset);
+	if (indirect && overwritten > 1)
+		return refuse(reason, "has an indirect jump, which may lead behind +%#zx; a place at an instruction of 5 bytes or more can be traced", offset);
+	return true;
+}
+
 static void put(struct fay_displaced *displaced, const void *bytes, size_t size)
 {
 	if (displaced->size + size <= sizeof(displaced->code))

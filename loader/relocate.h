@@ -33,6 +33,12 @@ struct fay_displaced {
 bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t *site, char reason[FAY_REASON_MAX]);
 
 /*
+ * The same for a place `offset` bytes inside the function: an instruction must begin there, no jump may lead behind its start, and where more than one
+ * instruction is overwritten no indirect jump may be able to. `size` bytes at body are the function.
+ */
+bool fay_patchable_at(const uint8_t *body, size_t size, uint64_t address, size_t offset, char reason[FAY_REASON_MAX]);
+
+/*
  * Relocates the whole instructions that cover the first FAY_JUMP_BYTES of `bytes` (at address `from`) to address `to`, a jump back appended.
  */
 bool fay_displace(const uint8_t *bytes, size_t available, uint64_t from, uint64_t to, struct fay_displaced *displaced, char reason[FAY_REASON_MAX]);

@@ -24,6 +24,8 @@ struct fay_point {
 	uint8_t program[FAY_DISPLACED_MAX];  /* the same without other sessions' jumps */
 	unsigned before_size;
 	bool linked; /* another session's jump is at the site */
+	bool inside;     /* a place inside a function, `offset` bytes behind its start */
+	uint64_t offset; /* function.address is then the place, function.size what follows it */
 	const char *walked_by; /* language whose run-time system does not stand watched calls; NULL: none */
 	bool watched; /* calls are watched until they return */
 	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_FIND_OBJECT, FAY_HOOK_FIND_FDE, FAY_HOOK_LONGJMP } hook; /* what the runtime wants here itself */

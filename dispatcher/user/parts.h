@@ -61,4 +61,7 @@ void fay_watch_push(struct fay_emitter *e, const struct fay_part *part, size_t *
 void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec);
 void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec);
 
+/* trampoline_offset.c: a whole trampoline for a place inside a function. Returns the place of the displaced instructions' hole. */
+size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room);
+
 #endif

@@ -338,7 +338,9 @@ bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displace
 	*trampoline = (struct fay_trampoline){ 0 };
 	if (spec->hook)
 		fay_emit_call(&e, spec->hook);
-	if (spec->probe_count) {
+	if (has_kind(spec, 1u << FAY_PROBE_OFFSET)) {
+		trampoline->displaced = fay_offset_emit(&e, spec, displaced_room);
+	} else if (spec->probe_count) {
 		emit_entry(&e, spec, displaced_room, trampoline);
 	} else {
 		trampoline->displaced = e.size;
@@ -354,6 +356,7 @@ static uint32_t fields_of_kind(uint32_t kind)
 	case FAY_PROBE_ENTRY: return FAY_FIELDS_ENTRY;
 	case FAY_PROBE_RETURN: return FAY_FIELDS_RETURN;
 	case FAY_PROBE_EXCEPTION: return FAY_FIELDS_EXCEPTION;
+	case FAY_PROBE_OFFSET: return FAY_FIELDS_OFFSET;
 	default: return FAY_FIELDS_ALWAYS;
 	}
 }
@@ -385,8 +388,6 @@ const char *fay_trampoline_refusal(const struct fay_probe_facts *facts)
 				      FAY_BIT(FAY_R14) | FAY_BIT(FAY_R15);
 	uint32_t missing = facts->event_fields & ~fields_of_kind(facts->kind);
 
-	if (facts->kind == FAY_PROBE_OFFSET)
-		return "is an offset probe, a kind that cannot be installed";
 	if (missing)
 		return field_refusal(missing);
 	if (facts->clobbered_gprs & callee_saved)

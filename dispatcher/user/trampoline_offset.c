@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Trampolines for a place inside a function, where everything is live:
+ *
+ *	lea -128(%rsp), %rsp                  the red zone (System V ABI, 3.2.2)
+ *	pushfq; push rbp; push ...            all general registers
+ *	mov %rsp, %rbp; and $-16, %rsp; lea -area(%rsp), %rsp; cld
+ *	registers -> event; rsi = LOCAL, busy, other fields, probes: as at an entry
+ *	mov %rbp, %rsp; pop ...; pop rbp; popfq
+ *	lea 128(%rsp), %rsp
+ *   displaced:
+ */
+#include "parts.h"
+
+#define RED_ZONE 128
+#define EVENT(field) ((int32_t)offsetof(struct fay_event, field))
+
+/* In the order in which they are pushed; rbp is pushed before them. */
+static const uint8_t pushed[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RBX, FAY_RSI, FAY_RDI, FAY_R8,
+				  FAY_R9,  FAY_R10, FAY_R11, FAY_R12, FAY_R13, FAY_R14, FAY_R15 };
+enum {
+	PUSHED = sizeof(pushed),
+	/* From rbp. */
+	AT_RBP = 8 * PUSHED,
+	AT_FLAGS = AT_RBP + 8,
+	AT_RSP = AT_FLAGS + 8 + RED_ZONE,
+};
+
+static void open_all(struct fay_emitter *e, int32_t area)
+{
+	fay_emit_lea(e, FAY_RSP, FAY_RSP, -RED_ZONE);
+	fay_emit_byte(e, 0x9c); /* pushfq */
+	fay_emit_push(e, FAY_RBP);
+	for (unsigned i = 0; i < PUSHED; i++)
+		fay_emit_push(e, pushed[i]);
+	fay_emit_bytes(e, "\x48\x89\xe5\x48\x83\xe4\xf0", 7); /* mov %rsp, %rbp; and $-16, %rsp */
+	if (area)
+		fay_emit_lea(e, FAY_RSP, FAY_RSP, -area);
+	fay_emit_byte(e, 0xfc); /* cld */
+}
+
+static void close_all(struct fay_emitter *e)
+{
+	fay_emit_bytes(e, "\x48\x89\xec", 3); /* mov %rbp, %rsp */
+	for (unsigned i = PUSHED; i-- > 0;)
+		fay_emit_pop(e, pushed[i]);
+	fay_emit_pop(e, FAY_RBP);
+	fay_emit_byte(e, 0x9d); /* popfq */
+	fay_emit_lea(e, FAY_RSP, FAY_RSP, RED_ZONE);
+}
+
+static void fill_registers(struct fay_emitter *e, uint32_t fields)
+{
+	if (fields & FAY_FIELD_REGISTERS) {
+		for (unsigned i = 0; i < PUSHED; i++)
+			fay_emit_store64(e, FAY_RSP, EVENT(reg) + 8 * pushed[i], pushed[i]);
+		fay_emit_load64(e, FAY_RAX, FAY_RBP, AT_RBP);
+		fay_emit_store64(e, FAY_RSP, EVENT(reg) + 8 * FAY_RBP, FAY_RAX);
+		fay_emit_lea(e, FAY_RAX, FAY_RBP, AT_RSP);
+		fay_emit_store64(e, FAY_RSP, EVENT(reg) + 8 * FAY_RSP, FAY_RAX);
+	}
+	if (fields & FAY_FIELD_FLAGS) {
+		fay_emit_load64(e, FAY_RAX, FAY_RBP, AT_FLAGS);
+		fay_emit_store64(e, FAY_RSP, EVENT(flags), FAY_RAX);
+	}
+	if (fields & FAY_FIELD_STACK_POINTER) {
+		fay_emit_lea(e, FAY_RAX, FAY_RBP, AT_RSP);
+		fay_emit_store64(e, FAY_RSP, EVENT(stack_pointer), FAY_RAX);
+	}
+}
+
+/* Ends with the hole for the displaced instructions, the offset of which is returned, and what is out of line. */
+size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room)
+{
+	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
+	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_OFFSET, 0);
+	size_t slow, have, reentrant, restore, displaced;
+
+	open_all(e, (part.area + 15) & ~15);
+	fay_fields_early(e, &part);
+	fill_registers(e, part.fields);
+	part.temporary = FAY_RAX;
+	part.fields &= ~(uint32_t)FAY_FIELD_STACK_POINTER;
+	slow = fay_part_lookup(e, &part);
+	have = e->size;
+	reentrant = fay_part_enter(e);
+	fay_fields_late(e, &part);
+	fay_part_probes(e, &part);
+	fay_part_set_busy(e, 0);
+	restore = e->size;
+	close_all(e);
+	displaced = e->size;
+	for (size_t i = 0; i < room; i++)
+		fay_emit_byte(e, 0xcc);
+	fay_emit_land(e, slow);
+	fay_emit_call(e, spec->runtime + runtime->slow);
+	fay_emit_bytes(e, "\x48\x85\xf6", 3); /* test %rsi, %rsi */
+	fay_emit_jump_back_if(e, FAY_IF_NOT_EQUAL, have);
+	fay_emit_jump(e, e->address + restore);
+	fay_emit_land(e, reentrant);
+	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
+	fay_emit_jump(e, e->address + restore);
+	return displaced;
+}
