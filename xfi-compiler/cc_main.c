@@ -135,7 +135,7 @@ int fay_cc_main(int argc, char **argv)
 	if (!result)
 		result = write_output(r.output, r.assembly ? &assembly : &image, &error);
 	if (result)
-		fprintf(stderr, "fay cc: %s\n", error.message);
+		fprintf(stderr, "%s%s\n", strchr(error.message, '|') ? "" : "fay cc: ", error.message); /* a place says it all */
 	fay_buffer_deinit(&image);
 	fay_buffer_deinit(&assembly);
 	return result;

@@ -28,37 +28,6 @@ const char *fay_callee(LLVMValueRef call)
 	return LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &length) : NULL;
 }
 
-const char *fay_where(LLVMValueRef instruction, char *text, size_t size)
-{
-	unsigned length = 0;
-	unsigned line = LLVMIsAInstruction(instruction) ? LLVMGetDebugLocLine(instruction) : 0;
-	const char *file = line ? LLVMGetDebugLocFilename(instruction, &length) : NULL;
-	size_t name_length;
-
-	if (file && line) {
-		snprintf(text, size, "%.*s:%u: ", (int)length, file, line);
-	} else if (LLVMIsAInstruction(instruction)) {
-		LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(instruction));
-
-		snprintf(text, size, "in %s: ", LLVMGetValueName2(function, &name_length));
-	} else {
-		text[0] = 0;
-	}
-	return text;
-}
-
-int fay_refuse_at(struct fay_unit *unit, LLVMValueRef instruction, const char *format, ...)
-{
-	char where[600], what[1200];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(what, sizeof(what), format, args);
-	va_end(args);
-	return fay_error_set(unit->error, FAY_E_REFUSED, "%s%s", fay_where(instruction, where, sizeof(where)),
-			     what);
-}
-
 /* Intrinsics that become plain instructions, or nothing. Prefixes of the name after "llvm.". */
 static const char *const intrinsics[] = {
 	"lifetime.", "dbg.",	 "umin.",  "umax.",  "smin.",	  "smax.",     "abs.",	    "ctlz.",
@@ -75,6 +44,33 @@ static bool intrinsic_known(const char *name)
 	return false;
 }
 
+/* What to write instead of a function that people miss. */
+static const char *instead_of(const char *name)
+{
+	static const struct {
+		const char *names, *advice;
+	} known[] = {
+		{" malloc calloc realloc free aligned_alloc strdup ",
+		 "a probe has no heap: use FAY_SCRATCH() for memory that lasts, or an array of constant size"},
+		{" printf fprintf puts putchar fputs write ", "a probe prints nothing: declare a FAY_STREAM() and emit a row"},
+		{" setjmp _setjmp __sigsetjmp sigsetjmp longjmp siglongjmp ",
+		 "a probe cannot jump between functions: use `return`, or `goto` within one"},
+		{" strlen strnlen strcmp strncmp strstr strchr strcpy strncpy ",
+		 "use the bounded fay_string_*() of <fay/string.h>"},
+		{" abort exit _exit __assert_fail ", "a probe cannot end the program: use `return` to leave the probe"},
+		{" time clock_gettime gettimeofday getpid gettid ", "the event has time, cycles, pid, tid and cpu"},
+		{" pthread_mutex_lock pthread_mutex_unlock ",
+		 "a probe never waits: use __atomic_*() on FAY_SHARED_SCRATCH(), or state, of which each thread has its own"},
+	};
+	char wanted[128];
+
+	snprintf(wanted, sizeof(wanted), " %s ", name);
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strstr(known[i].names, wanted))
+			return known[i].advice;
+	return "a probe can call its own functions and the helpers fay_flush, fay_emit and fay_try_read";
+}
+
 static int check_call(struct fay_unit *unit, LLVMValueRef call)
 {
 	LLVMValueRef callee = LLVMGetCalledValue(call);
@@ -85,7 +81,7 @@ static int check_call(struct fay_unit *unit, LLVMValueRef call)
 				     "whole image in assembly (docs/probe-image.md)");
 	if (!name)
 		return fay_refuse_at(unit, call, "call through a pointer; use `if` or `switch` and call the functions by name");
-	if (!LLVMIsDeclaration(callee) || fay_is_helper(name))
+	if (!LLVMIsDeclaration(callee) || fay_is_helper(name) || fay_is_compare(name))
 		return 0;
 	if (unit->object_count && (!strcmp(name, "fay_object_flush") || !strcmp(name, "fay_object_emit")))
 		return 0; /* objects.c */
@@ -94,12 +90,17 @@ static int check_call(struct fay_unit *unit, LLVMValueRef call)
 			return 0;
 		if (!strncmp(name, "llvm.stack", 10))
 			return fay_refuse_at(unit, call, "variable-length array or alloca(); give the array a constant size");
+		if (!strncmp(name, "llvm.eh.", 8) || !strncmp(name, "llvm.frameaddress", 17))
+			return fay_refuse_at(unit, call, "a probe cannot jump between functions: use `return`, or `goto` within one");
+		if (!strncmp(name, "llvm.va_", 8))
+			return fay_refuse_at(unit, call, "variable arguments; pass an array and a count");
+		if (!strncmp(name, "llvm.threadlocal", 16))
+			return fay_refuse_at(unit, call, "a thread-local variable; state is one copy per thread already");
 		if (!strncmp(name, "llvm.trap", 9) || !strncmp(name, "llvm.debugtrap", 14))
 			return fay_refuse_at(unit, call, "a probe cannot trap; use `return` to leave it");
 		return fay_refuse_at(unit, call, "%s is not available in a probe", name);
 	}
-	return fay_refuse_at(unit, call, "call of %s, which this file does not define; a probe can call its own functions "
-			     "and the helpers fay_flush, fay_emit and fay_try_read", name);
+	return fay_refuse_at(unit, call, "call of %s, which this file does not define; %s", name, instead_of(name));
 }
 
 /* Depth-first over direct calls; colour 1 on the path, 2 done. Iterative depth is bounded by the number of functions. */
@@ -179,7 +180,7 @@ static int check_functions(struct fay_unit *unit)
 			continue;
 		count++;
 		if (LLVMIsFunctionVarArg(LLVMGlobalGetValueType(f)))
-			return fay_error_set(unit->error, FAY_E_REFUSED, "%s has variable arguments, which a probe cannot have",
+			return fay_refuse_at(unit, f, "%s has variable arguments, which a probe cannot have; pass an array and a count",
 					     LLVMGetValueName2(f, &length));
 		for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b && !result; b = LLVMGetNextBasicBlock(b))
 			for (LLVMValueRef i = LLVMGetFirstInstruction(b); i && !result; i = LLVMGetNextInstruction(i)) {
@@ -225,17 +226,18 @@ static int check_globals(struct fay_unit *unit)
 		if (is_object(unit, g) || !LLVMGetFirstUse(g) || !strncmp(name, "llvm.", 5))
 			continue;
 		if (LLVMIsThreadLocal(g))
-			return fay_error_set(unit->error, FAY_E_REFUSED, "%s is thread-local; state declared with FAY_COUNT, FAY_CELL "
+			return fay_refuse_at(unit, g, "%s is thread-local; state declared with FAY_COUNT, FAY_CELL "
 					     "and the like is one copy per thread already", name);
 		if (LLVMIsDeclaration(g))
-			return fay_error_set(unit->error, FAY_E_REFUSED, "%s is not defined in this file; a probe sees only its "
+			return fay_refuse_at(unit, g, "%s is not defined in this file; a probe sees only its "
 					     "event, its state and its own constants", name);
 		if (!LLVMIsGlobalConstant(g))
-			return fay_error_set(unit->error, FAY_E_REFUSED, "%s is a writable global variable; declare it as state "
-					     "(FAY_CELL, FAY_COUNT, FAY_TABLE ...) or make it const", name);
+			return fay_refuse_at(unit, g, "%s is a writable global variable; declare it as state "
+					     "(FAY_SCRATCH, FAY_CELL, FAY_COUNT, FAY_TABLE ...) or make it const", fay_source_name(g));
 	}
 	if (LLVMGetModuleInlineAsm(unit->module, &length) && length)
-		return fay_error_set(unit->error, FAY_E_REFUSED, "assembly outside functions is not possible in a probe");
+		return fay_error_at_text(unit->error, unit->module, "asm", "assembly outside functions is not possible in a probe; write it in C, "
+					 "or build the whole image in assembly (docs/probe-image.md)");
 	for (uint32_t i = 0; i < unit->spec->probe_count; i++) {
 		const char *symbol = unit->spec->probes[i].symbol;
 		LLVMValueRef f = LLVMGetNamedFunction(unit->module, symbol);
@@ -244,7 +246,7 @@ static int check_globals(struct fay_unit *unit)
 			return fay_error_set(unit->error, FAY_E_INTERNAL, "probe function %s is not in the module", symbol);
 		if (LLVMCountParams(f) != 3 ||
 		    LLVMGetTypeKind(LLVMGetReturnType(LLVMGlobalGetValueType(f))) != LLVMVoidTypeKind)
-			return fay_error_set(unit->error, FAY_E_REFUSED, "probe function %s is not void (event, local, global)",
+			return fay_refuse_at(unit, f, "probe function %s is not void (event, local, global)",
 					     symbol);
 		for (LLVMUseRef u = LLVMGetFirstUse(f); u; u = LLVMGetNextUse(u))
 			if (LLVMIsACallInst(LLVMGetUser(u)))

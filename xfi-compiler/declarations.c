@@ -61,8 +61,9 @@ static bool in_section(LLVMValueRef global, const char *section)
 	return name && !strcmp(name, section);
 }
 
-static int read_probe(struct fay_declarations *d, LLVMValueRef record, struct fay_error *error)
+static int read_probe(struct fay_declarations *d, LLVMValueRef global, struct fay_error *error)
 {
+	LLVMValueRef record = LLVMGetInitializer(global);
 	struct fay_spec_probe *p = &d->probes[d->spec.probe_count];
 	LLVMValueRef code = LLVMGetAggregateElement(record, 3);
 	size_t length;
@@ -71,10 +72,10 @@ static int read_probe(struct fay_declarations *d, LLVMValueRef record, struct fa
 	p->kind = (enum fay_probe_kind)number(record, 1);
 	p->parameter = number(record, 2);
 	if (!p->pattern || !code || !LLVMIsAFunction(code))
-		return fay_error_set(error, FAY_E_USAGE, "a probe's pattern must be a string literal");
+		return fay_error_at(error, FAY_E_USAGE, global, "a probe's pattern must be a string literal");
 	p->symbol = LLVMGetValueName2(code, &length);
 	if (p->kind <= FAY_PROBE_OFFSET && !strchr(p->pattern, '!'))
-		return fay_error_set(error, FAY_E_USAGE, "pattern \"%s\": expected \"module!function\"", p->pattern);
+		return fay_error_at(error, FAY_E_USAGE, global, "pattern \"%s\": expected \"module!function\"", p->pattern);
 	d->spec.probe_count++;
 	return 0;
 }
@@ -124,10 +125,10 @@ static int read_state(struct fay_declarations *d, LLVMValueRef record, struct fa
 		return fay_error_set(error, FAY_E_INTERNAL, "a state declaration cannot be read");
 	region = s->scope == FAY_SCOPE_LOCAL ? &d->spec.local_size : &d->spec.global_size;
 	if (size % 8 || s->row_size > 4096)
-		return fay_error_set(error, FAY_E_USAGE, "%s: rows have %u bytes; they may have 4096, a multiple of 8", s->name,
+		return fay_error_at(error, FAY_E_USAGE, o->global, "%s: rows have %u bytes; they may have 4096, a multiple of 8", s->name,
 				     s->row_size);
 	if (*region + size > (s->scope == FAY_SCOPE_LOCAL ? FAY_IMAGE_MAX_LOCAL : FAY_IMAGE_MAX_GLOBAL))
-		return fay_error_set(error, FAY_E_LIMIT, "%s: more than %u MiB of state; use fewer rows", s->name,
+		return fay_error_at(error, FAY_E_LIMIT, o->global, "%s: more than %u MiB of state; use fewer rows", s->name,
 				     (s->scope == FAY_SCOPE_LOCAL ? FAY_IMAGE_MAX_LOCAL : FAY_IMAGE_MAX_GLOBAL) >> 20);
 	s->offset = s->kind == FAY_STATE_STREAM ? 0 : *region;
 	o->offset = s->offset;
@@ -153,7 +154,7 @@ static int read_scratch(struct fay_declarations *d, LLVMValueRef record, struct 
 	region = o->scope == FAY_SCOPE_LOCAL ? &d->spec.local_size : &d->spec.global_size;
 	offset = ((uint64_t)*region + 63) & ~UINT64_C(63);
 	if (offset + size > (o->scope == FAY_SCOPE_LOCAL ? FAY_IMAGE_MAX_LOCAL : FAY_IMAGE_MAX_GLOBAL))
-		return fay_error_set(error, FAY_E_LIMIT, "more than %u MiB of state and FAY_SCRATCH()",
+		return fay_error_at(error, FAY_E_LIMIT, o->global, "more than %u MiB of state and FAY_SCRATCH()",
 				     (o->scope == FAY_SCOPE_LOCAL ? FAY_IMAGE_MAX_LOCAL : FAY_IMAGE_MAX_GLOBAL) >> 20);
 	o->offset = offset;
 	*region = (uint32_t)(offset + size);
@@ -166,7 +167,7 @@ static int read_all(LLVMModuleRef module, struct fay_declarations *d, struct fay
 
 	for (LLVMValueRef g = LLVMGetFirstGlobal(module); g && !result; g = LLVMGetNextGlobal(g)) {
 		if (in_section(g, ".fay.decl.probe"))
-			result = read_probe(d, LLVMGetInitializer(g), error);
+			result = read_probe(d, g, error);
 		else if (in_section(g, ".fay.decl.state"))
 			result = read_state(d, LLVMGetInitializer(g), error);
 	}

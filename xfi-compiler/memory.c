@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memcpy, memmove and memset of a constant size become loads and stores: a probe has no libc, and string instructions
+ * memcpy, memmove, memset and memcmp of a constant size become loads and stores: a probe has no libc, and string instructions
  * are outside the verified subset. Short ones are unrolled. Longer ones (zeroing a table, say) become a loop over words;
  * the C API cannot split a block, so the loop is a function of its own, inlined afterwards by the pipeline.
  */
 #include <stdlib.h>
 #include <string.h>
+
+#include <llvm-c/DebugInfo.h>
 
 #include "unit.h"
 
@@ -106,6 +108,72 @@ static LLVMValueRef words_function(struct fay_unit *unit, bool copy, uint64_t wo
 	return function;
 }
 
+/* i32 fay.compare.N(ptr a, ptr b): as memcmp of N bytes. */
+static LLVMValueRef compare_function(struct fay_unit *unit, uint64_t size)
+{
+	LLVMTypeRef i8 = LLVMInt8TypeInContext(unit->context), i32 = LLVMInt32TypeInContext(unit->context);
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(unit->context), pointer = LLVMPointerTypeInContext(unit->context, 0);
+	LLVMTypeRef parameters[2] = {pointer, pointer}, type = LLVMFunctionType(i32, parameters, 2, 0);
+	LLVMBuilderRef b;
+	LLVMBasicBlockRef entry, loop, more, differ, end;
+	LLVMValueRef function, index, next, x, y, zero = LLVMConstNull(i64);
+	char name[64];
+
+	snprintf(name, sizeof(name), "fay.compare.%llu", (unsigned long long)size);
+	function = LLVMGetNamedFunction(unit->module, name);
+	if (function)
+		return function;
+	b = LLVMCreateBuilderInContext(unit->context);
+	function = LLVMAddFunction(unit->module, name, type);
+	LLVMSetLinkage(function, LLVMInternalLinkage);
+	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName("alwaysinline", 12), 0));
+	entry = LLVMAppendBasicBlockInContext(unit->context, function, "");
+	loop = LLVMAppendBasicBlockInContext(unit->context, function, "bytes");
+	more = LLVMAppendBasicBlockInContext(unit->context, function, "more");
+	differ = LLVMAppendBasicBlockInContext(unit->context, function, "differ");
+	end = LLVMAppendBasicBlockInContext(unit->context, function, "equal");
+	LLVMPositionBuilderAtEnd(b, entry);
+	LLVMBuildBr(b, size ? loop : end);
+	LLVMPositionBuilderAtEnd(b, loop);
+	index = LLVMBuildPhi(b, i64, "");
+	x = LLVMBuildLoad2(b, i8, LLVMBuildGEP2(b, i8, LLVMGetParam(function, 0), &index, 1, ""), "");
+	y = LLVMBuildLoad2(b, i8, LLVMBuildGEP2(b, i8, LLVMGetParam(function, 1), &index, 1, ""), "");
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, x, y, ""), more, differ);
+	LLVMPositionBuilderAtEnd(b, more);
+	next = LLVMBuildAdd(b, index, LLVMConstInt(i64, 1, 0), "");
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, next, LLVMConstInt(i64, size, 0), ""), loop, end);
+	LLVMAddIncoming(index, &zero, &entry, 1);
+	LLVMAddIncoming(index, &next, &more, 1);
+	LLVMPositionBuilderAtEnd(b, differ);
+	LLVMBuildRet(b, LLVMBuildSub(b, LLVMBuildZExt(b, x, i32, ""), LLVMBuildZExt(b, y, i32, ""), ""));
+	LLVMPositionBuilderAtEnd(b, end);
+	LLVMBuildRet(b, LLVMConstNull(i32));
+	LLVMDisposeBuilder(b);
+	return function;
+}
+
+static int expand_compare(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call)
+{
+	LLVMValueRef arguments[2] = {LLVMGetOperand(call, 0), LLVMGetOperand(call, 1)}, length = LLVMGetOperand(call, 2), f, made;
+
+	if (!LLVMIsAConstantInt(length) || LLVMConstIntGetZExtValue(length) > FAY_TRY_READ_MAX)
+		return fay_refuse_at(unit, call, "memcmp of a variable size, or of more than %u bytes; use a constant size, or "
+				     "fay_string_compare() of <fay/string.h>", FAY_TRY_READ_MAX);
+	f = compare_function(unit, LLVMConstIntGetZExtValue(length));
+	LLVMPositionBuilderBefore(b, call);
+	made = LLVMBuildCall2(b, LLVMGlobalGetValueType(f), f, arguments, 2, "");
+	LLVMInstructionSetDebugLoc(made, LLVMInstructionGetDebugLoc(call));
+	LLVMReplaceAllUsesWith(call, made);
+	LLVMInstructionEraseFromParent(call);
+	return 0;
+}
+
+bool fay_is_compare(const char *name)
+{
+	return !strcmp(name, "memcmp") || !strcmp(name, "bcmp");
+}
+
 static int expand_call(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef call, bool copy, bool move)
 {
 	LLVMValueRef to = LLVMGetOperand(call, 0), from = LLVMGetOperand(call, 1), length = LLVMGetOperand(call, 2);
@@ -157,6 +225,8 @@ int fay_expand_memory(struct fay_unit *unit)
 					result = expand_call(unit, b, i, true, false);
 				else if (!strncmp(name, "llvm.memmove", 12))
 					result = expand_call(unit, b, i, true, true);
+				else if (fay_is_compare(name) && LLVMIsDeclaration(LLVMGetCalledValue(i)))
+					result = expand_compare(unit, b, i);
 				else if (!strncmp(name, "llvm.assume", 11) || !strncmp(name, "llvm.experimental.noalias", 25))
 					LLVMInstructionEraseFromParent(i);
 			}

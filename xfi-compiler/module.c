@@ -235,7 +235,9 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 	fay_clamp_alignment(unit);
 	if (!result)
 		result = check_ir(unit, "after the guards");
-	if (!debug_lines)
+	if (debug_lines)
+		fay_settle_lines(unit);
+	else
 		LLVMStripModuleDebugInfo(unit->module);
 	if (!result)
 		result = run_passes(unit, OPTIMISE);

@@ -72,7 +72,7 @@ static int run_clang(const char *path, const char *const *extra, unsigned extra_
 {
 	static const char *const fixed[] = {
 		"clang-19", "-x", "c", "-std=gnu17", "--target=x86_64-unknown-linux-gnu", "-O2", "-Xclang", "-disable-llvm-passes", "-g",
-		"-fPIC", "-ffreestanding", "-fno-strict-aliasing", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
+		"-fPIC", "-fno-strict-aliasing", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
 		"-fno-common", "-fcf-protection=none", "-fno-math-errno", "-ffp-contract=off", "-Wall", "-emit-llvm", "-c", "-o", "-", "-I",
 	};
 	const char *arguments[ARGUMENT_MAX];
@@ -134,6 +134,11 @@ int fay_source_compile(const char *path, const struct fay_compile_options *optio
 			result = fay_unit_compile(module, &d.spec, d.objects, d.object_count, options, report, image, assembly, error);
 		else
 			LLVMDisposeModule(module);
+	}
+	if (result && error && !strstr(error->message, " | ")) { /* no line is shown: at least the file */
+		struct fay_error bare = *error;
+
+		fay_error_set(error, bare.code, "%.400s: %.1600s", path, bare.message);
 	}
 	fay_declarations_deinit(&d);
 	LLVMContextDispose(context);

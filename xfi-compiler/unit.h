@@ -20,6 +20,7 @@
  *   highbyte.c no ah, bh, ch, dh
  *   codegen.c  machine code
  *   link.c     relocatable object to text, read-only data, helper slots
+ *   where.c    places in the source, refusals that show them
  *   writer.c   the ELF image, byte for byte the same for the same input
  *
  * Nothing here is trusted: a mistake shows as a refusal by the verifier.
@@ -78,11 +79,17 @@ int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec,
 		     const struct fay_compile_options *options, unsigned report,
 		     struct fay_buffer *image, struct fay_buffer *assembly, struct fay_error *error);
 
-/* "FILE:LINE: " of an instruction, or "in NAME: " where there is no line, into text. */
-const char *fay_where(LLVMValueRef instruction, char *text, size_t size);
-/* Refuses at an instruction. */
-int fay_refuse_at(struct fay_unit *unit, LLVMValueRef instruction, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+/* An error with the place of a value (instruction, global, function) and its source line with a caret, as far as they are known. */
+int fay_error_at(struct fay_error *error, enum fay_error_code code, LLVMValueRef value, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+const char *fay_source_name(LLVMValueRef value); /* what the author called it */
+/* What has no place in IR: at the first line of the source that holds `words`. */
+int fay_error_at_text(struct fay_error *error, LLVMModuleRef module, const char *words, const char *message);
+/* Refuses at an instruction, a global or a function. */
+#define fay_refuse_at(unit, value, ...) fay_error_at((unit)->error, FAY_E_REFUSED, value, __VA_ARGS__)
+/* Where the author's file is the cause: out of what was inlined from Fay's headers. */
+LLVMMetadataRef fay_user_location(LLVMMetadataRef location);
+void fay_settle_lines(struct fay_unit *unit); /* gives each instruction its author's line */
 #define FAY_HELPERS 3
 extern const char *const fay_helpers[FAY_HELPERS];
 bool fay_is_helper(const char *name);
@@ -93,6 +100,7 @@ int fay_check_module(struct fay_unit *unit);    /* as it comes in */
 int fay_check_simplified(struct fay_unit *unit); /* after inlining: what is left in the probes */
 void fay_define(struct fay_unit *unit);
 int fay_expand_memory(struct fay_unit *unit);
+bool fay_is_compare(const char *name); /* memcmp, which fay_expand_memory() knows */
 int fay_guard(struct fay_unit *unit);
 void fay_split_loads(struct fay_unit *unit); /* optimisation merges loads of different objects; take them apart again */
 int fay_fuel(struct fay_unit *unit);

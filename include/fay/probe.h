@@ -219,7 +219,7 @@ static inline void fay_sum_shared(struct fay_sum *s, int64_t x)
 	static const struct fay_decl_column FAY_CAT(fay_decl_columns_, name)[1]                                         \
 		FAY_DECL_("columns") = {{#name, FAY_TYPE_I64, FAY_MERGE_HIST_LINEAR, 0, sizeof(name), {low, width}}};   \
 	FAY_STATE_(name, FAY_STATE_CELL, FAY_SCOPE_LOCAL, 1, sizeof(name), 0, 1, sizeof(name));                         \
-	static inline void FAY_CAT(name, _add)(int64_t x)                                                               \
+	static inline __attribute__((unused)) void FAY_CAT(name, _add)(int64_t x)                                                               \
 	{                                                                                                               \
 		uint64_t n_ = x < (low) ? 0 : ((uint64_t)x - (uint64_t)(int64_t)(low)) / (width);                       \
                                                                                                                         \
@@ -240,7 +240,7 @@ uint64_t fay_object_flush(const void *object);
 		FAY_DECL_("columns") = {FAY_EACH_(FAY_DESCRIBE_, FAY_CAT(name, _row), members)};                        \
 	FAY_STATE_(name, FAY_STATE_STREAM, FAY_SCOPE_LOCAL, 1, sizeof(struct FAY_CAT(name, _row)),                      \
 		   0 FAY_EACH_(FAY_COUNT_ONE_, _, members), 0, 0);                                                      \
-	static inline uint64_t FAY_CAT(name, _emit)(const struct FAY_CAT(name, _row) *row)                              \
+	static inline __attribute__((unused)) uint64_t FAY_CAT(name, _emit)(const struct FAY_CAT(name, _row) *row)                              \
 	{                                                                                                               \
 		return fay_object_emit(&name, row);                                                                     \
 	}
@@ -279,7 +279,7 @@ static inline uint64_t fay_hash(uint64_t hash, uint64_t word)
 	FAY_STATE_(name, FAY_STATE_TABLE, FAY_SCOPE_LOCAL, row_count, sizeof(struct FAY_CAT(name, _row)),               \
 		   0 FAY_EACH_(FAY_COUNT_ONE_, _, key_members), 0 FAY_EACH_(FAY_COUNT_ONE_, _, value_members),          \
 		   sizeof(name));                                                                                       \
-	static inline struct FAY_CAT(name, _row) *FAY_CAT(name, _at)(struct FAY_CAT(name, _key) key)                    \
+	static inline __attribute__((unused)) struct FAY_CAT(name, _row) *FAY_CAT(name, _at)(struct FAY_CAT(name, _key) key)                    \
 	{                                                                                                               \
 		enum { words_ = sizeof(key) / 8 };                                                                      \
 		const uint64_t *word_ = (const uint64_t *)&key;                                                         \

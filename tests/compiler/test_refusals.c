@@ -66,7 +66,7 @@ static void test_refusals(void **unused)
 		fay_buffer_init(&image);
 		result = fay_compile_source(path, NULL, &image, &error);
 		unlink(path);
-		snprintf(where, sizeof(where), ".c:%d: ", cases[i].line);
+		snprintf(where, sizeof(where), ".c:%d:", cases[i].line);
 		if (result != (int)cases[i].code || !strstr(error.message, cases[i].message) ||
 		    (cases[i].line && !strstr(error.message, where)))
 			fail_msg("case %zu: %d \"%s\"; expected \"%s\" at line %d of\n%s", i, result, error.message, cases[i].message,

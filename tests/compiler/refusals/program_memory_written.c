@@ -1,0 +1,8 @@
+#include <fay/probe.h>
+
+FAY_COUNT(n);
+
+FAY_ENTRY("a!b")
+{
+	*(uint64_t *)event->arg[0] = 1;
+}

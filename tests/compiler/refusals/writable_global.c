@@ -1,0 +1,10 @@
+#include <fay/probe.h>
+
+FAY_COUNT(n);
+
+static uint64_t calls;
+
+FAY_ENTRY("a!b")
+{
+	n.n = ++calls;
+}
