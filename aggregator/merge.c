@@ -29,6 +29,9 @@ static void (*const merge_words[])(uint64_t *to, const uint64_t *from, size_t wo
 	[FAY_MERGE_KEY] = keep_words,	   [FAY_MERGE_COUNT] = add_words,     [FAY_MERGE_SUM] = add_words,
 	[FAY_MERGE_MIN] = max_words,	   [FAY_MERGE_MAX] = max_words,	      [FAY_MERGE_AVERAGE] = add_words,
 	[FAY_MERGE_HIST_LOG2] = add_words, [FAY_MERGE_HIST_LINEAR] = add_words,
+	[FAY_MERGE_HIST_LOGLINEAR] = add_words,	[FAY_MERGE_QUANTILE] = fay_merge_saturating,
+	[FAY_MERGE_DISTINCT] = fay_merge_bytes, [FAY_MERGE_TOP] = fay_merge_top, [FAY_MERGE_FIRST] = fay_merge_pair,
+	[FAY_MERGE_LAST] = fay_merge_pair, [FAY_MERGE_SAMPLE] = fay_merge_sample,
 };
 
 void fay_merge_column(const struct fay_schema_column *column, uint8_t *to_row, const uint8_t *from_row)
@@ -104,11 +107,15 @@ bool fay_value_decode(const struct fay_schema_column *column, const uint8_t *row
 		return decode_average(column, words[0], words[1], value);
 	case FAY_MERGE_HIST_LOG2:
 	case FAY_MERGE_HIST_LINEAR:
+	case FAY_MERGE_HIST_LOGLINEAR:
 		value->kind = FAY_VALUE_HISTOGRAM;
 		value->histogram.buckets = (const uint64_t *)bytes;
 		value->histogram.count = column->size / 8;
 		return true;
+	case FAY_MERGE_FIRST:
+	case FAY_MERGE_LAST:
+		return words[0] && decode_integer(column, words[1], value);
 	default:
-		return false;
+		return fay_sketch_decode(column, row, value);
 	}
 }

@@ -19,7 +19,8 @@
 #define CELL_SIZE 128
 
 static const char *const merge_names[] = { "key",     "count",	   "sum",	 "min", "max",
-					   "average", "histogram", "histogram" };
+					   "average", "histogram", "histogram", "histogram",
+					   "quantiles", "distinct", "top", "first", "last", "sample" };
 static const char *const type_names[] = { "?",	      "int64", "uint64", "string",
 					  "function", "time",  "bool" };
 
@@ -73,6 +74,21 @@ static void bucket_label(const struct fay_schema_column *column, size_t bucket, 
 		else
 			snprintf(label, 64, "%" PRIu64 "..%" PRIu64, (uint64_t)1 << (bucket - 1),
 				 ((uint64_t)1 << (bucket - 1)) - 1 + ((uint64_t)1 << (bucket - 1)));
+		return;
+	}
+	if (column->merge == FAY_MERGE_HIST_LOGLINEAR) {
+		unsigned exponent = (unsigned)(bucket >> FAY_HIST_LOGLINEAR_BITS);
+		uint64_t part = bucket & ((1u << FAY_HIST_LOGLINEAR_BITS) - 1), start = bucket, next = bucket + 1;
+		if (exponent) {
+			start = (part + (1u << FAY_HIST_LOGLINEAR_BITS)) << (exponent - 1);
+			next = start + (UINT64_C(1) << (exponent - 1));
+		}
+		if (bucket == 0)
+			snprintf(label, 64, "<= 0");
+		else if (next - start == 1)
+			snprintf(label, 64, "%" PRIu64, start);
+		else
+			snprintf(label, 64, "%" PRIu64 "..%" PRIu64, start, next - 1);
 		return;
 	}
 	int64_t low = column->param[0], width = column->param[1];
@@ -133,6 +149,69 @@ static unsigned print_histogram(const struct fay_writer *writer, const struct fa
 
 /* --- single values -------------------------------------------------------------------------------- */
 
+/* A key of a list, by the column's type. */
+static void format_key(const struct fay_writer *writer, const struct fay_schema_column *column, uint64_t key, char text[64])
+{
+	char unknown[32];
+	if (column->type == FAY_TYPE_I64)
+		snprintf(text, 64, "%" PRId64, (int64_t)key);
+	else if (column->type == FAY_TYPE_FUNCTION)
+		snprintf(text, 64, "%s", function_name(writer, key, unknown));
+	else
+		snprintf(text, 64, "%" PRIu64, key);
+}
+
+/* "p50 12 p99 80" of quantiles, "7:120 9:3" of the most frequent, "3 8 5" of a sample; cut off where there is no room. */
+static void format_list(const struct fay_writer *writer, const struct fay_schema_column *column, const uint8_t *row,
+			char *text, size_t size)
+{
+	struct fay_item item;
+	size_t used = 0;
+	text[0] = 0;
+	for (size_t i = 0; fay_value_item(column, row, i, &item); i++) {
+		char key[64], one[128];
+		format_key(writer, column, item.key, key);
+		if (item.label)
+			snprintf(one, sizeof(one), "%s %.6g", item.label, item.value);
+		else if (column->merge == FAY_MERGE_TOP)
+			snprintf(one, sizeof(one), "%s:%" PRIu64, key, item.count);
+		else
+			snprintf(one, sizeof(one), "%s", key);
+		if (used + strlen(one) + 5 > size) {
+			snprintf(text + used, size - used, " ...");
+			return;
+		}
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "", one);
+	}
+}
+
+/* Quantiles are an object, {"p50":12}; the most frequent an array of {"key":7,"count":120}; a sample an array of values. */
+static void json_list(const struct fay_writer *writer, const struct fay_schema_column *column, const uint8_t *row)
+{
+	FILE *out = writer->out;
+	struct fay_item item;
+	fputc(column->merge == FAY_MERGE_QUANTILE ? '{' : '[', out);
+	for (size_t i = 0; fay_value_item(column, row, i, &item); i++) {
+		char key[64];
+		if (i)
+			fputc(',', out);
+		if (item.label) {
+			fprintf(out, "\"%s\":%.17g", item.label, item.value);
+			continue;
+		}
+		if (column->merge == FAY_MERGE_TOP)
+			fprintf(out, "{\"key\":");
+		format_key(writer, column, item.key, key);
+		if (column->type == FAY_TYPE_FUNCTION)
+			fay_json_string(out, key, strlen(key));
+		else
+			fputs(key, out);
+		if (column->merge == FAY_MERGE_TOP)
+			fprintf(out, ",\"count\":%" PRIu64 "}", item.count);
+	}
+	fputc(column->merge == FAY_MERGE_QUANTILE ? '}' : ']', out);
+}
+
 /* Text of a value for tables and CSV. */
 static void format_value(const struct fay_writer *writer, const struct fay_schema_column *column,
 			 const uint8_t *row, char *text, size_t size)
@@ -171,6 +250,9 @@ static void format_value(const struct fay_writer *writer, const struct fay_schem
 		snprintf(text, size, "(%" PRIu64 " values)", total);
 		break;
 	}
+	case FAY_VALUE_LIST:
+		format_list(writer, column, row, text, size);
+		break;
 	}
 }
 
@@ -215,6 +297,9 @@ static void json_value(const struct fay_writer *writer, const struct fay_schema_
 				label, value.histogram.buckets[i]);
 		}
 		fputc(']', out);
+		break;
+	case FAY_VALUE_LIST:
+		json_list(writer, column, row);
 		break;
 	}
 }
@@ -326,7 +411,7 @@ static void write_csv_row(struct fay_writer *writer, const struct fay_view *view
 
 static bool is_histogram(const struct fay_view_column *column)
 {
-	return column->column->merge == FAY_MERGE_HIST_LOG2 ||
+	return column->column->merge == FAY_MERGE_HIST_LOG2 || column->column->merge == FAY_MERGE_HIST_LOGLINEAR ||
 	       column->column->merge == FAY_MERGE_HIST_LINEAR;
 }
 

@@ -187,6 +187,13 @@ static const char *merge_name(enum fay_merge merge)
 		[FAY_MERGE_AVERAGE] = "average",
 		[FAY_MERGE_HIST_LOG2] = "histogram_log2",
 		[FAY_MERGE_HIST_LINEAR] = "histogram_linear",
+		[FAY_MERGE_HIST_LOGLINEAR] = "histogram_loglinear",
+		[FAY_MERGE_QUANTILE] = "quantiles",
+		[FAY_MERGE_DISTINCT] = "distinct",
+		[FAY_MERGE_TOP] = "top",
+		[FAY_MERGE_FIRST] = "first",
+		[FAY_MERGE_LAST] = "last",
+		[FAY_MERGE_SAMPLE] = "sample",
 	};
 	return names[merge];
 }

@@ -168,7 +168,7 @@ static bool check_column(struct parser *parser, uint32_t index, const struct fay
 
 	if (c->type < FAY_TYPE_I64 || c->type > FAY_TYPE_BOOL)
 		return parser_refuse(parser, FAY_RULE_IMG_TABLE, "column %u has unknown type %u", index, c->type);
-	if (c->merge > FAY_MERGE_HIST_LINEAR)
+	if (c->merge > FAY_MERGE_SAMPLE)
 		return parser_refuse(parser, FAY_RULE_IMG_TABLE, "column %u has unknown merge operator %u", index, c->merge);
 	if (c->offset % 8 != 0 || c->size % 8 != 0 || c->size == 0 || c->size > MAX_ROW_SIZE || c->offset > MAX_ROW_SIZE)
 		return parser_refuse(parser, FAY_RULE_IMG_TABLE, "column %u: offset %u, size %u", index, c->offset, c->size);
@@ -186,6 +186,25 @@ static bool check_column(struct parser *parser, uint32_t index, const struct fay
 		break;
 	case FAY_MERGE_HIST_LINEAR:
 		size_ok = c->size >= 3 * 8;
+		break;
+	case FAY_MERGE_HIST_LOGLINEAR:
+		size_ok = c->size == FAY_HIST_LOGLINEAR_BUCKETS * 8;
+		break;
+	case FAY_MERGE_QUANTILE:
+		size_ok = c->size == FAY_QUANTILE_BUCKETS * 4;
+		break;
+	case FAY_MERGE_DISTINCT: /* 2^p registers */
+		size_ok = c->size >= 16 && (c->size & (c->size - 1)) == 0;
+		break;
+	case FAY_MERGE_TOP:
+		size_ok = c->size >= 32 && c->size % 16 == 0;
+		break;
+	case FAY_MERGE_FIRST:
+	case FAY_MERGE_LAST:
+		size_ok = c->size == 16;
+		break;
+	case FAY_MERGE_SAMPLE:
+		size_ok = c->size % 16 == 0;
 		break;
 	default:
 		size_ok = c->size == 8;

@@ -12,7 +12,8 @@
 
 static const char *const kind_names[] = { "?",	 "entry", "return",	  "exception",	"offset",
 					  "begin", "end",	  "thread begin", "thread end", "timer" };
-static const char *const merge_names[] = { "key", "count", "sum", "min", "max", "average", "log2 histogram", "linear histogram" };
+static const char *const merge_names[] = { "key", "count", "sum", "min", "max", "average", "log2 histogram", "linear histogram",
+	"log-linear histogram", "quantiles", "distinct", "top", "first", "last", "sample" };
 static const char *const state_names[] = { "?", "cell", "table", "stream" };
 static const char *const field_names[] = { "arg[0]", "arg[1]", "arg[2]",   "arg[3]", "arg[4]", "arg[5]", "retval",   "time", "cycles",
 					   "function", "module", "pid",	   "tid",    "cpu",    "reserved", "comm", "stack_pointer",

@@ -50,18 +50,37 @@ struct fay_result {
 int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, struct fay_result *result, struct fay_error *error);
 void fay_result_deinit(struct fay_result *result);
 
-/* One value decoded from its partial: for COUNT..MAX an integer, for AVERAGE a double. false if there is no value yet (min of nothing). */
+/*
+ * One value decoded from its partial: for COUNT..MAX, DISTINCT (an estimate), FIRST and LAST an integer, for AVERAGE a double; QUANTILE, TOP and
+ * SAMPLE are lists, see fay_value_item(). false if there is no value yet (min of nothing).
+ */
 struct fay_value {
-	enum { FAY_VALUE_I64, FAY_VALUE_U64, FAY_VALUE_DOUBLE, FAY_VALUE_STRING, FAY_VALUE_HISTOGRAM } kind;
+	enum { FAY_VALUE_I64, FAY_VALUE_U64, FAY_VALUE_DOUBLE, FAY_VALUE_STRING, FAY_VALUE_HISTOGRAM, FAY_VALUE_LIST } kind;
 	union {
 		int64_t i64;
 		uint64_t u64;
 		double d;
 		struct { const char *bytes; size_t size; } string; /* not NUL-terminated if full */
 		struct { const uint64_t *buckets; size_t count; } histogram;
+		struct { size_t count; } list;
 	};
 };
 bool fay_value_decode(const struct fay_schema_column *column, const uint8_t *row, struct fay_value *value);
+
+/*
+ * Item `index` of a list. QUANTILE: a label ("p50", "max") and a value. TOP: a key and its count, the largest first. SAMPLE: a key. false: there is none.
+ * A key is of the column's type.
+ */
+struct fay_item {
+	const char *label;
+	double value;
+	uint64_t key, count;
+};
+bool fay_value_item(const struct fay_schema_column *column, const uint8_t *row, size_t index, struct fay_item *item);
+/* A QUANTILE column's estimate for 0 <= q <= 1, within 1/32 of the exact one; NAN of nothing. */
+double fay_value_quantile(const struct fay_schema_column *column, const uint8_t *row, double q);
+/* A TOP column: values fed in, and by how much a count may be too low. */
+void fay_value_top_bound(const struct fay_schema_column *column, const uint8_t *row, uint64_t *total, uint64_t *error);
 
 /* The merge operators' table: to = to + from, for one value column. */
 void fay_merge_column(const struct fay_schema_column *column, uint8_t *to_row, const uint8_t *from_row);

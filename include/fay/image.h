@@ -127,6 +127,16 @@ enum fay_column_type {
  *   AVERAGE        16 bytes: sum, then count
  *   HIST_LOG2      65 * 8 bytes: bucket 0 for x <= 0, bucket 1 + floor(log2 x) otherwise
  *   HIST_LINEAR    (2 + n) * 8 bytes, n = size / 8 - 2: bucket 0 underflow (x < param[0]), then n buckets of width param[1], last overflow
+ *   HIST_LOGLINEAR 488 * 8 bytes: bucket 0 for x <= 0, x for x < 8, then 8 equal buckets in each power of two (fay_loglinear_bucket(x, 3)); added
+ *   QUANTILE       960 * 4 bytes: likewise with 16 buckets in each power of two; 32-bit counts, added, that stop at 2^32 - 1
+ *   DISTINCT       2^p bytes, p from 4 to 12: HyperLogLog's registers; bytewise maximum
+ *   TOP            16 + k * 16 bytes: total, error, then k pairs of key and count, count 0 for none. Counts of equal keys are added; if more than k keys
+ *                  are left, the (k+1)-th largest count is taken from all and added to error. Commutative; another grouping may give
+ *                  other counts, within the same bound: true count - error <= count <= true count, error <= total / (k + 1)
+ *   FIRST, LAST    16 bytes: time (FIRST: its complement), then the value; the larger pair, compared as (time, value)
+ *   SAMPLE         k * 16 bytes: pairs of value and random number (0: none); the k largest by (random number, value)
+ *
+ * fay/sketch.h feeds the last six.
  */
 enum fay_merge {
 	FAY_MERGE_KEY = 0, /* a key column: not merged, grouped by */
@@ -137,8 +147,19 @@ enum fay_merge {
 	FAY_MERGE_AVERAGE = 5,
 	FAY_MERGE_HIST_LOG2 = 6,
 	FAY_MERGE_HIST_LINEAR = 7,
+	FAY_MERGE_HIST_LOGLINEAR = 8,
+	FAY_MERGE_QUANTILE = 9,
+	FAY_MERGE_DISTINCT = 10,
+	FAY_MERGE_TOP = 11,
+	FAY_MERGE_FIRST = 12,
+	FAY_MERGE_LAST = 13,
+	FAY_MERGE_SAMPLE = 14,
 };
 #define FAY_HIST_LOG2_BUCKETS 65u
+#define FAY_HIST_LOGLINEAR_BITS 3u
+#define FAY_HIST_LOGLINEAR_BUCKETS ((64u - FAY_HIST_LOGLINEAR_BITS) << FAY_HIST_LOGLINEAR_BITS)
+#define FAY_QUANTILE_BITS 4u
+#define FAY_QUANTILE_BUCKETS ((64u - FAY_QUANTILE_BITS) << FAY_QUANTILE_BITS)
 
 struct fay_image_column {
 	fay_rel32 name;    /* string */

@@ -33,6 +33,7 @@
 
 #include "fay/event.h"
 #include "fay/image.h"
+#include "fay/sketch.h"
 
 /* ---- what the compiler reads ---- */
 
@@ -156,6 +157,16 @@ static inline void fay_sum_shared(struct fay_sum *s, int64_t x)
 #define FAY_VALUE_AVERAGE(name) (struct fay_average name, name, FAY_TYPE_I64, FAY_MERGE_AVERAGE)
 #define FAY_VALUE_HISTOGRAM(name) (struct fay_histogram name, name, FAY_TYPE_I64, FAY_MERGE_HIST_LOG2)
 
+/* Summaries: fay/sketch.h says what each is and how exact. K: how many are kept; the type is what the values are shown as. */
+#define FAY_VALUE_LOGLINEAR(name) (struct fay_loglinear name, name, FAY_TYPE_I64, FAY_MERGE_HIST_LOGLINEAR)
+#define FAY_VALUE_QUANTILES(name) (struct fay_quantiles name, name, FAY_TYPE_I64, FAY_MERGE_QUANTILE)
+#define FAY_VALUE_DISTINCT(name) (struct fay_distinct name, name, FAY_TYPE_U64, FAY_MERGE_DISTINCT)
+#define FAY_VALUE_TOP(name, k) (FAY_TOP_STRUCT(k) name, name, FAY_TYPE_U64, FAY_MERGE_TOP)
+#define FAY_VALUE_TOP_FUNCTIONS(name, k) (FAY_TOP_STRUCT(k) name, name, FAY_TYPE_FUNCTION, FAY_MERGE_TOP)
+#define FAY_VALUE_FIRST(name) (struct fay_at_time name, name, FAY_TYPE_I64, FAY_MERGE_FIRST)
+#define FAY_VALUE_LAST(name) (struct fay_at_time name, name, FAY_TYPE_I64, FAY_MERGE_LAST)
+#define FAY_VALUE_SAMPLE(name, k) (FAY_SAMPLE_STRUCT(k) name, name, FAY_TYPE_U64, FAY_MERGE_SAMPLE)
+
 #define FAY_KEYS(...) (__VA_ARGS__)
 #define FAY_VALUES(...) (__VA_ARGS__)
 #define FAY_COLUMNS(...) (__VA_ARGS__)
@@ -204,6 +215,22 @@ static inline void fay_sum_shared(struct fay_sum *s, int64_t x)
 #define FAY_HISTOGRAM(name) FAY_ONE_(name, fay_histogram, FAY_TYPE_I64, FAY_MERGE_HIST_LOG2, FAY_SCOPE_LOCAL)
 #define FAY_SHARED_COUNT(name) FAY_ONE_(name, fay_count, FAY_TYPE_U64, FAY_MERGE_COUNT, FAY_SCOPE_GLOBAL)
 #define FAY_SHARED_SUM(name) FAY_ONE_(name, fay_sum, FAY_TYPE_I64, FAY_MERGE_SUM, FAY_SCOPE_GLOBAL)
+
+/* One summary under one name: FAY_QUANTILES(latency) is fed by fay_quantiles(&latency, x), FAY_TOP(sizes, 32) by fay_top(&sizes, x). */
+#define FAY_SUMMARY_(name, type_, column_type, merge)                                                                   \
+	typedef type_ FAY_CAT(name, _summary);                                                                          \
+	FAY_CAT(name, _summary) name;                                                                                   \
+	static const struct fay_decl_column FAY_CAT(fay_decl_columns_, name)[1]                                         \
+		FAY_DECL_("columns") = {{#name, column_type, merge, 0, sizeof(name), {0, 0}}};                          \
+	FAY_STATE_(name, FAY_STATE_CELL, FAY_SCOPE_LOCAL, 1, sizeof(name), 0, 1, sizeof(name))
+#define FAY_LOGLINEAR(name) FAY_SUMMARY_(name, struct fay_loglinear, FAY_TYPE_I64, FAY_MERGE_HIST_LOGLINEAR)
+#define FAY_QUANTILES(name) FAY_SUMMARY_(name, struct fay_quantiles, FAY_TYPE_I64, FAY_MERGE_QUANTILE)
+#define FAY_DISTINCT(name) FAY_SUMMARY_(name, struct fay_distinct, FAY_TYPE_U64, FAY_MERGE_DISTINCT)
+#define FAY_TOP(name, k) FAY_SUMMARY_(name, FAY_TOP_STRUCT(k), FAY_TYPE_U64, FAY_MERGE_TOP)
+#define FAY_TOP_FUNCTIONS(name, k) FAY_SUMMARY_(name, FAY_TOP_STRUCT(k), FAY_TYPE_FUNCTION, FAY_MERGE_TOP)
+#define FAY_FIRST(name) FAY_SUMMARY_(name, struct fay_at_time, FAY_TYPE_I64, FAY_MERGE_FIRST)
+#define FAY_LAST(name) FAY_SUMMARY_(name, struct fay_at_time, FAY_TYPE_I64, FAY_MERGE_LAST)
+#define FAY_SAMPLE(name, k) FAY_SUMMARY_(name, FAY_SAMPLE_STRUCT(k), FAY_TYPE_U64, FAY_MERGE_SAMPLE)
 
 /* FAY_CELL(io, FAY_VALUES(FAY_VALUE_COUNT(n), FAY_VALUE_SUM(bytes))): io.n, io.bytes. */
 #define FAY_CELL(name, members)                                                                                         \

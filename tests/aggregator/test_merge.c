@@ -10,7 +10,7 @@
 #include "producer.h"
 
 #define WORDS (2 + 8)
-#define ROUNDS 2000
+#define ROUNDS 500
 
 static const struct fay_schema_column operators[] = {
 	{ "count", FAY_TYPE_U64, FAY_MERGE_COUNT, 8, 8, { 0 } },
@@ -23,9 +23,14 @@ static const struct fay_schema_column operators[] = {
 	{ "average", FAY_TYPE_I64, FAY_MERGE_AVERAGE, 8, 16, { 0 } },
 	{ "linear", FAY_TYPE_I64, FAY_MERGE_HIST_LINEAR, 8, WORDS * 8, { 0, 10 } },
 	{ "log2", FAY_TYPE_I64, FAY_MERGE_HIST_LOG2, 8, FAY_HIST_LOG2_BUCKETS * 8, { 0 } },
+	{ "loglinear", FAY_TYPE_I64, FAY_MERGE_HIST_LOGLINEAR, 8, FAY_HIST_LOGLINEAR_BUCKETS * 8, { 0 } },
+	{ "quantiles", FAY_TYPE_I64, FAY_MERGE_QUANTILE, 8, FAY_QUANTILE_BUCKETS * 4, { 0 } },
+	{ "distinct", FAY_TYPE_U64, FAY_MERGE_DISTINCT, 8, 256, { 0 } },
+	{ "first", FAY_TYPE_I64, FAY_MERGE_FIRST, 8, 16, { 0 } },
+	{ "last", FAY_TYPE_I64, FAY_MERGE_LAST, 8, 16, { 0 } },
 };
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
-#define ROW_WORDS (1 + FAY_HIST_LOG2_BUCKETS + 1)
+#define ROW_WORDS (1 + FAY_HIST_LOGLINEAR_BUCKETS + 1)
 
 typedef uint64_t row[ROW_WORDS];
 
@@ -128,9 +133,54 @@ static void test_decode(void **state)
 	assert_int_equal(value.string.size, 8);
 }
 
+/* Pairs: summaries of the most frequent keep their bound in any grouping, samples are one set whatever the order; any bytes are harmless. */
+static void test_pairs(void **state)
+{
+	static const struct fay_schema_column top = { "top", FAY_TYPE_U64, FAY_MERGE_TOP, 8, 16 + 4 * 16, { 0 } };
+	static const struct fay_schema_column sample = { "sample", FAY_TYPE_U64, FAY_MERGE_SAMPLE, 8, 4 * 16, { 0 } };
+	row a = { 0, 100, 2, 7, 50, 8, 30, 9, 10, 10, 2 }, b = { 0, 60, 0, 8, 25, 11, 20, 12, 15 }, zero = { 0 }, left, right;
+	struct fay_item item;
+	uint64_t total, error, seed = 3;
+
+	memcpy(left, a, sizeof(row));
+	merge(&top, left, b);
+	memcpy(right, b, sizeof(row));
+	merge(&top, right, a);
+	assert_memory_equal(left, right, sizeof(row));
+	fay_value_top_bound(&top, (uint8_t *)left, &total, &error);
+	assert_int_equal(total, 160);
+	assert_int_equal(error, 2 + 10); /* 55, 50, 20, 15, and 10 is the fifth */
+	assert_true(fay_value_item(&top, (uint8_t *)left, 0, &item));
+	assert_int_equal(item.key, 8);
+	assert_int_equal(item.count, 45);
+	assert_true(fay_value_item(&top, (uint8_t *)left, 3, &item));
+	assert_int_equal(item.count, 5);
+	memcpy(right, left, sizeof(row));
+	merge(&top, left, zero);
+	assert_memory_equal(left, right, sizeof(row));
+	for (int round = 0; round < ROUNDS; round++) {
+		row c, d, e;
+
+		randomize(&seed, c);
+		randomize(&seed, d);
+		randomize(&seed, e);
+		memcpy(left, c, sizeof(row));
+		merge(&sample, left, d);
+		merge(&sample, left, e);
+		memcpy(right, e, sizeof(row));
+		merge(&sample, right, c);
+		merge(&sample, right, d);
+		assert_memory_equal((uint8_t *)left + 8, (uint8_t *)right + 8, sample.size);
+		merge(&top, c, d);
+		for (size_t i = 0; fay_value_item(&top, (uint8_t *)c, i, &item); i++)
+			assert_true(i < 4);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_laws),
 		cmocka_unit_test(test_extrema),
 		cmocka_unit_test(test_decode),
