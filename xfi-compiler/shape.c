@@ -69,30 +69,51 @@ static bool feeds_address(LLVMValueRef v, int depth)
 	return false;
 }
 
-/*
- * The code generator multiplies and subtracts, x - x / 40 * 40, which no interval shows to be below 40; it does not fold this away. In 64 bits,
- * since a comparison of fewer says nothing of the register that the address is made with.
- */
-static void bound_remainder(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
+/* The largest value of x % 40, or of x * 40 >> 32, whose products and differences no interval shows to be small; 0 for all else. */
+static uint64_t largest_of(LLVMValueRef i)
 {
-	LLVMTypeRef type = LLVMTypeOf(i), i64 = LLVMInt64TypeInContext(unit->context);
-	LLVMValueRef divisor = LLVMGetOperand(i, 1), last, wide, bounded;
+	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+	LLVMValueRef right;
 	uint64_t n;
 
-	if (LLVMGetInstructionOpcode(i) != LLVMURem || !LLVMIsAConstantInt(divisor) || LLVMGetIntTypeWidth(type) > 64)
-		return;
-	n = LLVMConstIntGetZExtValue(divisor);
-	if (n < 3 || !(n & (n - 1)) || !feeds_address(i, 0))
+	if ((opcode != LLVMURem && opcode != LLVMLShr) || LLVMGetIntTypeWidth(LLVMTypeOf(i)) > 64)
+		return 0;
+	right = LLVMGetOperand(i, 1);
+	if (opcode == LLVMLShr) {
+		LLVMValueRef product = LLVMGetOperand(i, 0);
+
+		if (!LLVMIsABinaryOperator(product) || LLVMGetInstructionOpcode(product) != LLVMMul)
+			return 0;
+		n = fay_range_of(i, i).hi;
+		return n < 65536 ? n : 0;
+	}
+	n = LLVMIsAConstantInt(right) ? LLVMConstIntGetZExtValue(right) : 0;
+	return n < 3 || !(n & (n - 1)) ? 0 : n - 1;
+}
+
+/*
+ * Bounds such a value again where it is part of an address: a comparison and a conditional move. An empty assembly statement, which makes no code, hides from the
+ * code generator that both are superfluous.
+ */
+static void bound_again(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
+{
+	LLVMTypeRef type = LLVMTypeOf(i), i64 = LLVMInt64TypeInContext(unit->context);
+	LLVMTypeRef hidden_type = LLVMFunctionType(i64, &i64, 1, 0);
+	uint64_t largest = LLVMIsABinaryOperator(i) && LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? largest_of(i) : 0;
+	LLVMValueRef last, wide, stand_in, bounded;
+
+	if (!largest || !feeds_address(i, 0))
 		return;
 	LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(i));
-	last = LLVMConstInt(i64, n - 1, 0);
-	wide = LLVMBuildBinOp(b, LLVMURem, LLVMGetOperand(i, 0), divisor, "");
-	LLVMReplaceAllUsesWith(i, wide);
-	bounded = LLVMBuildZExt(b, i, i64, "");
-	bounded = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, bounded, last, ""), bounded, last, "bounded");
+	last = LLVMConstInt(i64, largest, 0);
+	stand_in = LLVMBuildFreeze(b, LLVMConstNull(type), "");
+	LLVMReplaceAllUsesWith(i, stand_in);
+	wide = LLVMBuildZExt(b, i, i64, "");
+	wide = LLVMBuildCall2(b, hidden_type, LLVMGetInlineAsm(hidden_type, "", 0, "=r,0", 4, 0, 0, LLVMInlineAsmDialectATT, 0), &wide, 1, "");
+	bounded = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, wide, last, ""), wide, last, "bounded");
 	bounded = LLVMBuildTrunc(b, bounded, type, "");
-	LLVMReplaceAllUsesWith(wide, bounded);
-	LLVMInstructionEraseFromParent(wide);
+	LLVMReplaceAllUsesWith(stand_in, bounded);
+	LLVMInstructionEraseFromParent(stand_in);
 }
 
 static void test_next(LLVMBuilderRef b, LLVMValueRef phi)
@@ -189,7 +210,7 @@ void fay_shape(struct fay_unit *unit)
 				settle_operands(i);
 				if (opcode == LLVMUDiv || opcode == LLVMURem)
 					repeat_zero_test(b, i);
-				bound_remainder(unit, b, i);
+				bound_again(unit, b, i);
 				if (opcode == LLVMUDiv || opcode == LLVMSDiv || opcode == LLVMURem || opcode == LLVMSRem)
 					widen_division(unit, b, i);
 			}
