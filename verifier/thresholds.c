@@ -2,7 +2,7 @@
 /*
  * The numbers at which widening may stop: sizes of regions, ends of the common widths, and constants that code compares with or adds.
  *
- * A loop gets a list of its own, from its body, the code shortly before it and what is known where it is entered: a list of all constants of a large image would
+ * A loop gets a list of its own, from its body and what is known where it is entered: a list of all constants of a large image would
  * have its loops climb from one foreign number to the next. Nothing here is trusted: a bad list costs precision or time only.
  */
 #include "analysis.h"
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define LOOP_NODES_MAX 4096u /* looked at for a loop's own list */
-#define NODES_BEFORE 12u     /* the code before a loop, which computes its bounds */
 #define INSN_VALUES_MAX 480u /* leaves room for the rest */
 
 const struct fay_thresholds fay_thresholds_coarse = { .count = 6, .values = { -1, 0, 1, INT16_MAX, INT32_MAX, UINT32_MAX } };
@@ -87,7 +86,7 @@ void fay_thresholds_of_loop(struct fay_thresholds *t, const struct fay_analysis 
 			add_around(t, entered->loc[i].s.smin);
 			add_around(t, entered->loc[i].s.smax);
 		}
-	for (uint32_t node = header > NODES_BEFORE ? header - NODES_BEFORE : 0; node <= last && t->count < INSN_VALUES_MAX; node++) {
+	for (uint32_t node = header; node <= last && t->count < INSN_VALUES_MAX; node++) {
 		const struct fay_block *block = &an->cfg->blocks[g->nodes[node].block];
 
 		for (uint32_t i = 0; i < block->count && t->count < INSN_VALUES_MAX; i++)

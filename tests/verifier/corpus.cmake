@@ -11,6 +11,14 @@ set_tests_properties(verifier_accept PROPERTIES LABELS unit TIMEOUT 300)
 add_test(NAME rules_complete COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/rules_complete ${CMAKE_SOURCE_DIR})
 set_tests_properties(rules_complete PROPERTIES LABELS unit)
 
+add_test(NAME rules_examples COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/rules_examples ${CMAKE_SOURCE_DIR})
+set_tests_properties(rules_examples PROPERTIES LABELS unit)
+
+# A few checks that must be noticed when they go, by their text; scripts/mutate does all.
+add_test(NAME verifier_mutants COMMAND ${CMAKE_SOURCE_DIR}/scripts/mutate --least 5
+  ":guard:.*(write && .access->region|count66 > 1 |e_type != ET_DYN|fay_state_depth.an->current. & 15|mark == CFG_INTERIOR|v->kind != KIND_POINTER|status != SLOT_OK)")
+set_tests_properties(verifier_mutants PROPERTIES LABELS long TIMEOUT 1800)
+
 # Accepted images are executed: random probes here, libFuzzer's below (FAY_FUZZ).
 set(template ${CMAKE_CURRENT_BINARY_DIR}/template.fay)
 add_custom_command(OUTPUT ${template}
