@@ -286,8 +286,10 @@ static void test_objections(void **state)
 			OBJECT(src.disp, insn.src.disp + 1);
 			OBJECT(src_width, 16);
 		}
-		if (insn.op == OP_IMUL)
+		if (insn.op == OP_IMUL) {
 			OBJECT(src2.imm, 0x101);
+			OBJECT(src2.kind, OPERAND_NONE);
+		}
 		fay_arena_destroy(arena);
 	}
 }
