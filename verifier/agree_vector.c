@@ -71,7 +71,7 @@ static unsigned expect(const struct fay_insn *insn, struct shown out[MAX_OPERAND
 	if (insn->vex && insn->src2.kind == OPERAND_VEC)
 		out[count++] = from_operand(insn, &insn->src2, full);
 	if (row->shape != VSHAPE_VMI || insn->vex)
-		out[count++] = from_operand(insn, &insn->src, insn->src.kind == OPERAND_REG ? general : source);
+		out[count++] = from_operand(insn, &insn->src, insn->src.kind != OPERAND_REG ? source : row->shape == VSHAPE_GG && insn->access == 1 ? CLASS_G8 : general);
 	if (row->shape == VSHAPE_RVMK)
 		out[count++] = (struct shown){ .kind = OPERAND_REG, .reg = code(insn->vex ? full : CLASS_XMM, insn->vex ? insn->imm : 0) };
 	if (immediate)
@@ -92,6 +92,10 @@ static uint16_t zydis_register(ZydisRegister reg)
 		return 0;
 	if (reg == ZYDIS_REGISTER_RIP)
 		return code(CLASS_RIP, 0);
+	if (reg >= ZYDIS_REGISTER_AL && reg <= ZYDIS_REGISTER_BL)
+		return code(CLASS_G8, reg - ZYDIS_REGISTER_AL);
+	if (reg >= ZYDIS_REGISTER_SPL && reg < ZYDIS_REGISTER_SPL + 12)
+		return code(CLASS_G8, 4 + reg - ZYDIS_REGISTER_SPL);
 	for (unsigned i = 0; i < 4; i++)
 		if (reg >= classes[i].first && reg < classes[i].first + 16)
 			return code(classes[i].class, reg - classes[i].first);
@@ -132,6 +136,8 @@ static uint16_t capstone_register(unsigned reg)
 	static const uint16_t low32[] = { X86_REG_EAX, X86_REG_ECX, X86_REG_EDX, X86_REG_EBX, X86_REG_ESP, X86_REG_EBP, X86_REG_ESI, X86_REG_EDI };
 	static const uint16_t low64[] = { X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RBX, X86_REG_RSP, X86_REG_RBP, X86_REG_RSI, X86_REG_RDI };
 
+	static const uint16_t low8[] = { X86_REG_AL, X86_REG_CL, X86_REG_DL, X86_REG_BL, X86_REG_SPL, X86_REG_BPL, X86_REG_SIL, X86_REG_DIL };
+
 	if (reg == X86_REG_INVALID || reg == X86_REG_RIZ || reg == X86_REG_EIZ)
 		return 0;
 	if (reg == X86_REG_RIP)
@@ -142,9 +148,13 @@ static uint16_t capstone_register(unsigned reg)
 		return code(CLASS_YMM, reg - X86_REG_YMM0);
 	if (reg >= X86_REG_R8 && reg <= X86_REG_R15)
 		return code(CLASS_G64, 8 + reg - X86_REG_R8);
+	if (reg >= X86_REG_R8B && reg <= X86_REG_R15B)
+		return code(CLASS_G8, 8 + reg - X86_REG_R8B);
 	if (reg >= X86_REG_R8D && reg <= X86_REG_R15D)
 		return code(CLASS_G32, 8 + reg - X86_REG_R8D);
 	for (unsigned i = 0; i < 8; i++) {
+		if (reg == low8[i])
+			return code(CLASS_G8, i);
 		if (reg == low32[i])
 			return code(CLASS_G32, i);
 		if (reg == low64[i])

@@ -20,7 +20,8 @@ struct bytes {
 	bool overrun;
 	/* Prefix: REX or VEX. */
 	bool vex, has_rex, wide, r, x, b;
-	bool r_used, x_used, b_used, w_used;
+	bool r_used, x_used, b_used;
+	bool byte_register; /* spl, bpl, sil, dil: REX without a bit has an effect */
 	uint8_t map, pp, vvvv, opcode, modrm;
 	enum fay_rule rule;
 	const char *why;
@@ -233,7 +234,7 @@ static unsigned memory_bytes(const struct fay_vector_row *row, unsigned length, 
 	case VMEMORY_HALF: return length / 2;
 	case VMEMORY_QUARTER: return length / 4;
 	case VMEMORY_EIGHTH: return length / 8;
-	default: return row->shape == VSHAPE_XVG && wide ? 8 : row->memory;
+	default: return (row->shape == VSHAPE_XVG || (row->shape == VSHAPE_GG && row->memory == 4)) && wide ? 8 : row->memory;
 	}
 }
 
@@ -309,6 +310,13 @@ static void read_operands(struct bytes *b, const struct fay_vector_row *row, str
 		insn->src = read_rm(b, OPERAND_VEC);
 		insn->dst = read_reg(b, OPERAND_REG);
 		break;
+	case VSHAPE_GG:
+		insn->src = read_rm(b, OPERAND_REG);
+		insn->dst = read_reg(b, OPERAND_REG);
+		b->byte_register = row->memory == 1 && insn->src.kind == OPERAND_REG && insn->src.reg >= 4 && insn->src.reg < 8;
+		if (b->byte_register && !b->has_rex)
+			fail(b, FAY_RULE_INS_UNSUPPORTED, "a high-byte register (ah, ch, dh, bh)");
+		break;
 	case VSHAPE_NO:
 		break;
 	}
@@ -322,7 +330,7 @@ static void read_operands(struct bytes *b, const struct fay_vector_row *row, str
 static void check_bits(struct bytes *b)
 {
 	if ((b->r && !b->r_used) || (b->x && !b->x_used) || (b->b && !b->b_used) ||
-	    (b->has_rex && !(b->wide || b->r || b->x || b->b)))
+	    (b->has_rex && !(b->wide || b->r || b->x || b->b || b->byte_register)))
 		fail(b, FAY_RULE_DEC_PREFIX, "a REX or VEX prefix bit without effect");
 }
 

@@ -325,6 +325,8 @@ static struct fay_scalar general_range(const struct fay_insn *insn)
 
 	if (row->shape == VSHAPE_GX || row->shape == VSHAPE_GXI || row->shape == VSHAPE_GRMI)
 		return fay_scalar_range(0, mask_of(row->memory * 8u));
+	if (row->shape == VSHAPE_GG)
+		return fay_scalar_range(0, UINT32_MAX);
 	if (row->flow == VFLOW_LANE) /* movmskps, movmskpd, pmovmskb: one bit an element */
 		return fay_scalar_range(0, mask_of(insn->vector / (row->opcode == 0xd7 ? 1 : row->pp == VPP_PNP ? 4 : 8)));
 	return fay_scalar_range(0, mask_of(insn->width));
@@ -334,8 +336,11 @@ static bool to_general(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	const struct fay_vector_row *row = fay_vector_row(insn);
 	struct sources s = { .first = UINT32_MAX };
-	uint32_t need = low_mask(row->memory == VMEMORY_VL ? insn->vector : row->memory), bytes;
+	uint32_t need = low_mask(row->memory == VMEMORY_VL ? insn->vector : row->shape == VSHAPE_GG ? insn->access : row->memory), bytes;
+	struct fay_value v;
 
+	if (row->shape == VSHAPE_GG && !fay_operand_number(an, &insn->dst, insn->width, &v))
+		return false;
 	if (!read_source(an, insn, &s.src))
 		return false;
 	bytes = row->flow == VFLOW_PERM ? permuted(insn, &s, row->memory) : s.src;
@@ -373,7 +378,7 @@ bool fay_transfer_vector(struct fay_analysis *an, const struct fay_insn *insn)
 	const struct fay_vector_row *row = fay_vector_row(insn);
 	char name[24];
 
-	if (!an->policy->allow_vectors)
+	if (!an->policy->allow_vectors && row->shape != VSHAPE_GG)
 		return fay_path_refuse(an, FAY_RULE_POL_VECTOR, "the policy does not allow vector instructions (%s)", fay_vector_name(insn, name));
 	if (an->checking) {
 		an->facts->cpu_features |= fay_vector_features(insn);

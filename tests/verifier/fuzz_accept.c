@@ -511,7 +511,9 @@ static void vector_instruction(struct code *c, bool memory, unsigned base, int32
 	do {
 		form = vector_forms[below(c, vector_form_count)];
 	} while (form.memory != memory);
-	if (form.row->shape == VSHAPE_GRM || form.row->shape == VSHAPE_GRMI)
+	if (form.row->shape == VSHAPE_GG && !memory)
+		o.rm = scratch(c);
+	if (form.row->shape == VSHAPE_GG || form.row->shape == VSHAPE_GRM || form.row->shape == VSHAPE_GRMI)
 		o.reg = scratch(c);
 	if (!memory && (form.row->shape == VSHAPE_GX || form.row->shape == VSHAPE_GXI || form.row->shape == VSHAPE_XG || form.row->shape == VSHAPE_XVGI ||
 			form.row->shape == VSHAPE_XVG))

@@ -19,13 +19,13 @@ static const struct fay_operand *memory_of(const struct fay_insn *insn)
 	return insn->dst.kind == OPERAND_MEM ? &insn->dst : insn->src.kind == OPERAND_MEM ? &insn->src : NULL;
 }
 
-/* The encoding with rax as the base of a memory operand. */
-static unsigned encode(const struct fay_insn *insn, uint8_t *code)
+/* The encoding with `base` as the base of a memory operand. */
+static unsigned encode(const struct fay_insn *insn, unsigned base, uint8_t *code)
 {
 	const struct fay_vector_row *row = fay_vector_row(insn);
 	struct vector_form form = { .row = row, .vex = insn->vex, .wide_register = row->w == VW_GW && insn->width == 64, .length = insn->vector,
 				    .memory = memory_of(insn) != NULL };
-	struct vector_operands o = { .reg = insn->dst.reg, .vvvv = insn->src2.reg, .rm = insn->src.reg, .base = FAY_RAX, .imm = insn->imm };
+	struct vector_operands o = { .reg = insn->dst.reg, .vvvv = insn->src2.reg, .rm = insn->src.reg, .base = base, .imm = insn->imm };
 
 	switch (row->shape) {
 	case VSHAPE_MR: case VSHAPE_MRI: case VSHAPE_GX: case VSHAPE_GXI:
@@ -84,6 +84,7 @@ enum soundness_vector_status soundness_vector_step(struct frame *vectors, struct
 	static uint8_t *code, bounce[192] __attribute__((aligned(64)));
 	const struct fay_operand *mem = memory_of(insn);
 	uint64_t address = mem ? (uint64_t)mem->disp : 0;
+	unsigned base = insn->dst.kind == OPERAND_REG && insn->dst.reg == FAY_RAX ? FAY_RCX : FAY_RAX;
 	uint8_t *place = NULL, *copy = NULL;
 	struct frame f = *vectors;
 
@@ -110,9 +111,9 @@ enum soundness_vector_status soundness_vector_step(struct frame *vectors, struct
 		}
 		copy = bounce + 64 + address % 64;
 		memcpy(copy, place, insn->access);
-		f.gpr[FAY_RAX] = (uint64_t)copy;
+		f.gpr[base] = (uint64_t)copy;
 	}
-	encode(insn, code);
+	encode(insn, base, code);
 	vectors->mxcsr = f.mxcsr;
 	vector_run(&f, code);
 	*wrong = check_facts(vectors, &f, insn, facts);

@@ -53,6 +53,7 @@ unsigned vector_form_encode(const struct vector_form *f, const struct vector_ope
 	bool w = row->w == VW_W1 || f->wide_register, none = row->shape == VSHAPE_NO;
 	unsigned reg = row->ext == 0xff ? o->reg : row->ext, rm = f->memory ? o->base : o->rm, n = 0;
 	unsigned r = none ? 0 : reg >> 3, b = none ? 0 : rm >> 3;
+	bool byte_register = row->shape == VSHAPE_GG && row->memory == 1 && !f->memory && rm >= 4 && rm < 8;
 
 	if (f->vex) {
 		unsigned vvvv = has_vvvv(f) ? ~o->vvvv & 15 : 15, tail = vvvv << 3 | (f->length == 32) << 2 | vex_pp[row->pp];
@@ -68,7 +69,7 @@ unsigned vector_form_encode(const struct vector_form *f, const struct vector_ope
 	} else {
 		if (row->pp != VPP_PNP)
 			code[n++] = legacy_pp[row->pp];
-		if (w || r || b)
+		if (w || r || b || byte_register)
 			code[n++] = (uint8_t)(0x40 | w << 3 | r << 2 | b);
 		code[n++] = 0x0f;
 		if (row->map != VMAP_M0F)
