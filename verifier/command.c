@@ -17,12 +17,13 @@ struct options {
 	const char *image;
 	const char *policy;
 	const char *smt2;
-	bool json;
+	const char *source;
+	bool json, no_replay;
 };
 
 static int usage(const char *program)
 {
-	fprintf(stderr, "usage: %s [--json] [--policy FILE] [--smt2 DIR] IMAGE\n", program);
+	fprintf(stderr, "usage: %s [--json] [--policy FILE] [--smt2 DIR] [--source DIR] [--no-replay] IMAGE\n", program);
 	return EXIT_USAGE;
 }
 
@@ -32,6 +33,8 @@ static int parse(int argc, char **argv, struct options *options)
 		{ "json", no_argument, NULL, 'j' },
 		{ "policy", required_argument, NULL, 'p' },
 		{ "smt2", required_argument, NULL, 's' },
+		{ "source", required_argument, NULL, 'd' },
+		{ "no-replay", no_argument, NULL, 'n' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -49,6 +52,12 @@ static int parse(int argc, char **argv, struct options *options)
 			break;
 		case 's':
 			options->smt2 = optarg;
+			break;
+		case 'd':
+			options->source = optarg;
+			break;
+		case 'n':
+			options->no_replay = true;
 			break;
 		default:
 			return usage(argv[0]);
@@ -145,6 +154,10 @@ int fay_verify_main(int argc, char **argv)
 	} else if (!result) {
 		if (!options.smt2)
 			fay_verify(bytes, size, &policy, &verdict);
+		if (!options.no_replay)
+			fay_verdict_replay(&verdict);
+		if (options.source)
+			fay_verdict_source(&verdict, options.source);
 		result = report(&options, &verdict);
 		fay_verdict_deinit(&verdict);
 	}

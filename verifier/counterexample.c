@@ -20,12 +20,12 @@
 #include <string.h>
 
 #include "exec.h"
+#include "native.h"
 
 #define MAX_CANDIDATES 96u
 #define MAX_STEPS 50000u
 #define MAX_MILLISECONDS 300u
 #define MAX_READS 24u
-#define BASE(region) ((uint64_t)((region) + 1) << 40)
 #define STACK_ABOVE 64u /* bytes from rsp at entry upward that exist */
 
 struct replay {
@@ -39,6 +39,9 @@ struct replay {
 	uint8_t *touched[REGION_COUNT]; /* LOCAL, GLOBAL: bytes written or shown already */
 	struct { uint8_t region; uint32_t offset, size; uint64_t value; } reads[MAX_READS];
 	unsigned read_count;
+	struct fay_native_case *native; /* the same execution for the CPU; NULL no memory */
+	uint32_t steps[FAY_NATIVE_STEPS];
+	uint32_t step_count;   /* instructions run */
 	size_t path_length;
 	uint64_t path[FAY_MAX_PATH_STEPS];
 	uint64_t random;
@@ -75,7 +78,7 @@ static const struct fay_operand *memory_operand(const struct fay_insn *insn)
 /* Where region `region` begins in the replay's address space. STACK: rsp at entry. */
 static uint64_t region_base(const struct replay *r, unsigned region)
 {
-	return region == REGION_RODATA ? r->an->image->rodata.start : BASE(region);
+	return region == REGION_RODATA ? r->an->image->rodata.start : fay_native_start(region, r->size[region]);
 }
 
 /* ---- set-up ---- */
@@ -92,6 +95,7 @@ static bool create(struct replay *r)
 {
 	const struct fay_image *image = r->an->image;
 
+	r->size[REGION_EVENT] = sizeof(r->event);
 	r->size[REGION_LOCAL] = image->header.local_size;
 	r->size[REGION_GLOBAL] = image->header.global_size;
 	r->size[REGION_STACK] = FAY_STACK_HARD + 256 + STACK_ABOVE;
@@ -103,10 +107,10 @@ static bool create(struct replay *r)
 		if (!r->memory[i] || !r->touched[i])
 			return false;
 	}
-	add_region(r, BASE(REGION_EVENT), sizeof(r->event), r->event, false, "event");
-	add_region(r, BASE(REGION_LOCAL), r->size[REGION_LOCAL], r->memory[REGION_LOCAL], true, "local");
-	add_region(r, BASE(REGION_GLOBAL), r->size[REGION_GLOBAL], r->memory[REGION_GLOBAL], true, "global");
-	add_region(r, BASE(REGION_STACK) + STACK_ABOVE - r->size[REGION_STACK], r->size[REGION_STACK], r->memory[REGION_STACK], true, "stack");
+	add_region(r, region_base(r, REGION_EVENT), sizeof(r->event), r->event, false, "event");
+	add_region(r, region_base(r, REGION_LOCAL), r->size[REGION_LOCAL], r->memory[REGION_LOCAL], true, "local");
+	add_region(r, region_base(r, REGION_GLOBAL), r->size[REGION_GLOBAL], r->memory[REGION_GLOBAL], true, "global");
+	add_region(r, region_base(r, REGION_STACK) + STACK_ABOVE - r->size[REGION_STACK], r->size[REGION_STACK], r->memory[REGION_STACK], true, "stack");
 	if (image->rodata.size)
 		add_region(r, image->rodata.start, image->rodata.size,
 			   image->layout.bytes + (image->rodata.start - image->layout_base), false, "rodata");
@@ -127,6 +131,29 @@ static void fill_words(struct replay *r, uint8_t *bytes, uint64_t size, unsigned
 
 		memcpy(bytes + i, &word, 8);
 	}
+}
+
+/* What the CPU is to begin with. */
+static void note_start(struct replay *r)
+{
+	struct fay_native_case *c = r->native;
+
+	if (!c)
+		return;
+	memcpy(c->event, r->event, sizeof(c->event));
+	memcpy(c->local, r->memory[REGION_LOCAL], r->size[REGION_LOCAL] < sizeof(c->local) ? r->size[REGION_LOCAL] : sizeof(c->local));
+	memcpy(c->global, r->memory[REGION_GLOBAL], r->size[REGION_GLOBAL] < sizeof(c->global) ? r->size[REGION_GLOBAL] : sizeof(c->global));
+	memcpy(c->gpr, r->m.gpr, sizeof(c->gpr));
+	c->poke_count = 0;
+}
+
+static void note_poke(struct replay *r, unsigned region, uint64_t offset, unsigned size, uint64_t value)
+{
+	struct fay_native_case *c = r->native;
+
+	if (c && c->poke_count < FAY_NATIVE_POKES)
+		c->pokes[c->poke_count++] = (struct fay_native_poke){ .step = r->step_count, .region = (uint8_t)region, .size = (uint8_t)size,
+								     .offset = (uint32_t)offset, .value = value };
 }
 
 /* Candidate inputs: the model, all zero, all ones, one constant everywhere, mixtures. */
@@ -151,14 +178,16 @@ static void prepare(struct replay *r, unsigned candidate)
 		fill_words(r, r->event, sizeof(r->event), candidate, same);
 	for (unsigned i = 0; i < 16; i++)
 		r->m.gpr[i] = 0x5a5a5a5a00000000u + i;
-	r->m.gpr[FAY_RDI] = BASE(REGION_EVENT);
-	r->m.gpr[FAY_RSI] = BASE(REGION_LOCAL);
-	r->m.gpr[FAY_RDX] = BASE(REGION_GLOBAL);
-	r->m.gpr[FAY_RSP] = BASE(REGION_STACK);
+	r->m.gpr[FAY_RDI] = region_base(r, REGION_EVENT);
+	r->m.gpr[FAY_RSI] = region_base(r, REGION_LOCAL);
+	r->m.gpr[FAY_RDX] = region_base(r, REGION_GLOBAL);
+	r->m.gpr[FAY_RSP] = region_base(r, REGION_STACK);
 	r->m.flags = 0;
 	r->m.flags_undefined = FLAG_ALL;
 	r->read_count = 0;
 	r->path_length = 0;
+	r->step_count = 0;
+	note_start(r);
 }
 
 /* ---- running ---- */
@@ -174,7 +203,7 @@ static void before_read(struct replay *r, uint32_t node, uint32_t insn_index, co
 		return;
 	address = address_of(r, mem);
 	for (unsigned region = REGION_LOCAL; region <= REGION_GLOBAL; region++) {
-		uint64_t offset = address - BASE(region), value = 0;
+		uint64_t offset = address - region_base(r, region), value = 0;
 		bool shown = false;
 
 		if (offset >= r->size[region] || size > r->size[region] - offset)
@@ -184,8 +213,10 @@ static void before_read(struct replay *r, uint32_t node, uint32_t insn_index, co
 		if (shown)
 			return;
 		for (uint32_t i = 0; r->model && i < r->model->load_count; i++)
-			if (r->model->loads[i].node == node && r->model->loads[i].insn == insn_index && r->model->loads[i].size == size)
+			if (r->model->loads[i].node == node && r->model->loads[i].insn == insn_index && r->model->loads[i].size == size) {
 				memcpy(r->memory[region] + offset, &r->model->loads[i].value, size);
+				note_poke(r, region, offset, size, r->model->loads[i].value);
+			}
 		memset(r->touched[region] + offset, 1, size);
 		memcpy(&value, r->memory[region] + offset, size);
 		if (r->read_count < MAX_READS) {
@@ -294,6 +325,9 @@ static bool run(struct replay *r, uint64_t until)
 			enum fay_exec_status status;
 
 			before_read(r, node, block->first + i, insn);
+			if (r->step_count < FAY_NATIVE_STEPS)
+				r->steps[r->step_count] = (uint32_t)(insn->address - an->image->text.start);
+			r->step_count++;
 			if (node == r->o->node && block->first + i == r->o->insn && breaks(r, insn))
 				return true;
 			if (++steps > MAX_STEPS || !fay_transfer_step(an, node, block->first + i))
@@ -317,47 +351,115 @@ static bool run(struct replay *r, uint64_t until)
 
 /* ---- telling ---- */
 
+/* Whether the broken instruction's numbers come from register i. */
+static bool uses(const struct replay *r, const struct fay_insn *insn, unsigned i)
+{
+	const struct fay_operand *mem = memory_operand(insn);
+
+	if (r->o->goal == GOAL_DIVIDE && (i == FAY_RAX || i == FAY_RDX || (insn->src.kind == OPERAND_REG && insn->src.reg == i)))
+		return true;
+	return (r->o->size || r->o->goal == GOAL_DIVIDE) && mem && (mem->base == i || mem->index == i);
+}
+
+/* A number, or the pointer that it is. */
+static const char *number_text(const struct replay *r, uint64_t number)
+{
+	static const char *const names[REGION_COUNT] = { [REGION_EVENT] = "event", [REGION_LOCAL] = "local", [REGION_GLOBAL] = "global",
+							 [REGION_STACK] = "rsp at entry" };
+
+	for (unsigned region = 0; region < REGION_COUNT; region++) {
+		int64_t offset = (int64_t)(number - region_base(r, region));
+
+		if (names[region] && number - FAY_NATIVE_BASE(region) + ((uint64_t)1 << 20) < ((uint64_t)1 << 39))
+			return fay_arena_printf(r->an->arena, "%s %c 0x%llx", names[region], offset < 0 ? '-' : '+', llabs(offset));
+	}
+	return fay_arena_printf(r->an->arena, "0x%llx", (unsigned long long)number);
+}
+
+/* The fields of the event that the probe reads. */
+static const char *describe_event(const struct replay *r, const char *text)
+{
+	static const struct { const char *name; uint16_t offset, size, bit; } field[] = {
+		{ "arg[0]", 0, 8, 0 }, { "arg[1]", 8, 8, 1 }, { "arg[2]", 16, 8, 2 }, { "arg[3]", 24, 8, 3 }, { "arg[4]", 32, 8, 4 },
+		{ "arg[5]", 40, 8, 5 }, { "retval", 48, 8, 6 }, { "time", 56, 8, 7 }, { "cycles", 64, 8, 8 }, { "function", 72, 8, 9 },
+		{ "module", 80, 8, 10 }, { "pid", 88, 4, 11 }, { "tid", 92, 4, 12 }, { "cpu", 96, 4, 13 }, { "reserved", 100, 4, 14 },
+		{ "comm[0..7]", 104, 8, 15 }, { "comm[8..15]", 112, 8, 15 }, { "stack_pointer", 120, 8, 16 }, { "duration", 128, 8, 17 },
+		{ "address", 136, 8, 18 }, { "retval2", 144, 8, 19 }, { "retval_float", 152, 8, 20 }, { "flags", 288, 8, 22 },
+	};
+	uint32_t fields = r->an->facts->event_fields;
+	uint64_t value = 0;
+
+	for (unsigned i = 0; text && i < sizeof(field) / sizeof(field[0]); i++) {
+		value = 0;
+		memcpy(&value, r->event + field[i].offset, field[i].size);
+		if (fields >> field[i].bit & 1)
+			text = fay_arena_printf(r->an->arena, "%sevent.%s = 0x%llx\n", text, field[i].name, (unsigned long long)value);
+	}
+	for (unsigned i = 0; text && (fields & FAY_FIELD_REGISTERS) && i < 16; i++) {
+		memcpy(&value, r->event + offsetof(struct fay_event, reg) + 8 * i, 8);
+		text = fay_arena_printf(r->an->arena, "%sevent.reg[%u] = 0x%llx\n", text, i, (unsigned long long)value);
+	}
+	return text;
+}
+
 static const char *describe(const struct replay *r)
 {
-	static const struct { const char *name; uint8_t offset, size; } field[] = {
-		{ "arg[0]", 0, 8 }, { "arg[1]", 8, 8 }, { "arg[2]", 16, 8 }, { "arg[3]", 24, 8 }, { "arg[4]", 32, 8 }, { "arg[5]", 40, 8 },
-		{ "retval", 48, 8 }, { "time", 56, 8 }, { "cycles", 64, 8 }, { "function", 72, 8 }, { "module", 80, 8 }, { "pid", 88, 4 },
-		{ "tid", 92, 4 }, { "cpu", 96, 4 }, { "reserved", 100, 4 }, { "comm[0..7]", 104, 8 }, { "comm[8..15]", 112, 8 },
-		{ "stack_pointer", 120, 8 },
-	};
+	const struct fay_insn *insn = &r->an->cfg->insns[r->o->insn];
 	struct fay_arena *arena = r->an->arena;
-	uint32_t fields = 0;
+	bool zeros = false;
 	const char *text = "";
 
-	fields = r->an->facts->event_fields;
-	for (unsigned i = 0; text && i < sizeof(field) / sizeof(field[0]); i++) {
-		uint64_t value = 0;
-		unsigned bit = i < 16 ? i : i - 1;
-
-		memcpy(&value, r->event + field[i].offset, field[i].size);
-		if (fields >> bit & 1)
-			text = fay_arena_printf(arena, "%sevent.%s = 0x%llx\n", text, field[i].name, (unsigned long long)value);
-	}
-	for (unsigned i = 0; text && i < r->read_count; i++)
+	text = describe_event(r, text);
+	for (unsigned i = 0; text && i < r->read_count; i++) {
+		if (!r->reads[i].value) {
+			zeros = true;
+			continue;
+		}
 		text = fay_arena_printf(arena, "%s%s[%u..%u] = 0x%llx\n", text, r->reads[i].region == REGION_LOCAL ? "local" : "global",
 					r->reads[i].offset, r->reads[i].offset + r->reads[i].size - 1, (unsigned long long)r->reads[i].value);
-	for (unsigned i = 0; text && i < 16; i++) {
-		const char *note = "";
-
-		if (i == FAY_RSP || !(r->o->size || r->o->goal == GOAL_DIVIDE))
-			continue;
-		for (unsigned region = 0; region < REGION_COUNT; region++)
-			if (region != REGION_RODATA && r->m.gpr[i] - BASE(region) < ((uint64_t)1 << 39))
-				note = region == REGION_EVENT ? "event + " : region == REGION_LOCAL ? "local + " : region == REGION_GLOBAL ? "global + "
-																	    : "stack + ";
-		if (r->m.gpr[i] - 0x5a5a5a5a00000000u < 16)
-			continue;
-		text = fay_arena_printf(arena, "%s%s = %s0x%llx at the instruction\n", text, fay_gpr_name(i, 64), note,
-					(unsigned long long)(*note ? r->m.gpr[i] & (((uint64_t)1 << 40) - 1) : r->m.gpr[i]));
 	}
+	if (text && zeros)
+		text = fay_arena_printf(arena, "%sstate otherwise zero where it is read\n", text);
+	for (unsigned i = 0; text && i < 16; i++)
+		if (i != FAY_RSP && uses(r, insn, i) && r->m.gpr[i] - 0x5a5a5a5a00000000u >= 16)
+			text = fay_arena_printf(arena, "%s%s = %s at the instruction\n", text, fay_gpr_name(i, 64), number_text(r, r->m.gpr[i]));
 	if (text && !*text)
 		text = "any input\n";
 	return text;
+}
+
+/* The execution just seen, for fay_verdict_replay(); NULL if it is too long. */
+static struct fay_native_case *native_case(struct replay *r)
+{
+	const struct fay_image *image = r->an->image;
+	struct fay_native_case *c = r->native;
+
+	if (!c || r->step_count > FAY_NATIVE_STEPS || r->o->insn >= r->an->cfg->insn_count)
+		return NULL;
+	c->layout = image->layout.bytes;
+	c->layout_size = image->layout.size;
+	c->layout_base = image->layout_base;
+	c->text_start = image->text.start;
+	c->rodata_start = image->rodata.start;
+	c->local_size = r->size[REGION_LOCAL];
+	c->global_size = r->size[REGION_GLOBAL];
+	c->insn = r->an->cfg->insns[r->o->insn];
+	c->divide = r->o->goal == GOAL_DIVIDE;
+	c->bounds = r->o->size && memory_operand(&c->insn);
+	c->rule = r->o->rule;
+	c->region = r->o->region;
+	c->low = r->o->low;
+	c->high = r->o->high;
+	for (uint32_t i = 0; i < image->layout.slot_count; i++) {
+		c->slots[c->slot_count] = image->layout_base + image->layout.slots[i].offset;
+		c->helpers[c->slot_count++] = image->layout.slots[i].helper;
+	}
+	c->step_count = r->step_count;
+	c->steps = fay_arena_alloc(r->an->arena, r->step_count * sizeof(*c->steps));
+	if (!c->steps)
+		return NULL;
+	memcpy(c->steps, r->steps, r->step_count * sizeof(*c->steps));
+	return c;
 }
 
 bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligation *o, const struct fay_model *model,
@@ -375,6 +477,7 @@ bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligatio
 	r->o = o;
 	r->model = model;
 	r->random = 0x9e3779b97f4a7c15u;
+	r->native = fay_arena_alloc(an->arena, sizeof(*r->native));
 	if (create(r)) {
 		for (unsigned c = model ? 0 : 1; c < MAX_CANDIDATES && !found && fay_monotonic_ns() < until; c++) {
 			prepare(r, c);
@@ -385,6 +488,7 @@ bool fay_counterexample_find(struct fay_analysis *an, const struct fay_obligatio
 		if (found) {
 			rejection->counterexample = describe(r);
 			rejection->replayed = rejection->counterexample != NULL;
+			rejection->native_case = native_case(r);
 			rejection->path_length = r->path_length;
 			memcpy(rejection->path, r->path, sizeof(r->path));
 		}

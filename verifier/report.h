@@ -23,6 +23,12 @@ const char *fay_verify_function(struct fay_arena *arena, const struct fay_image 
  */
 void fay_rejection_fill(struct fay_arena *arena, const struct fay_image *image, const struct fay_refusal *refusal, struct fay_rejection *rejection);
 
+/* What to change in a probe that breaks the rule; NULL if nothing is said. */
+const char *fay_rule_hint(enum fay_rule rule);
+
+/* "not run" and so on. */
+const char *fay_native_name(enum fay_native native);
+
 /* The usual outcome of a rule, from fay/rules.def. */
 enum fay_outcome fay_rule_outcome(enum fay_rule rule);
 

@@ -4,6 +4,7 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "report.h"
 
@@ -28,6 +29,22 @@ const char *fay_rule_title(enum fay_rule rule)
 	return (unsigned)rule < FAY_RULE_COUNT ? rules[rule].title : "?";
 }
 
+const char *fay_rule_hint(enum fay_rule rule)
+{
+	static const struct {
+		const char *id, *text;
+	} hints[] = {
+#define HINT(id, text) { id, text },
+#include "hints.inc" /* from docs/rules.md */
+#undef HINT
+	};
+
+	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
+		if (!strcmp(hints[i].id, fay_rule_id(rule)))
+			return hints[i].text;
+	return NULL;
+}
+
 enum fay_outcome fay_rule_outcome(enum fay_rule rule)
 {
 	return (unsigned)rule < FAY_RULE_COUNT ? rules[rule].outcome : FAY_UNSAFE;
@@ -40,6 +57,11 @@ const char *fay_outcome_name(enum fay_outcome outcome)
 		[FAY_UNSUPPORTED] = "unsupported", [FAY_MALFORMED] = "malformed", [FAY_EXHAUSTED] = "exhausted",
 	};
 	return (unsigned)outcome < sizeof(names) / sizeof(*names) ? names[outcome] : "?";
+}
+
+const char *fay_native_name(enum fay_native native)
+{
+	return native == FAY_NATIVE_CONFIRMED ? "confirmed" : native == FAY_NATIVE_NOT_CONFIRMED ? "not confirmed" : "not run";
 }
 
 const char *fay_helper_name(unsigned helper)

@@ -45,12 +45,13 @@ static void read_model(struct query *q, struct fay_model *out)
 		return;
 	Z3_model_inc_ref(q->z, model);
 	*out = (struct fay_model){ .from_entry = q->cut == 0 && !q->an->graph->nodes[0].is_header && !q->inner_cut };
-	for (unsigned i = 0; i < 16; i++) {
+	for (unsigned i = 0; i < FAY_SMT_EVENT_WORDS; i++) {
 		uint64_t word = model_number(q, model, q->event[i]);
 
 		memcpy(out->event + 8 * i, &word, 8);
-		out->registers[i] = model_number(q, model, q->start[i]);
 	}
+	for (unsigned i = 0; i < 16; i++)
+		out->registers[i] = model_number(q, model, q->start[i]);
 	for (unsigned i = 0; i < q->load_count; i++)
 		out->loads[out->load_count++] = (struct fay_model_load){ .node = q->loads[i].node, .insn = q->loads[i].insn, .size = q->loads[i].size,
 									 .value = model_number(q, model, q->loads[i].var) };
@@ -120,7 +121,7 @@ struct query *fay_smt_query_create(struct fay_analysis *an)
 	Z3_set_error_handler(q->z, on_error);
 	q->an = an;
 	q->now.slot = q->now_slots;
-	for (unsigned i = 0; i < 16; i++) {
+	for (unsigned i = 0; i < FAY_SMT_EVENT_WORDS; i++) {
 		char name[16];
 
 		snprintf(name, sizeof(name), "event_%u", 8 * i);

@@ -16,6 +16,9 @@
 #define FAY_SMT_MAX_UNKNOWNS (1u << 18)    /* of one query: Z3 keeps about 2 KiB for each */
 #define FAY_SMT_MAX_TABLE_TERMS (1u << 20) /* entries of read-only tables spelt out in one query */
 
+#define FAY_SMT_EVENT_WORDS (sizeof(struct fay_event) / 8)
+_Static_assert(sizeof(struct fay_event) % 8 == 0, "the event is whole words");
+
 enum { CF, ZF, SF, OF, PF, FLAGS };
 
 struct sym {
@@ -38,7 +41,7 @@ struct query {
 	struct sym *entry;    /* per node of the region */
 	struct sym now;
 	Z3_ast now_slots[FAY_STACK_HARD / 4];
-	Z3_ast event[16];
+	Z3_ast event[FAY_SMT_EVENT_WORDS];
 	Z3_ast start[16];     /* registers at the cut */
 	Z3_ast *facts;
 	unsigned fact_count, fact_capacity;

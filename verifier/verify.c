@@ -10,6 +10,7 @@
 
 #include "analysis.h"
 #include "counterexample.h"
+#include "facts.h"
 #include "fixpoint.h"
 #include "smt_proof.h"
 
@@ -86,12 +87,14 @@ static const char *unconfirmed(const struct fay_analysis *an, const struct fay_m
 	return text;
 }
 
-/* Rejects because of `o`; model NULL if the solver gave none. */
+static bool by_policy(enum fay_rule rule) { return !strncmp(fay_rule_id(rule), "POL-", 4); }
+
+/* Rejects because of `o`; model NULL if the solver gave none. What a policy does not allow needs no execution to show. */
 static void reject_obligation(struct run *run, struct fay_analysis *an, const struct fay_obligation *o, const struct fay_model *model)
 {
 	struct fay_obligation broken = *o;
-	struct fay_rejection found = { 0 };
-	bool replayed = fay_counterexample_find(an, &broken, model, &found);
+	struct fay_rejection found = { 0 }, *rejection = &run->verdict->rejection;
+	bool replayed = !by_policy(o->rule) && fay_counterexample_find(an, &broken, model, &found);
 	struct fay_refusal refusal = refusal_of(an, &broken);
 
 	if (replayed) {
@@ -99,14 +102,32 @@ static void reject_obligation(struct run *run, struct fay_analysis *an, const st
 		refusal.missing = NULL;
 	}
 	reject(run, &run->image, refusal);
-	fill_path(an, broken.node, &run->verdict->rejection);
+	fill_path(an, broken.node, rejection);
 	if (replayed) {
-		run->verdict->rejection.counterexample = found.counterexample;
-		run->verdict->rejection.replayed = true;
-		run->verdict->rejection.path_length = found.path_length;
-		memcpy(run->verdict->rejection.path, found.path, sizeof(found.path));
+		rejection->counterexample = found.counterexample;
+		rejection->replayed = true;
+		rejection->native_case = found.native_case;
+		rejection->path_length = found.path_length;
+		memcpy(rejection->path, found.path, sizeof(found.path));
 	} else if (model && broken.missing) {
-		run->verdict->rejection.counterexample = unconfirmed(an, model);
+		rejection->counterexample = unconfirmed(an, model);
+	}
+	fay_facts_fill(an, broken.node, broken.insn, &broken, rejection);
+}
+
+/* Facts for a refusal that names a loop's head: termination. */
+static void fill_loop(struct run *run, struct fay_analysis *an, const struct fay_refusal *r)
+{
+	const struct fay_graph *g = an->graph;
+
+	for (uint32_t node = 0; node < g->node_count; node++) {
+		uint32_t first = an->cfg->blocks[g->nodes[node].block].first;
+
+		if (!g->nodes[node].is_header || !an->in[node] || an->cfg->insns[first].address != r->address)
+			continue;
+		fill_path(an, node, &run->verdict->rejection);
+		fay_facts_fill(an, node, first, NULL, &run->verdict->rejection);
+		return;
 	}
 }
 
@@ -177,6 +198,9 @@ static bool analyse(struct run *run, struct fay_analysis *an)
 		r = write_proof(run, an);
 	if (r.rule != FAY_RULE_NONE)
 		reject(run, &run->image, r);
+	if (r.rule == FAY_RULE_TRM_LOOP)
+		fill_loop(run, an, &r);
+	an->facts->analysed = r.rule == FAY_RULE_NONE;
 	return r.rule == FAY_RULE_NONE;
 }
 
@@ -218,6 +242,7 @@ static bool speculate(struct run *run, struct fay_analysis *an)
 		r.missing = "a mask, a conditional move or an lfence between the branch and this instruction";
 		reject(run, &run->image, r);
 		fill_path(an, o->node, &run->verdict->rejection);
+		fay_facts_fill(an, o->node, o->insn, NULL, &run->verdict->rejection);
 		ok = false;
 	}
 	if (ok) {
@@ -317,6 +342,9 @@ static void verify_image(struct run *run, const void *bytes, size_t size)
 		reject(run, NULL, r);
 		return;
 	}
+	run->verdict->schema = run->image.schema;
+	run->verdict->probe_count = run->image.probe_count;
+	run->verdict->probes = run->image.probes;
 	r = check_policy(run);
 	if (r.rule == FAY_RULE_NONE)
 		r = fay_cfg_build(&run->cfg, run->arena, &run->image, run->deadline);
@@ -338,9 +366,6 @@ static void verify_image(struct run *run, const void *bytes, size_t size)
 		return;
 	run->verdict->outcome = FAY_ACCEPTED;
 	run->verdict->layout = run->image.layout;
-	run->verdict->schema = run->image.schema;
-	run->verdict->probe_count = run->image.probe_count;
-	run->verdict->probes = run->image.probes;
 }
 
 static int verify(const void *bytes, size_t size, const struct fay_policy *policy, const char *smt2_dir, struct fay_verdict *verdict)

@@ -86,6 +86,7 @@ struct fay_probe_facts {
 	uint32_t clobbered_vectors;  /* mask of vector registers 0..15 that are written */
 	bool clobbers_upper;         /* some by VEX instructions, which change all bits above 128 */
 	bool uses_mxcsr;             /* floating point: reads the rounding mode, sets sticky flags, faults where exceptions are unmasked */
+	bool analysed;               /* what follows from the code is known: all the above but pattern, kind, parameter, code_offset */
 	bool aligned_stack;          /* relies on rsp being 8 modulo 16 at entry (aligned vector accesses to its stack) */
 	uint32_t cpu_features;       /* mask of enum fay_cpu_feature without which the probe must not run */
 	uint64_t worst_instructions; /* helper calls count one each; their own work is bounded and documented */
@@ -130,6 +131,7 @@ struct fay_schema {
 };
 
 #define FAY_MAX_PATH_STEPS 64
+#define FAY_MAX_FACTS 24
 
 /* Why an image was refused. Text members are NUL-terminated and owned by the verdict. */
 struct fay_rejection {
@@ -145,6 +147,19 @@ struct fay_rejection {
 	bool replayed;             /* the counterexample was executed and did break the rule */
 	const char *source_file;   /* from .fay.lines; NULL if none */
 	uint32_t source_line;
+	const char *source_text;   /* that line of the source, if fay_verdict_source() found it; or NULL */
+	const char *hint;          /* what to change, from docs/rules.md; NULL if the rule has none */
+	const char *advice;        /* what to change here, beyond the hint; or NULL */
+	size_t fact_count;         /* what is known of the registers and stack bytes that matter at this place */
+	struct fay_fact {
+		const char *where, *value; /* "rax", "number in [0, 56], multiple of 8" */
+	} facts[FAY_MAX_FACTS];
+	const char *steps;         /* the path in words, a line a block, repetitions together; or NULL */
+	enum fay_native {
+		FAY_NATIVE_NOT_RUN, FAY_NATIVE_CONFIRMED, FAY_NATIVE_NOT_CONFIRMED
+	} native;                  /* what fay_verdict_replay() saw */
+	const char *native_detail; /* how, or why not; or NULL */
+	struct fay_native_case *native_case; /* private */
 	size_t path_length;        /* text offsets of the basic blocks that lead there */
 	uint64_t path[FAY_MAX_PATH_STEPS];
 };
@@ -153,8 +168,8 @@ struct fay_verdict {
 	enum fay_outcome outcome;
 	uint8_t image_sha256[32];
 	struct fay_rejection rejection;   /* if not accepted */
-	/* The rest only if accepted. */
-	struct fay_layout layout;
+	struct fay_layout layout;         /* only if accepted */
+	/* The manifest: of a refused image what its tables say, and of probes what was proved before the refusal. */
 	struct fay_schema schema;
 	uint32_t probe_count;
 	struct fay_probe_facts *probes;
@@ -179,6 +194,16 @@ void fay_verify(const void *bytes, size_t size, const struct fay_policy *policy,
  */
 int fay_verify_smt2(const void *bytes, size_t size, const struct fay_policy *policy, const char *smt2_dir, struct fay_verdict *verdict);
 void fay_verdict_deinit(struct fay_verdict *verdict);
+/*
+ * Runs a counterexample that the interpreter replayed by the CPU, single-stepped in a child process without system calls (verifier/native.c). This runs
+ * hostile code: it is for commands, not for those who only want a verdict, which it does not change.
+ */
+void fay_verdict_replay(struct fay_verdict *verdict);
+/*
+ * Looks in directory `source` for the source line that a rejection names, so that it is shown. The name is the image's, so nothing outside `source` is opened,
+ * and nothing without this call.
+ */
+void fay_verdict_source(struct fay_verdict *verdict, const char *source);
 
 /* "MEM-BOUNDS" and the like; "?" out of range. */
 const char *fay_rule_id(enum fay_rule rule);

@@ -13,3 +13,7 @@ target_compile_definitions(test_analysis PRIVATE PROLOGUE="${CMAKE_CURRENT_SOURC
 # The second opinion: proofs written out as SMT-LIB 2, each obligation asked of cvc5 and of z3's program. The long one takes all images.
 add_test(NAME verifier_smt2_proofs COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/smt2_proofs ${CMAKE_SOURCE_DIR} $<TARGET_FILE:fay-verify> $<TARGET_FILE:fay-cc> 8)
 set_tests_properties(verifier_smt2_proofs PROPERTIES LABELS integration TIMEOUT 1200 SKIP_RETURN_CODE 77)
+
+# Reports as people and programs read them: golden files and the JSON schema.
+add_test(NAME verifier_reports COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/reports ${CMAKE_SOURCE_DIR} $<TARGET_FILE:fay-verify>)
+set_tests_properties(verifier_reports PROPERTIES LABELS unit TIMEOUT 300 SKIP_RETURN_CODE 77)
