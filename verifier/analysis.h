@@ -105,7 +105,10 @@ struct fay_obligation {
 #define FAY_MAX_STRING 1024u /* elements of a rep movs or rep stos */
 #define FAY_MAX_PENDING 4096u
 
+struct fay_smt_cache;
+
 struct fay_analysis {
+	struct fay_smt_cache *cache; /* the solver's answers; NULL none */
 	struct fay_arena *arena;
 	const struct fay_image *image;
 	const struct fay_policy *policy;

@@ -262,7 +262,7 @@ static void print_vectors(FILE *out, const struct fay_probe_facts *probe)
 static void print_probe(FILE *out, const struct fay_probe_facts *probe)
 {
 	print_text(out, "  probe ", probe->pattern, false);
-	fprintf(out, " (%s)\n", NAME(kind_names, probe->kind));
+	fprintf(out, " (%s)\n", kind_name(probe->kind));
 	if (!probe->analysed)
 		return;
 	fprintf(out, "    reads of the event:   ");

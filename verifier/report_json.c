@@ -110,7 +110,7 @@ static void json_probe(FILE *out, const struct fay_probe_facts *probe)
 {
 	fprintf(out, "{\"pattern\":");
 	json_string(out, probe->pattern);
-	fprintf(out, ",\"kind\":\"%s\",\"parameter\":%" PRIu64 ",\"analysed\":%s", NAME(kind_names, probe->kind), probe->parameter,
+	fprintf(out, ",\"kind\":\"%s\",\"parameter\":%" PRIu64 ",\"analysed\":%s", kind_name(probe->kind), probe->parameter,
 		probe->analysed ? "true" : "false");
 	if (!probe->analysed) {
 		fputc('}', out);
@@ -181,7 +181,7 @@ void fay_verdict_print_json(FILE *out, const char *name, const struct fay_verdic
 		json_rejection(out, &verdict->rejection);
 	fprintf(out,
 		",\"instructions\":%" PRIu64 ",\"blocks\":%" PRIu64 ",\"loops\":%" PRIu64 ",\"obligations\":%" PRIu64
-		",\"obligations_by_solver\":%" PRIu64 ",\"nanoseconds\":%" PRIu64 "}\n",
+		",\"obligations_by_solver\":%" PRIu64 ",\"solver_queries\":%" PRIu64 ",\"nanoseconds\":%" PRIu64 "}\n",
 		verdict->instructions, verdict->blocks, verdict->loops, verdict->obligations, verdict->obligations_by_solver,
-		verdict->nanoseconds);
+		verdict->solver_queries, verdict->nanoseconds);
 }

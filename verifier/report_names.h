@@ -5,15 +5,9 @@
 
 #include "report.h"
 
-static const char *const kind_names[] = { "?",	 "entry", "return",	  "exception",	"offset",
-					  "begin", "end",	  "thread begin", "thread end", "timer" };
 static const char *const merge_names[] = { "key", "count", "sum", "min", "max", "average", "log2 histogram", "linear histogram",
 	"log-linear histogram", "quantiles", "distinct", "top", "first", "last", "sample" };
 static const char *const state_names[] = { "?", "cell", "table", "stream" };
-static const char *const field_names[] = { "arg[0]", "arg[1]", "arg[2]",   "arg[3]", "arg[4]", "arg[5]", "retval",   "time", "cycles",
-					   "function", "module", "pid",	   "tid",    "cpu",    "reserved", "comm", "stack_pointer",
-					   "duration", "address", "retval2", "retval_float", "reg", "flags" };
-#define FIELD_COUNT (sizeof(field_names) / sizeof(*field_names))
 
 static inline const char *name_of(const char *const *names, size_t count, unsigned index)
 {
@@ -21,9 +15,18 @@ static inline const char *name_of(const char *const *names, size_t count, unsign
 }
 #define NAME(names, index) name_of(names, sizeof(names) / sizeof(*names), index)
 
+static inline const char *kind_name(unsigned index)
+{
+	const char *name = fay_probe_kind_name(index);
+
+	return name ? name : "?";
+}
+
 static inline const char *field_name(unsigned index)
 {
-	return NAME(field_names, index);
+	const char *name = fay_event_field_name(index);
+
+	return name ? name : "?";
 }
 
 static inline const char *helper_name(unsigned index)

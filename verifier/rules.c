@@ -59,6 +59,21 @@ const char *fay_outcome_name(enum fay_outcome outcome)
 	return (unsigned)outcome < sizeof(names) / sizeof(*names) ? names[outcome] : "?";
 }
 
+const char *fay_probe_kind_name(unsigned kind)
+{
+	static const char *const names[] = { "?",	 "entry", "return",	  "exception",	"offset",
+						  "begin", "end",	  "thread begin", "thread end", "timer" };
+	return kind < sizeof(names) / sizeof(*names) ? names[kind] : NULL;
+}
+
+const char *fay_event_field_name(unsigned bit)
+{
+	static const char *const names[] = { "arg[0]", "arg[1]", "arg[2]",   "arg[3]", "arg[4]", "arg[5]", "retval",   "time", "cycles",
+						   "function", "module", "pid",	   "tid",    "cpu",    "reserved", "comm", "stack_pointer",
+						   "duration", "address", "retval2", "retval_float", "reg", "flags" };
+	return bit < sizeof(names) / sizeof(*names) ? names[bit] : NULL;
+}
+
 const char *fay_native_name(enum fay_native native)
 {
 	return native == FAY_NATIVE_CONFIRMED ? "confirmed" : native == FAY_NATIVE_NOT_CONFIRMED ? "not confirmed" : "not run";

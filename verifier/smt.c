@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "smt_cache.h"
 #include "smt_proof.h"
 
 #define RLIMIT 20000000u /* Z3's own measure of work */
@@ -65,9 +66,15 @@ static enum fay_answer ask(struct query *q, struct fay_model *model)
 	Z3_lbool answer;
 	uint64_t now = fay_monotonic_ns();
 	unsigned ms = q->an->policy->solver_ms ? q->an->policy->solver_ms : 1000;
+	bool keyed;
+	uint8_t key[32];
 
 	if (q->an->deadline && now >= q->an->deadline)
 		return ANSWER_UNKNOWN;
+	keyed = q->an->cache && fay_smt_cache_key(q->z, q->fact_count, q->facts, key);
+	if (keyed && fay_smt_cache_has(q->an->cache, key))
+		return ANSWER_PROVED;
+	q->an->verdict->solver_queries++;
 	if (q->an->deadline && (q->an->deadline - now) / 1000000 < ms)
 		ms = (unsigned)((q->an->deadline - now) / 1000000) + 1;
 	Z3_params_inc_ref(q->z, params);
@@ -89,6 +96,8 @@ static enum fay_answer ask(struct query *q, struct fay_model *model)
 	answer = Z3_get_error_code(q->z) == Z3_OK ? Z3_solver_check(q->z, q->solver) : Z3_L_UNDEF;
 	if (Z3_get_error_code(q->z) != Z3_OK)
 		answer = Z3_L_UNDEF;
+	if (answer == Z3_L_FALSE && keyed)
+		fay_smt_cache_add(q->an->cache, key);
 	if (answer == Z3_L_TRUE && model)
 		read_model(q, model);
 	Z3_solver_dec_ref(q->z, q->solver);

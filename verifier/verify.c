@@ -12,6 +12,7 @@
 #include "counterexample.h"
 #include "facts.h"
 #include "fixpoint.h"
+#include "smt_cache.h"
 #include "smt_proof.h"
 
 #define ARENA_BYTES ((size_t)512 << 20)
@@ -24,6 +25,7 @@ struct run {
 	struct fay_cfg cfg;
 	uint64_t deadline;
 	struct fay_smt2 *smt2; /* or NULL */
+	struct fay_smt_cache *cache;
 };
 
 static const struct fay_refusal fine;
@@ -143,6 +145,10 @@ static struct fay_refusal check_costs(struct fay_analysis *an)
 	if (an->worst_instructions > policy->max_instructions)
 		return fay_refuse(an->arena, FAY_RULE_POL_INSTRUCTIONS, entry, "%llu instructions in the worst case; the policy allows %llu",
 				  (unsigned long long)an->worst_instructions, (unsigned long long)policy->max_instructions);
+	for (unsigned bit = 0; bit < 32; bit++)
+		if ((an->facts->event_fields & ~policy->allow_fields) >> bit & 1)
+			return fay_refuse(an->arena, FAY_RULE_POL_FIELD, entry, "the probe reads event.%s; the policy does not allow it",
+					  fay_event_field_name(bit) ? fay_event_field_name(bit) : "?");
 	if (an->facts->worst_stack > policy->max_stack)
 		return fay_refuse(an->arena, FAY_RULE_POL_STACK, entry, "%llu bytes of stack in the worst case; the policy allows %llu",
 				  (unsigned long long)an->facts->worst_stack, (unsigned long long)policy->max_stack);
@@ -276,7 +282,7 @@ static bool verify_graph(struct run *run, const struct fay_graph *graph, struct 
 {
 	struct fay_analysis an = {
 		.arena = run->arena, .image = &run->image, .policy = run->policy, .cfg = &run->cfg, .graph = graph,
-		.verdict = run->verdict, .deadline = run->deadline, .thresholds = *thresholds, .refine = refine, .facts = facts,
+		.verdict = run->verdict, .cache = run->cache, .deadline = run->deadline, .thresholds = *thresholds, .refine = refine, .facts = facts,
 		.in = calloc(graph->node_count, sizeof(struct fay_state *)), .visits = calloc(graph->node_count, sizeof(uint16_t)),
 		.bounds = calloc(graph->node_count, sizeof(uint64_t)),
 		.current = fay_state_create(FAY_MAX_LOCATIONS), .branch = fay_state_create(FAY_MAX_LOCATIONS),
@@ -320,6 +326,10 @@ static struct fay_refusal check_policy(const struct run *run)
 		return fay_refuse(run->arena, FAY_RULE_POL_STATE, 0, "%u bytes of local and %u of global state; the policy allows %llu and %llu",
 				  image->header.local_size, image->header.global_size, (unsigned long long)policy->max_local,
 				  (unsigned long long)policy->max_global);
+	for (uint32_t i = 0; i < image->probe_count; i++)
+		if (!(policy->allow_kinds >> (image->probes[i].kind & 31) & 1))
+			return fay_refuse(run->arena, FAY_RULE_POL_KIND, 0, "the policy does not allow probes of kind \"%s\"",
+					  fay_probe_kind_name(image->probes[i].kind));
 	for (uint32_t i = 0; policy->pattern_count && i < image->probe_count; i++) {
 		bool found = false;
 
@@ -329,6 +339,21 @@ static struct fay_refusal check_policy(const struct run *run)
 			return fay_refuse(run->arena, FAY_RULE_POL_TRACEPOINT, 0, "the policy does not allow tracepoint \"%s\"",
 					  image->probes[i].pattern);
 	}
+	return fine;
+}
+
+static struct fay_refusal check_operations(const struct run *run)
+{
+	const struct fay_policy *policy = run->policy;
+	bool denied[OP_COUNT] = { false };
+
+	for (unsigned op = 0; op < OP_COUNT; op++)
+		for (uint32_t i = 0; i < policy->denied_count && i < sizeof(policy->denied) / sizeof(policy->denied[0]); i++)
+			denied[op] |= !strcmp(fay_op_table[op].name, policy->denied[i]);
+	for (uint32_t i = 0; policy->denied_count && i < run->cfg.insn_count; i++)
+		if (denied[run->cfg.insns[i].op])
+			return fay_refuse(run->arena, FAY_RULE_POL_OPERATION, run->cfg.insns[i].address, "the policy does not allow %s",
+					  fay_op_table[run->cfg.insns[i].op].name);
 	return fine;
 }
 
@@ -348,6 +373,8 @@ static void verify_image(struct run *run, const void *bytes, size_t size)
 	r = check_policy(run);
 	if (r.rule == FAY_RULE_NONE)
 		r = fay_cfg_build(&run->cfg, run->arena, &run->image, run->deadline);
+	if (r.rule == FAY_RULE_NONE)
+		r = check_operations(run);
 	run->verdict->instructions = run->cfg.insn_count;
 	thresholds = fay_arena_alloc(run->arena, sizeof(*thresholds));
 	if (r.rule == FAY_RULE_NONE && !thresholds)
@@ -385,6 +412,7 @@ static int verify(const void *bytes, size_t size, const struct fay_policy *polic
 		verdict->arena = run->arena;
 		run->policy = policy ? policy : &standard;
 		run->verdict = verdict;
+		run->cache = fay_arena_alloc(run->arena, sizeof(*run->cache)); /* NULL: every question is asked */
 		run->deadline = run->policy->total_ms ? begin + run->policy->total_ms * (uint64_t)1000000 : 0;
 		if (size <= FAY_IMAGE_MAX_FILE) /* a larger one is refused for its size; its hash would take longer than all else */
 			fay_sha256(bytes, size, verdict->image_sha256);

@@ -46,15 +46,22 @@ struct fay_policy {
 	bool speculation_confined; /* guarantee 7 */
 	bool allow_vectors;        /* SSE/AVX in probes */
 	bool allow_rdtsc;
+	uint32_t allow_kinds;      /* bit per enum fay_probe_kind */
+	uint32_t allow_fields;     /* of the event: mask of enum fay_event_field */
+	uint32_t denied_count;     /* instructions by the names of docs/instructions.md */
+	char denied[32][12];
 	uint32_t pattern_count;    /* 0: any tracepoint; else each probe's pattern must match one of these globs */
 	char patterns[32][FAY_IMAGE_MAX_STRING];
 };
 
 void fay_policy_default(struct fay_policy *policy);
-/* Reads a policy file (docs/policy.md). Returns 0, or -1 with a message "FILE:LINE: ..." in message. */
+/* Reads a policy file (docs/policy.md). Returns 0, or -1 with a message in message: "FILE:LINE:COLUMN: ...", the line, a caret. */
 int fay_policy_read(const char *path, struct fay_policy *policy, char *message, size_t message_size);
 
 enum fay_helper { FAY_HELPER_FLUSH = 0, FAY_HELPER_EMIT = 1, FAY_HELPER_TRY_READ = 2, FAY_HELPER_COUNT };
+/* "entry" ... of enum fay_probe_kind, "arg[0]" ... of the bits of enum fay_event_field; NULL past the end. */
+const char *fay_probe_kind_name(unsigned kind);
+const char *fay_event_field_name(unsigned bit);
 /* "fay_flush" ...; NULL past the end. */
 const char *fay_helper_name(unsigned helper);
 
@@ -179,6 +186,7 @@ struct fay_verdict {
 	uint64_t loops;
 	uint64_t obligations;             /* proof obligations raised */
 	uint64_t obligations_by_solver;   /* of these, proved by Z3 */
+	uint64_t solver_queries;          /* questions that Z3 worked on; one asked again is not counted again */
 	uint64_t nanoseconds;             /* of monotonic time */
 	void *arena;                      /* private: owns all of the above */
 };

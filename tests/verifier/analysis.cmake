@@ -17,3 +17,6 @@ set_tests_properties(verifier_smt2_proofs PROPERTIES LABELS integration TIMEOUT 
 # Reports as people and programs read them: golden files and the JSON schema.
 add_test(NAME verifier_reports COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/reports ${CMAKE_SOURCE_DIR} $<TARGET_FILE:fay-verify>)
 set_tests_properties(verifier_reports PROPERTIES LABELS unit TIMEOUT 300 SKIP_RETURN_CODE 77)
+
+add_test(NAME verifier_policy_keys COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/policy_keys ${CMAKE_SOURCE_DIR} $<TARGET_FILE:fay-verify>)
+set_tests_properties(verifier_policy_keys PROPERTIES LABELS unit TIMEOUT 300)

@@ -162,6 +162,19 @@ static void the_solver_proves_the_rest(void **state)
 	assert_true(verdict.obligations_by_solver >= 1);
 }
 
+/* One question in two probes, or in two calls, is asked once. */
+static void questions_are_asked_once(void **state)
+{
+	const char *body = "	mov (%rdi), %eax\n	and $7, %eax\n	mov %eax, %ecx\n	xor $7, %ecx\n	add %ecx, %eax\n	incq (%rsi,%rax,8)\n";
+	char text[1024];
+
+	(void)state;
+	snprintf(text, sizeof(text), "%s	ret", body);
+	accepted(text);
+	assert_int_equal(verdict.obligations_by_solver, 2);
+	assert_int_equal(verdict.solver_queries, 1);
+}
+
 static void counterexamples_are_replayed(void **state)
 {
 	static const struct {
@@ -278,6 +291,7 @@ int main(void)
 		cmocka_unit_test(facts_are_exact),
 		cmocka_unit_test(worst_cases_are_exact),
 		cmocka_unit_test(the_solver_proves_the_rest),
+		cmocka_unit_test(questions_are_asked_once),
 		cmocka_unit_test(counterexamples_are_replayed),
 		cmocka_unit_test(unproved_is_not_unsafe),
 		cmocka_unit_test(speculation_needs_more_than_a_branch),
