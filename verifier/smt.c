@@ -74,7 +74,8 @@ static enum fay_answer ask(struct query *q, struct fay_model *model)
 	keyed = q->an->cache && fay_smt_cache_key(q->z, q->fact_count, q->facts, key);
 	if (keyed && fay_smt_cache_has(q->an->cache, key))
 		return ANSWER_PROVED;
-	q->an->verdict->solver_queries++;
+	if (q->an->verdict)
+		q->an->verdict->solver_queries++;
 	if (q->an->deadline && (q->an->deadline - now) / 1000000 < ms)
 		ms = (unsigned)((q->an->deadline - now) / 1000000) + 1;
 	Z3_params_inc_ref(q->z, params);
