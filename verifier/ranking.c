@@ -214,7 +214,7 @@ static uint64_t bound_of(const struct fay_ranking *r)
 static bool late(const struct fay_analysis *an) { return an->deadline && fay_monotonic_ns() > an->deadline; }
 
 /* Leaves the tags at the back edges in r->back. */
-static void run_loop(struct fay_ranking *r, uint32_t header)
+void fay_ranking_run(struct fay_ranking *r, uint32_t header)
 {
 	struct fay_analysis *an = r->an;
 
@@ -240,7 +240,7 @@ static void run_loop(struct fay_ranking *r, uint32_t header)
 	}
 }
 
-static void clear_loop(struct fay_ranking *r)
+void fay_ranking_clear(struct fay_ranking *r)
 {
 	for (uint32_t node = r->header; node <= r->last; node++) {
 		free(r->tagged[node]);
@@ -255,9 +255,9 @@ uint64_t fay_ranking_bound(struct fay_ranking *r, uint32_t header)
 {
 	uint64_t bound;
 
-	run_loop(r, header);
+	fay_ranking_run(r, header);
 	bound = r->failed ? UINT64_MAX : bound_of(r);
-	clear_loop(r);
+	fay_ranking_clear(r);
 	return bound;
 }
 
@@ -370,7 +370,7 @@ bool fay_ranking_templates(struct fay_ranking *r, uint32_t header)
 	unsigned count;
 	bool ok = true;
 
-	run_loop(r, header);
+	fay_ranking_run(r, header);
 	count = r->back && !r->failed ? find_clocks(r, clocks) : 0;
 	for (unsigned k = 0; k < count; k++)
 		for (uint32_t x = 0; ok && x < head->count && r->an->template_count - before < FAY_LOOP_TEMPLATES; x++) {
@@ -380,6 +380,6 @@ bool fay_ranking_templates(struct fay_ranking *r, uint32_t header)
 				continue;
 			ok = relate(r, x, dhi, clocks[k], step) && (dlo == dhi || relate(r, x, dlo, clocks[k], step));
 		}
-	clear_loop(r);
+	fay_ranking_clear(r);
 	return ok && !r->failed;
 }

@@ -22,6 +22,9 @@ struct fay_ranking {
 
 bool fay_ranking_init(struct fay_ranking *r, struct fay_analysis *an);
 void fay_ranking_deinit(struct fay_ranking *r);
+/* Leaves r->tagged and r->back for the loop of `header`; until fay_ranking_clear(). */
+void fay_ranking_run(struct fay_ranking *r, uint32_t header);
+void fay_ranking_clear(struct fay_ranking *r);
 /* Visits of `header` for each time its loop is entered, at most; UINT64_MAX: no bound found. */
 uint64_t fay_ranking_bound(struct fay_ranking *r, uint32_t header);
 /* Appends to an->templates. False: memory or time. */

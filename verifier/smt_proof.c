@@ -249,20 +249,44 @@ static bool step(struct proof *p, uint32_t node, uint32_t index)
 	return true;
 }
 
-static void prove_node(struct proof *p, uint32_t node)
+bool fay_proof_begin(struct proof *p, struct fay_analysis *an, struct fay_smt2 *out, uint32_t node)
 {
-	struct query *q = p->q;
-	struct fay_analysis *an = q->an;
-	const struct fay_block *block = &an->cfg->blocks[an->graph->nodes[node].block];
-
+	*p = (struct proof){ .out = out, .q = fay_smt_query_create(an) };
+	if (!p->q || !fay_kinds_init(&p->kinds))
+		return false;
+	p->q->local = p->q->exact = true;
+	p->q->now.condition = Z3_mk_true(p->q->z);
+	if (node == FAY_NONE)
+		return true;
 	an->node = node;
-	an->insn = block->first;
+	an->insn = an->cfg->blocks[an->graph->nodes[node].block].first;
 	assume_all(p, an->in[node]);
 	fay_state_copy(an->current, an->in[node]);
+	return true;
+}
+
+void fay_proof_end(struct proof *p)
+{
+	fay_kinds_deinit(&p->kinds);
+	fay_smt_query_destroy(p->q);
+}
+
+bool fay_proof_block(struct proof *p, uint32_t node)
+{
+	const struct fay_block *block = &p->q->an->cfg->blocks[p->q->an->graph->nodes[node].block];
+
 	for (uint32_t i = 0; i < block->count; i++)
-		if (q->failed || !step(p, node, block->first + i))
-			return;
-	edges(p, node, &an->cfg->insns[block->first + block->count - 1]);
+		if (p->q->failed || !step(p, node, block->first + i))
+			return false;
+	return true;
+}
+
+static void prove_node(struct proof *p, uint32_t node)
+{
+	const struct fay_block *block = &p->q->an->cfg->blocks[p->q->an->graph->nodes[node].block];
+
+	if (fay_proof_block(p, node))
+		edges(p, node, &p->q->an->cfg->insns[block->first + block->count - 1]);
 }
 
 /* The convention of fay/event.h implies the first invariant. */
@@ -296,24 +320,22 @@ bool fay_proof_write(struct fay_analysis *an, struct fay_smt2 *out)
 
 	an->checking = false;
 	for (uint32_t node = 0; ok && node <= an->graph->node_count && !out->error && !out->truncated; node++) {
-		struct proof p = { .out = out };
+		bool entry = node == an->graph->node_count;
+		struct proof p;
 
-		if (node < an->graph->node_count && !an->in[node])
+		if (!entry && !an->in[node])
 			continue;
-		p.q = fay_smt_query_create(an);
-		ok = p.q && fay_kinds_init(&p.kinds);
-		if (ok) {
-			p.q->local = p.q->exact = true;
-			p.q->now.condition = Z3_mk_true(p.q->z);
-			if (node == an->graph->node_count)
-				prove_entry(&p);
-			else
-				prove_node(&p, node);
-			ok = !p.q->failed && Z3_get_error_code(p.q->z) == Z3_OK && an->refusal.rule == FAY_RULE_NONE;
-		}
-		fay_kinds_deinit(&p.kinds);
-		fay_smt_query_destroy(p.q);
+		ok = fay_proof_begin(&p, an, out, entry ? FAY_NONE : node);
+		if (ok && entry)
+			prove_entry(&p);
+		else if (ok)
+			prove_node(&p, node);
+		ok = ok && !p.q->failed && Z3_get_error_code(p.q->z) == Z3_OK && an->refusal.rule == FAY_RULE_NONE;
+		fay_proof_end(&p);
 	}
+	/* Termination is proved once; a mispredicted run ends with the misprediction. */
+	if (ok && an->refine)
+		ok = fay_proof_loops(an, out);
 	an->checking = checking;
 	unstated(out, an->policy->speculation_confined);
 	return ok;

@@ -36,4 +36,7 @@ void fay_smt2_unstated(struct fay_smt2 *out, const char *rule, const char *what,
 /* Every obligation of an analysed probe whose states are inductive. False: memory, or the solver's library failed. */
 bool fay_proof_write(struct fay_analysis *an, struct fay_smt2 *out);
 
+/* Its loops' bounds (smt_loops.c). */
+bool fay_proof_loops(struct fay_analysis *an, struct fay_smt2 *out);
+
 #endif

@@ -32,7 +32,7 @@ static void assume_scalar(struct query *q, Z3_ast v, const struct fay_scalar *s)
 }
 
 /* Location i of a stored state as a 64-bit term; NULL if it holds no number. */
-static Z3_ast location(struct query *q, const struct fay_state *s, uint32_t i)
+Z3_ast fay_smt_location(struct query *q, const struct fay_state *s, uint32_t i)
 {
 	const struct fay_value *v = &s->loc[i];
 
@@ -66,7 +66,7 @@ static Z3_ast scaled(struct query *q, Z3_ast v, uint64_t delta, int64_t factor)
 
 static void assume_relation(struct query *q, const struct fay_state *s, const struct fay_relation *r)
 {
-	Z3_ast x = r->x <= s->count ? location(q, s, r->x - 1) : NULL, y = r->y <= s->count ? location(q, s, r->y - 1) : NULL, sum;
+	Z3_ast x = r->x <= s->count ? fay_smt_location(q, s, r->x - 1) : NULL, y = r->y <= s->count ? fay_smt_location(q, s, r->y - 1) : NULL, sum;
 
 	if (!x || !y)
 		return;
@@ -82,14 +82,14 @@ void fay_smt_assume_state(struct query *q, const struct fay_state *s)
 	for (uint32_t i = 0; i < s->relation_count; i++)
 		assume_relation(q, s, &s->relations[i]);
 	for (uint32_t i = 0; i < s->count; i++) {
-		Z3_ast v = location(q, s, i), leader;
+		Z3_ast v = fay_smt_location(q, s, i), leader;
 
 		if (!v)
 			continue;
 		assume_scalar(q, v, &s->loc[i].s);
 		if (!s->loc[i].id || s->loc[i].id - 1 >= i)
 			continue;
-		leader = location(q, s, s->loc[i].id - 1);
+		leader = fay_smt_location(q, s, s->loc[i].id - 1);
 		if (leader)
 			assume_here(q, Z3_mk_eq(q->z, v, Z3_mk_bvadd(q->z, leader, bits(q, s->loc[i].delta, 64))));
 	}

@@ -117,6 +117,8 @@ void fay_smt_assume(struct query *q, Z3_ast fact);
 
 /* ---- smt_state.c ---- */
 
+/* Location i of a state as a 64-bit term; NULL if it holds no number. */
+Z3_ast fay_smt_location(struct query *q, const struct fay_state *s, uint32_t i);
 /* What s says of numbers, assumed of the terms as they are. */
 void fay_smt_assume_state(struct query *q, const struct fay_state *s);
 /* Registers, flags and slots of q->now become unknowns of which the state is assumed. */

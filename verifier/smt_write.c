@@ -208,7 +208,7 @@ void fay_smt2_put(struct fay_smt2 *out, struct query *q, const char *rule, uint6
 	unsigned count = q->fact_count;
 	bool failed = false;
 
-	if (out->error || out->truncated)
+	if (!out || out->error || out->truncated)
 		return;
 	if (out->count == FAY_SMT2_MAX_FILES) {
 		out->truncated = true;
