@@ -421,6 +421,29 @@ static void step_implicit(struct fay_kinds *k, struct query *q, const struct fay
 	}
 }
 
+/* Stack bytes of [low, high) are written with what is not followed here. */
+static void forget_kinds(struct fay_kinds *k, struct query *q, int64_t low, int64_t high)
+{
+	k->low = k->high = 0;
+	if (!inside(k, low, high))
+		return;
+	k->low = low & ~(int64_t)3;
+	k->high = high;
+	for (int64_t o = k->low; o < k->high; o += 4)
+		k->slot[slot_of(o)] = fresh_kind(q);
+}
+
+/* rep movs, rep stos: pointers stay pointers, rcx a number. */
+static void step_string(struct fay_kinds *k, struct query *q, const struct fay_insn *insn)
+{
+	const struct fay_value *to = &q->an->current->loc[FAY_RDI], *count = &q->an->current->loc[FAY_RCX];
+
+	k->low = k->high = 0;
+	if (to->kind == KIND_POINTER && to->tag == REGION_STACK && count->s.umax <= FAY_STACK_HARD)
+		forget_kinds(k, q, to->s.smin, to->s.smax + (int64_t)(count->s.umax * (insn->width / 8)));
+	k->reg[FAY_RCX] = constant_kind(q, TAG_NUMBER);
+}
+
 static void step_vector(struct fay_kinds *k, struct query *q, const struct fay_insn *insn)
 {
 	struct fay_value at;
@@ -428,19 +451,16 @@ static void step_vector(struct fay_kinds *k, struct query *q, const struct fay_i
 	k->low = k->high = 0;
 	if (insn->dst.kind == OPERAND_REG)
 		write_reg(k, q, insn->dst.reg, insn->width, constant_kind(q, TAG_NUMBER));
-	if (insn->dst.kind != OPERAND_MEM || !fay_transfer_address(q->an, &insn->dst, &at) || at.tag != REGION_STACK ||
-	    !inside(k, at.s.smin, at.s.smax + insn->access))
-		return;
-	k->low = at.s.smin & ~(int64_t)3;
-	k->high = at.s.smax + insn->access;
-	for (int64_t o = k->low; o < k->high; o += 4)
-		k->slot[slot_of(o)] = fresh_kind(q);
+	if (insn->dst.kind == OPERAND_MEM && fay_transfer_address(q->an, &insn->dst, &at) && at.tag == REGION_STACK)
+		forget_kinds(k, q, at.s.smin, at.s.smax + insn->access);
 }
 
-void fay_kinds_vector(struct fay_kinds *k, struct query *q, const struct fay_insn *insn, const struct fay_state *s)
+void fay_kinds_opaque(struct fay_kinds *k, struct query *q, const struct fay_insn *insn, const struct fay_state *s)
 {
-	(void)insn;
-	k->undefined = s->flags_undefined;
+	if (insn->op == OP_VECTOR)
+		k->undefined = s->flags_undefined;
+	else if (insn->op != OP_REP_MOVS && insn->op != OP_REP_STOS)
+		return;
 	for (int64_t o = k->low; o < k->high; o += 4)
 		assume_slot(k, q, s, slot_of(o));
 }
@@ -489,6 +509,17 @@ void fay_kinds_step(struct fay_kinds *k, struct query *q, const struct fay_insn 
 		return;
 	case OP_VECTOR:
 		step_vector(k, q, insn);
+		return;
+	case OP_REP_MOVS: case OP_REP_STOS:
+		step_string(k, q, insn);
+		return;
+	case OP_LEAVE:
+		if (q->an->current->loc[FAY_RBP].kind == KIND_POINTER && q->an->current->loc[FAY_RBP].tag == REGION_STACK)
+			k->reg[FAY_RBP] = load_stack(k, q, q->an->current->loc[FAY_RBP].s.smin, 8);
+		return;
+	case OP_MULX:
+		write_operand(k, q, &insn->src2, insn->width, constant_kind(q, TAG_NUMBER));
+		write_operand(k, q, &insn->dst, insn->width, constant_kind(q, TAG_NUMBER));
 		return;
 	default:
 		step_implicit(k, q, insn);

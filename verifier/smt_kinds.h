@@ -36,8 +36,8 @@ void fay_kinds_fresh(struct fay_kinds *k, struct query *q, uint32_t slots);
 void fay_kinds_assume(struct fay_kinds *k, struct query *q, const struct fay_state *s);
 /* One instruction; before fay_smt_step() and fay_transfer_step(), whose states it reads. */
 void fay_kinds_step(struct fay_kinds *k, struct query *q, const struct fay_insn *insn);
-/* After a vector instruction, whose effect on kinds is not followed here: the stack bytes it wrote are what state s says. */
-void fay_kinds_vector(struct fay_kinds *k, struct query *q, const struct fay_insn *insn, const struct fay_state *s);
+/* After a vector or string instruction, whose effect on kinds is not followed here: the stack bytes it wrote are what state s says. */
+void fay_kinds_opaque(struct fay_kinds *k, struct query *q, const struct fay_insn *insn, const struct fay_state *s);
 void fay_kinds_depth(struct fay_kinds *k, struct query *q, uint32_t slots);
 
 struct kind fay_kinds_operand(struct fay_kinds *k, struct query *q, const struct fay_operand *operand, unsigned width);

@@ -90,11 +90,11 @@ static void registers(struct proof *p, const struct fay_insn *insn)
 	} else {
 		add_operand(&r, &insn->dst, w, info->dst_read && insn->op != OP_BSF && insn->op != OP_BSR, whole);
 		add_operand(&r, &insn->src, count ? 8 : insn->op == OP_MOVZX || insn->op == OP_MOVSX ? insn->src_width : w, info->src_read, whole);
-		add_operand(&r, &insn->src2, double_shift ? 8 : w, true, false);
+		add_operand(&r, &insn->src2, double_shift ? 8 : w, insn->op != OP_MULX, false);
 	}
-	if (insn->op == OP_MUL1 || insn->op == OP_IMUL1 || divide || insn->op == OP_CQO || insn->op == OP_CMPXCHG)
+	if (insn->op == OP_MUL1 || insn->op == OP_IMUL1 || divide || insn->op == OP_CQO || insn->op == OP_CMPXCHG || insn->op == OP_REP_STOS)
 		add_read(&r, FAY_RAX, divide && w == 8 ? 16 : w, false);
-	if (divide && w > 8)
+	if ((divide && w > 8) || insn->op == OP_MULX)
 		add_read(&r, FAY_RDX, w, false);
 	if (r.count)
 		fay_proof_claim(p, FAY_RULE_MEM_UNINIT, insn, "every register read was written", r.all);
@@ -106,7 +106,7 @@ static void pointers(struct proof *p, const struct fay_insn *insn)
 	struct kind a, b;
 	Z3_ast goal, numbers, same;
 
-	if (insn->op == OP_VECTOR || insn->width != 64 || idiom(insn) || !(fay_op_table[insn->op].dst_read || insn->op == OP_IMUL))
+	if (insn->op == OP_VECTOR || insn->op == OP_REP_MOVS || insn->op == OP_REP_STOS || insn->width != 64 || idiom(insn) || !(fay_op_table[insn->op].dst_read || insn->op == OP_IMUL))
 		return;
 	if (insn->op == OP_XCHG || insn->op == OP_CMOV || insn->op == OP_INC || insn->op == OP_DEC || insn->op == OP_MOV)
 		return;
@@ -210,14 +210,13 @@ static bool find_place(struct proof *p, const struct fay_insn *insn, struct plac
 	return fay_transfer_address(p->q->an, m->mem, &m->at);
 }
 
-static void memory(struct proof *p, const struct fay_insn *insn)
+/* The claims about one operand. */
+static void place_claims(struct proof *p, const struct fay_insn *insn, const struct place *at)
 {
 	struct query *q = p->q;
+	struct place m = *at;
 	struct kind kind;
-	struct place m;
 
-	if (!find_place(p, insn, &m))
-		return;
 	kind = fay_kinds_address(&p->kinds, q, m.mem);
 	fay_proof_claim(p, FAY_RULE_MEM_REGION, insn, "the address is made from a pointer to the region", fay_kinds_is(q, kind, TAG_POINTER + m.at.tag));
 	if (m.write) {
@@ -234,6 +233,37 @@ static void memory(struct proof *p, const struct fay_insn *insn)
 	if (insn->locked || (fay_op_table[insn->op].attributes & ATTR_LOCKS))
 		fay_proof_claim(p, FAY_RULE_MEM_ALIGN, insn, "the locked access is at a multiple of its size",
 				Z3_mk_eq(q->z, Z3_mk_bvand(q->z, m.offset, bits(q, m.size - 1, 64)), bits(q, 0, 64)));
+}
+
+/* rep movs, rep stos: a known number of elements, as one piece. */
+static void string_memory(struct proof *p, const struct fay_insn *insn)
+{
+	struct query *q = p->q;
+	const struct fay_value *count = &q->an->current->loc[FAY_RCX];
+	const struct fay_operand *operands[] = { &insn->dst, &insn->src };
+	Z3_ast rcx = q->now.reg[FAY_RCX];
+
+	fay_proof_claim(p, FAY_RULE_MEM_BOUNDS, insn, "the number of elements is the one that the bounds are for",
+			both(q, fay_kinds_number(q, p->kinds.reg[FAY_RCX], 64), Z3_mk_eq(q->z, rcx, bits(q, count->s.umin, 64))));
+	for (unsigned i = 0; i < 2 && count->s.umin; i++) {
+		struct place m = { .mem = operands[i], .size = (unsigned)count->s.umin * (insn->width / 8), .write = i == 0 };
+
+		if (operands[i]->kind != OPERAND_MEM || count->s.umin > FAY_STACK_HARD)
+			continue;
+		m.offset = fay_smt_address(q, m.mem);
+		if (fay_transfer_address(q->an, m.mem, &m.at))
+			place_claims(p, insn, &m);
+	}
+}
+
+static void memory(struct proof *p, const struct fay_insn *insn)
+{
+	struct place m;
+
+	if (insn->op == OP_REP_MOVS || insn->op == OP_REP_STOS)
+		string_memory(p, insn);
+	else if (find_place(p, insn, &m))
+		place_claims(p, insn, &m);
 }
 
 /* ---- the others ---- */

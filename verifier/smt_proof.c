@@ -240,8 +240,9 @@ static bool step(struct proof *p, uint32_t node, uint32_t index)
 	}
 	stack_pointer(p, insn);
 	fay_smt_after(q, insn);
-	if (insn->op == OP_VECTOR)
-		fay_kinds_vector(&p->kinds, q, insn, an->current);
+	fay_kinds_opaque(&p->kinds, q, insn, an->current);
+	if (insn->op == OP_REP_MOVS || insn->op == OP_REP_STOS)
+		fay_smt_assume_state(q, an->current); /* stated as such in the index */
 	fay_kinds_depth(&p->kinds, q, an->current->count - LOC_SLOTS);
 	p->kinds.reg[FAY_RSP] = (struct kind){ bits(q, TAG_POINTER + REGION_STACK, 32), bits(q, 0, 8) };
 	if (insn->op == OP_LFENCE && an->architectural)
@@ -310,6 +311,7 @@ static void unstated(struct fay_smt2 *out, bool confined)
 	fay_smt2_unstated(out, "TRM-LOOP", "the worst case of the whole probe", "the longest path over the loop nest with the loops' bounds as factors");
 	fay_smt2_unstated(out, "MEM-UNINIT MEM-ALIGN", "bytes of vector registers, alignment of vector accesses",
 			  "numbers and bytes of vector registers are followed by the analysis alone: what leaves one is a fresh unknown within its bounds");
+	fay_smt2_unstated(out, "MEM-UNINIT MEM-LEAK", "the elements that rep movs and rep stos write", "followed one by one by the analysis alone, whose state after them is assumed; bounds are in files");
 	if (confined)
 		fay_smt2_unstated(out, "SPC-BRANCH", "what runs past an lfence", "the architectural states, which the first set of files proves, are assumed there");
 }
