@@ -28,7 +28,7 @@ static void print_usage(FILE *out)
 	      "  -g         line information, so that a rejection by the verifier names source lines\n"
 	      "  -march=ARCH  vectorise loops for x86-64, x86-64-v2 or x86-64-v3; general: no vector registers at all\n"
 	      "             (default: general, and x86-64 without vectorising where the source has floating point)\n"
-	      "  -S         write the guarded code as assembly instead of an image\n"
+	      "  -S         write the guarded code as assembly instead of an image, each guard with a comment that says why\n"
 	      "  --report   say how many guards and fuel counters were put in\n"
 	      "  --confined guards that hold on mispredicted paths, too (policy `speculation: confined`)\n",
 	      out);

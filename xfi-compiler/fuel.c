@@ -127,8 +127,10 @@ static void fuel_loop(struct fay_unit *unit, LLVMBuilderRef b, struct search *s,
 	count = block_before(unit, b, s, header);
 	block = LLVMGetInstructionParent(count);
 	LLVMPositionBuilderAtEnd(b, block);
+	fay_mark(unit, b, LLVMGetBasicBlockTerminator(header), "at most %u rounds of the loop", fuel);
 	used = LLVMBuildAdd(b, count, LLVMConstInt(i32, 1, 0), "fuel");
 	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULE, used, LLVMConstInt(i32, fuel, 0), ""), header, *leave);
+	LLVMSetCurrentDebugLocation2(b, NULL);
 	for (size_t i = 0; i < s->count; i++) {
 		LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[i]);
 

@@ -288,15 +288,17 @@ static LLVMBasicBlockRef place_guard(struct pass *p, const struct access *a, con
 	return home;
 }
 
-static LLVMValueRef build_bound(struct pass *p, LLVMValueRef v, uint64_t last, uint64_t mask)
+static LLVMValueRef build_bound(struct pass *p, LLVMValueRef at, LLVMValueRef v, uint64_t last, uint64_t mask)
 {
 	LLVMValueRef bound = LLVMConstInt(i64(p), last, 0);
 
 	if (mask || !last) {
 		p->unit->count.masks++;
+		fay_mark(p->unit, p->b, at, "index masked to %llu", (unsigned long long)mask);
 		return LLVMBuildAnd(p->b, v, LLVMConstInt(i64(p), mask, 0), "guard");
 	}
 	p->unit->count.clamps++;
+	fay_mark(p->unit, p->b, at, "index not above %llu", (unsigned long long)last);
 	return LLVMBuildSelect(p->b, LLVMBuildICmp(p->b, LLVMIntULT, v, bound, ""), v, bound, "guard");
 }
 
@@ -316,7 +318,7 @@ static LLVMValueRef bound_index(struct pass *p, const struct access *a, const st
 		return v;
 	k.block = place_guard(p, a, term, 1);
 	v = LLVMBuildFreeze(p->b, fay_widen(p->unit, p->b, term->index), "");
-	k.value = build_bound(p, v, last, mask_for(last, zero_bits(term->index, 0)));
+	k.value = build_bound(p, a->at, v, last, mask_for(last, zero_bits(term->index, 0)));
 	remember(p, &k);
 	return k.value;
 }
@@ -334,7 +336,7 @@ static LLVMValueRef bound_sum(struct pass *p, const struct access *a, const stru
 	k.block = place_guard(p, a, address->term, address->terms);
 	sum.constant = shift;
 	v = LLVMBuildFreeze(p->b, fay_sum_terms(p->unit, p->b, &sum), "");
-	k.value = build_bound(p, v, last, mask_for(last, 0));
+	k.value = build_bound(p, a->at, v, last, mask_for(last, 0));
 	remember(p, &k);
 	return k.value;
 }

@@ -83,6 +83,8 @@ static int read_unit(struct fay_linked *l, Dwarf_Die *die)
 		if (dwarf_lineaddr(line, &address) || dwarf_lineno(line, &number) || dwarf_lineendsequence(line, &end) || end ||
 		    !file || number < 1 || address >= l->text_size)
 			continue;
+		if (!strncmp(file, "./", 2))
+			file += 2; /* as the author named it: the folder of the compilation is "." */
 		if (dwarf_linecol(line, &column))
 			column = 0;
 		if (strlen(file) >= FAY_IMAGE_MAX_STRING)

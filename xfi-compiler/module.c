@@ -235,7 +235,7 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 	fay_clamp_alignment(unit);
 	if (!result)
 		result = check_ir(unit, "after the guards");
-	if (debug_lines)
+	if (debug_lines || unit->marks)
 		fay_settle_lines(unit);
 	else
 		LLVMStripModuleDebugInfo(unit->module);
@@ -298,9 +298,12 @@ int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec, co
 	unit.layout = LLVMCreateTargetDataLayout(unit.machine);
 	LLVMSetModuleDataLayout(module, unit.layout);
 	LLVMSetTarget(module, "x86_64-unknown-linux-gnu");
+	unit.marks = assembly != NULL;
 	result = transform(&unit, options && options->debug_lines);
 	if (!result && assembly)
 		result = fay_unit_assembly(&unit, assembly);
+	if (!result && assembly)
+		result = fay_comment_lines(assembly, error);
 	if (!result)
 		result = generate(&unit, options, image);
 	if (!result && report)

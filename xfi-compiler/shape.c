@@ -9,6 +9,8 @@
  *   loop tests of the old value  `next = i + 1; if (i < 9) again` becomes `if (next < 10) again`: then the register that lives on
  *                                is the one that is compared, and its bound needs no relation between two registers
  */
+#include <llvm-c/DebugInfo.h>
+
 #include "unit.h"
 
 static void widen_division(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
@@ -106,6 +108,7 @@ static void bound_again(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
 		return;
 	LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(i));
 	last = LLVMConstInt(i64, largest, 0);
+	fay_mark(unit, b, i, "not above %llu, which the machine code does not show", (unsigned long long)largest);
 	stand_in = LLVMBuildFreeze(b, LLVMConstNull(type), "");
 	LLVMReplaceAllUsesWith(i, stand_in);
 	wide = LLVMBuildZExt(b, i, i64, "");
@@ -114,6 +117,7 @@ static void bound_again(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
 	bounded = LLVMBuildTrunc(b, bounded, type, "");
 	LLVMReplaceAllUsesWith(stand_in, bounded);
 	LLVMInstructionEraseFromParent(stand_in);
+	LLVMSetCurrentDebugLocation2(b, NULL);
 }
 
 static void test_next(LLVMBuilderRef b, LLVMValueRef phi)

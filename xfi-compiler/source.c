@@ -71,7 +71,7 @@ static int spawn_clang(char *const arguments[], int out, struct fay_error *error
 static int run_clang(const char *path, const char *const *extra, unsigned extra_count, int out, struct fay_error *error)
 {
 	static const char *const fixed[] = {
-		"clang-19", "-x", "c", "-std=gnu17", "--target=x86_64-unknown-linux-gnu", "-O2", "-Xclang", "-disable-llvm-passes", "-g",
+		"clang-19", "-x", "c", "-std=gnu17", "--target=x86_64-unknown-linux-gnu", "-O2", "-Xclang", "-disable-llvm-passes", "-g", "-fdebug-compilation-dir=.",
 		"-fPIC", "-fno-strict-aliasing", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
 		"-fno-common", "-fcf-protection=none", "-fno-math-errno", "-ffp-contract=off", "-Wall", "-emit-llvm", "-c", "-o", "-", "-I",
 	};

@@ -21,6 +21,7 @@
  *   codegen.c  machine code
  *   link.c     relocatable object to text, read-only data, helper slots
  *   where.c    places in the source, refusals that show them
+ *   marks.c    why each guard is there, in the assembly of -S
  *   writer.c   the ELF image, byte for byte the same for the same input
  *
  * Nothing here is trusted: a mistake shows as a refusal by the verifier.
@@ -69,6 +70,7 @@ struct fay_unit {
 	bool vectors;    /* floating point and vectors are available */
 	bool rounding;   /* floor() and the like are single instructions */
 	bool vectorise;  /* loops and straight-line code may become vectors */
+	bool marks;      /* the assembly is to say why each guard is there */
 	bool confined;   /* guards hold on mispredicted paths, too */
 	unsigned report; /* print what was guarded to standard error */
 };
@@ -89,6 +91,10 @@ int fay_error_at_text(struct fay_error *error, LLVMModuleRef module, const char 
 #define fay_refuse_at(unit, value, ...) fay_error_at((unit)->error, FAY_E_REFUSED, value, __VA_ARGS__)
 /* Where the author's file is the cause: out of what was inlined from Fay's headers. */
 LLVMMetadataRef fay_user_location(LLVMMetadataRef location);
+/*
+ * With -S: what is built at `b` from here on is there for the reason given; the assembly says so. `at` is what it is for. Without text: the place of `at` alone.
+ */
+void fay_mark(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef at, const char *format, ...) __attribute__((format(printf, 4, 5)));
 void fay_settle_lines(struct fay_unit *unit); /* gives each instruction its author's line */
 #define FAY_HELPERS 3
 extern const char *const fay_helpers[FAY_HELPERS];
@@ -115,6 +121,8 @@ int fay_lower_calls(struct fay_unit *unit);   /* fay_object_flush(&table) to fay
 int fay_lower_objects(struct fay_unit *unit);
 void fay_shape(struct fay_unit *unit);
 void fay_avoid_high_bytes(struct fay_unit *unit);
+/* Assembly with its line directives as comments; takes and frees the text of `assembly`. */
+int fay_comment_lines(struct fay_buffer *assembly, struct fay_error *error);
 int fay_unit_object(struct fay_unit *unit, LLVMMemoryBufferRef *object);
 int fay_unit_assembly(struct fay_unit *unit, struct fay_buffer *text);
 int fay_machine_create(LLVMTargetMachineRef *machine, const char *cpu, const char *features, struct fay_error *error);

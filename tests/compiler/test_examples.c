@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness.h"
 
@@ -474,6 +475,88 @@ static void test_lines(void **unused)
 	close_example(&l);
 }
 
+static void test_words(void **unused)
+{
+	static const struct {
+		char text[64];
+		unsigned get, set, user, repeated;
+	} steps[] = {
+		{"GET user:1", 1, 0, 1, 0}, {"SET user:1 x", 1, 1, 2, 0}, {"GET user:1", 2, 1, 2 + 1, 1}, {"set a", 2, 1, 3, 1},
+		{"GETuser", 2, 1, 3, 1},    {"", 2, 1, 3, 1},
+	};
+	struct loaded l;
+	uint64_t lengths = 0;
+
+	open_example("words", &l);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		l.event->arg[1] = (uintptr_t)steps[i].text;
+		image_call(&l, 0);
+		assert_int_equal(word(&l, "words", 0), steps[i].get);
+		assert_int_equal(word(&l, "words", 1), steps[i].set);
+		assert_int_equal(word(&l, "words", 2), steps[i].user);
+		assert_int_equal(word(&l, "words", 3), steps[i].repeated);
+		lengths = total(&l, "by_length", strlen(steps[i].text));
+		assert_true(lengths >= 1);
+	}
+	assert_int_equal(total(&l, "by_length", 10), 2); /* GET user:1, twice */
+	close_example(&l);
+}
+
+static char *read_file(const char *path)
+{
+	char *text = calloc(1, 1 << 20);
+	FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+	fclose(f);
+	return text;
+}
+
+/* -S: each guard has a comment that says why it is there and for which line. */
+static void test_assembly(void **unused)
+{
+	char path[] = "/tmp/fay-assembly-XXXXXX";
+	int fd = mkstemp(path);
+	char *sorting[] = {"fay cc", FAY_EXAMPLES "/index_guard.c", "-S", "-o", path, NULL};
+	char *collatz[] = {"fay cc", FAY_EXAMPLES "/collatz.c", "-S", "-o", path, NULL};
+	char *text;
+
+	close(fd);
+	assert_int_equal(fay_cc_main(5, sorting), 0);
+	text = read_file(path);
+	assert_non_null(strstr(text, "# guard for index_guard.c:"));
+	assert_non_null(strstr(text, "/index_guard.c:12\n"));
+	assert_null(strstr(text, ".loc"));
+	assert_null(strstr(text, ".debug_info"));
+	free(text);
+	assert_int_equal(fay_cc_main(5, collatz), 0);
+	text = read_file(path);
+	assert_non_null(strstr(text, "rounds of the loop"));
+	free(text);
+	unlink(path);
+}
+
+/* The bytes depend on the source alone: not on the folder, the time, the process. */
+static void test_reproducible(void **unused)
+{
+	static const char *const names[] = {"latency", "by_thread", "sketches", "sorting"};
+	char folder[] = "/tmp/fay-reproducible-XXXXXX", command[2048];
+
+	assert_non_null(mkdtemp(folder));
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		for (int lines = 0; lines < 2; lines++) {
+			snprintf(command, sizeof(command),
+				 "cd %s && mkdir -p one two/deeper && cp " FAY_EXAMPLES "/%s.c one/p.c && sleep 0.01 && cp one/p.c two/deeper/p.c && "
+				 "(cd one && " FAY_CC " p.c %s -o a.fay) && (cd two/deeper && TZ=Asia/Tokyo LANG=C " FAY_CC " p.c %s -o b.fay) && "
+				 "cmp one/a.fay two/deeper/b.fay", folder, names[i], lines ? "-g" : "", lines ? "-g" : "");
+			assert_int_equal(system(command), 0);
+		}
+	}
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -484,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_sorting),	      cmocka_unit_test(test_hash_sample),  cmocka_unit_test(test_latency),
 		cmocka_unit_test(test_opens),	      cmocka_unit_test(test_shared),	   cmocka_unit_test(test_collatz),
 		cmocka_unit_test(test_recent),	      cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_assembly),      cmocka_unit_test(test_reproducible), cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests_name("compiler examples", tests, NULL, NULL);
