@@ -157,7 +157,7 @@ static bool contains(const struct search *s, const struct fay_flow *flow, size_t
  */
 static unsigned fuel_of(const struct search *s, const struct fay_flow *flow, size_t i)
 {
-	static const unsigned by_level[3][3] = {{FUEL}, {256, 64}, {64, 16, 16}}; /* loops in a nest that count; this one's place */
+	static const unsigned by_level[3][3] = {{FUEL}, {256, 128}, {64, 16, 16}}; /* loops in a nest that count; this one's place */
 	unsigned above = 0, below = 0, fuel;
 	uint64_t rounds = 1;
 
