@@ -195,6 +195,78 @@ static void block(struct code *c, unsigned most)
 	c->depth--;
 }
 
+static void bytes_of(struct code *c, const char *bytes, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		byte(c, (uint8_t)bytes[i]);
+}
+
+/* VEX forms on the first eight registers: andn bzhi mulx shlx sarx shrx, blsr blsmsk blsi. */
+static void vex_instruction(struct code *c)
+{
+	static const uint8_t rows[][2] = { { 0, 0xf2 }, { 0, 0xf5 }, { 3, 0xf6 }, { 1, 0xf7 }, { 2, 0xf7 }, { 3, 0xf7 }, { 0, 0xf3 } };
+	static const uint8_t usual[] = { AX, CX, DX, AX, CX };
+	unsigned row = (unsigned)below(c, 7), a = usual[below(c, 5)], b = usual[below(c, 5)], v = usual[below(c, 5)];
+
+	bytes_of(c, "\xc4\xe2", 2);
+	byte(c, (unsigned)below(c, 2) << 7 | (~v & 15) << 3 | rows[row][0]);
+	byte(c, rows[row][1]);
+	byte(c, 0xc0 | (row == 6 ? 1 + (unsigned)below(c, 3) : a) << 3 | b);
+}
+
+/* High bytes, 8 and 16 bits, bits, exchanges with memory, double shifts, strings. */
+static void rare_instruction(struct code *c)
+{
+	unsigned a = scratch(c), b = scratch(c), width = some_width(c);
+	static const uint8_t group[] = { 0x00, 0x08, 0x20, 0x28, 0x30, 0x38, 0x88 };
+
+	switch (below(c, 12)) {
+	case 0: /* a high byte: no REX */
+		byte(c, group[below(c, 7)]);
+		byte(c, 0xc0 | (unsigned)below(c, 7) << 3 | (unsigned)below(c, 7));
+		break;
+	case 1:
+		op_rr(c, width >= 32 ? width : 32, (const unsigned[]){ 0x0fab, 0x0fb3, 0x0fbb, 0x0fa3 }[below(c, 4)], a, b);
+		break;
+	case 2:
+		op_rm(c, width >= 32 ? width : 32, 0x0fba, 4 + (unsigned)below(c, 4), pointer(c), SP, 0, 8 * (int32_t)below(c, 9));
+		byte(c, (unsigned)below(c, 256));
+		break;
+	case 3:
+		op_rr(c, width, width == 8 ? 0xf6 : 0xf7, 4 + (unsigned)below(c, 4), a);
+		break;
+	case 4:
+		op_rr(c, width == 8 ? 16 : width, 0x0f40 | (unsigned)below(c, 16), a, b);
+		break;
+	case 5:
+		op_rr(c, width >= 32 ? width : 32, rarely(c, 2) ? 0x0fa5 : 0x0fad, a, b);
+		break;
+	case 6:
+		op_rm(c, width, width == 8 ? 0x86 : 0x87, a, pointer(c), SP, 0, 8 * (int32_t)below(c, 9));
+		break;
+	case 7:
+		byte(c, 0xf0);
+		op_rm(c, width, width == 8 ? 0x0fc0 : 0x0fc1, a, pointer(c), SP, 0, 8 * (int32_t)below(c, 9));
+		break;
+	case 8:
+		byte(c, 0xf0);
+		op_rm(c, width, width == 8 ? 0x0fb0 : 0x0fb1, a, pointer(c), SP, 0, 8 * (int32_t)below(c, 9));
+		break;
+	case 9:
+		op_rm(c, 32, 0xff, 6, rarely(c, 2) ? DI : SI, SP, 0, 8 * (int32_t)below(c, 9));
+		byte(c, 0x58 | (rarely(c, 2) ? AX : CX));
+		break;
+	case 10: /* mov %rdi, %rdx; mov %rsi, %rdi; mov $n, %ecx; rep stos; mov %rdx, %rdi */
+		bytes_of(c, "\x48\x89\xfa\x48\x89\xf7\xb9", 7);
+		word32(c, (uint32_t)below(c, 10));
+		bytes_of(c, rarely(c, 2) ? "\xf3\x48\xab" : "\x90\xf3\xaa", 3);
+		bytes_of(c, "\x48\x89\xd7", 3);
+		break;
+	default:
+		vex_instruction(c);
+	}
+}
+
 /* One random instruction on scratch registers. */
 static void random_instruction(struct code *c)
 {
@@ -202,6 +274,10 @@ static void random_instruction(struct code *c)
 	static const uint8_t group[] = { 0x00, 0x08, 0x10, 0x18, 0x20, 0x28, 0x30, 0x38 };
 	static const uint8_t shifts[] = { 0, 1, 4, 5, 7 };
 
+	if (rarely(c, 5)) {
+		rare_instruction(c);
+		return;
+	}
 	switch (below(c, 21)) {
 	case 0:
 	case 1:

@@ -109,7 +109,7 @@ static bool one_operation(struct fay_arena *arena, struct form *form, bool found
 	struct fay_insn insn;
 
 	for (form->digit = 0; form->digit < 8; form->digit++) {
-		found[form->digit] = silicon_instance(arena, form, bytes, &insn, 48);
+		found[form->digit] = silicon_instance(arena, form, bytes, &insn, form->map == 4 ? 12 : 48);
 		if (!found[form->digit])
 			same = false;
 		else if (op == OP_COUNT)
@@ -150,7 +150,7 @@ void silicon_each_form(struct fay_arena *arena, void (*each)(const struct form *
 		for (unsigned bits = 0; bits < 8; bits++)
 			forms_of(arena, (struct form){ .map = 1, .vex_map = 2, .opcode = (uint8_t)opcode, .rex_w = bits & 1, .p66 = bits >> 1 & 1,
 						       .memory = bits >> 2 & 1 }, each);
-	for (unsigned map = 1; map < 4; map++)
+	for (unsigned map = 2; map < 4; map++) /* 0F has vectors only */
 		for (unsigned opcode = 0; opcode < 256; opcode++)
 			for (unsigned bits = 0; bits < 16; bits++)
 				forms_of(arena, (struct form){ .map = 4, .vex_map = (uint8_t)map, .opcode = (uint8_t)opcode, .rex_w = bits & 1,

@@ -170,6 +170,48 @@ static void loop(FILE *f, unsigned depth)
 	}
 }
 
+static const char *high(void) { return (const char *[]){ "ah", "ch", "dh" }[pick(3)]; }
+
+/* Forms that are rarer: high bytes, 8 and 16 bits, bits, exchanges, double shifts, BMI, strings. */
+static void rare_item(FILE *f)
+{
+	unsigned w = 2 + pick(2);
+	const char *r;
+
+	switch (pick(16)) {
+	case 0: fprintf(f, "\tmov %%%s, %%%s\n", high(), (const char *[]){ "al", "cl", "dl" }[pick(3)]); break;
+	case 1: fprintf(f, "\t%sb $%d, %%%s\n", (const char *[]){ "and", "add", "xor", "mov", "cmp" }[pick(5)], (int)(int8_t)pick(256), high()); break;
+	case 2: fprintf(f, "\tmovzbl %%%s, %%%s\n", high(), (const char *[]){ "eax", "ecx", "edx" }[pick(3)]); break;
+	case 3: fprintf(f, "\t%s%c $%u, %%%s\n", (const char *[]){ "bts", "btr", "btc" }[pick(3)], suffixes[w], pick(64), reg(w)); break;
+	case 4: r = reg(w); fprintf(f, "\t%s%c %%%s, %%%s\n\tsetc %%%s\n", (const char *[]){ "bts", "btr", "btc", "bt" }[pick(4)], suffixes[w], r, reg(w), reg(0)); break;
+	case 5: fprintf(f, "\t%sq $%u, %u(%%rsi)\n", (const char *[]){ "bts", "lock btr", "btc" }[pick(3)], pick(64), 8 * pick(8)); break;
+	case 6: fprintf(f, "\tmovzbl %%al, %%eax\n\tor $%u, %%cl\n\t%s %%cl\n", 1 + pick(100), pick(2) ? "div" : "mul"); break;
+	case 7: fprintf(f, "\timul %%%s, %%%s\n\tcwtd\n", reg(1), reg(1)); break;
+	case 8:
+		compare(f);
+		fprintf(f, "\tcmov%s %%%s, %%%s\n", condition(), reg(1), reg(1));
+		break;
+	case 9: fprintf(f, "\t%s%c %%cl, %%%s, %%%s\n", pick(2) ? "shld" : "shrd", suffixes[w], reg(w), reg(w)); break;
+	case 10: w = pick(4); fprintf(f, "\txchg%c %%%s, %u(%%rsi)\n", suffixes[w], reg(w), 8 * pick(8)); break;
+	case 11: w = pick(4); fprintf(f, "\tlock xadd%c %%%s, %u(%%%s)\n", suffixes[w], reg(w), 8 * pick(4), pick(2) ? "rsi" : "rsp"); break;
+	case 12: fprintf(f, "\tpushq %u(%%%s)\n\tpop %%%s\n", 8 * pick(8), pick(2) ? "rdi" : "rsi", reg(3)); break;
+	case 13: fprintf(f, "\t%s %%%s, %%%s\n", (const char *[]){ "bsf", "bsr", "tzcnt", "lzcnt", "popcnt" }[pick(5)], reg(w), reg(w)); break;
+	case 14:
+		if (pick(2))
+			fprintf(f, "\t%s %%%s, %%%s\n", (const char *[]){ "blsi", "blsr", "blsmsk" }[pick(3)], reg(w), reg(w));
+		else
+			fprintf(f, "\t%s %%%s, %%%s, %%%s\n", (const char *[]){ "andn", "bzhi", "shlx", "shrx", "sarx", "mulx" }[pick(6)], reg(w), reg(w), reg(w));
+		break;
+	default: /* the argument registers are kept in others meanwhile */
+		fprintf(f, "\tmov %%rdi, %%rbx\n\tmov %%rsi, %%r13\n");
+		if (pick(2))
+			fprintf(f, "\tmov $%u, %%ecx\n\tlea (%%r%s), %%rdi\n\trep stos%c\n", pick(5), pick(2) ? "sp" : "si", (char)"bq"[pick(2)]);
+		else
+			fprintf(f, "\tmov $%u, %%ecx\n\txchg %%rsi, %%rdi\n\t%srep movs%c\n", pick(9), pick(2) ? "mov %rsp, %rdi\n\tand $3, %ecx\n\t" : "", (char)"bq"[pick(2)]);
+		fprintf(f, "\tmov %%rbx, %%rdi\n\tmov %%r13, %%rsi\n\txor %%ebx, %%ebx\n");
+	}
+}
+
 static void item(FILE *f, unsigned depth)
 {
 	static const char *const alu[] = { "add", "sub", "and", "or", "xor", "add", "sub", "adc", "sbb" };
@@ -299,13 +341,16 @@ static void item(FILE *f, unsigned depth)
 		break;
 	}
 	default:
-		switch (pick(6)) {
+		switch (pick(18)) {
 		case 0: fprintf(f, "\tbt%c $%u, %%%s\n\tsetc %%%s\n", suffixes[2 + (w & 1)], pick(32), reg(2 + (w & 1)), reg(0)); break;
 		case 1: fprintf(f, "\tbswap %%%s\n", reg(2 + (w & 1))); break;
 		case 2: fprintf(f, "\txchg %%%s, %%%s\n", reg(3), reg(3)); break;
 		case 3: r = reg(3); fprintf(f, "\tor $%u, %%%s\n\t%s %%%s, %%%s\n", 1 + pick(100), r, pick(2) ? "bsf" : "bsr", r, reg(3)); break;
 		case 4: fprintf(f, "\tlock xadd%c %%%s, %u(%%rsi)\n", suffixes[3], reg(3), 8 * pick(8)); break;
-		default: fprintf(f, "\tmov $%u, %%eax\n\tlock cmpxchgq %%%s, %u(%%rsi)\n", pick(9), reg(3), 8 * pick(8));
+		case 5: fprintf(f, "\tmov $%u, %%eax\n\tlock cmpxchgq %%%s, %u(%%rsi)\n", pick(9), reg(3), 8 * pick(8)); break;
+		default:
+			if (depth == 0 || pick(2)) /* the last uses registers of loops */
+				rare_item(f);
 		}
 	}
 }
