@@ -295,6 +295,7 @@ static struct fay_range narrow(struct fay_range r, LLVMIntPredicate predicate, s
 	return n.lo <= n.hi ? n : r;
 }
 
+/* The block from which alone `block` is entered; edges back from within its own loop do not count. */
 static LLVMBasicBlockRef single_predecessor(LLVMBasicBlockRef block)
 {
 	LLVMBasicBlockRef found = NULL;
@@ -303,6 +304,8 @@ static LLVMBasicBlockRef single_predecessor(LLVMBasicBlockRef block)
 		LLVMValueRef user = LLVMGetUser(u);
 
 		if (!LLVMIsAInstruction(user) || LLVMIsAPHINode(user))
+			continue;
+		if (flow && fay_flow_dominates(flow, block, LLVMGetInstructionParent(user)))
 			continue;
 		if (found)
 			return NULL;

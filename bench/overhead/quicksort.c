@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Quicksort without recursion (Sedgewick, CACM 1978): the larger part waits on a stack in state. 64 numbers, and bytes for places, which
+ * Quicksort without recursion (Sedgewick, CACM 1978): the larger part waits on a stack in state. 256 numbers, and bytes for places, which
  * shows that every loop ends.
  */
 #include "kernel.h"
 
-#define COUNT 64
+#define COUNT 256
 
 struct state {
 	uint32_t number[COUNT];
@@ -19,32 +19,35 @@ KERNEL
 	uint8_t low = 0, high = COUNT - 1;
 	unsigned depth = 0;
 
-	for (unsigned parts = 0; parts < 2 * COUNT; parts++) {
-		if (low < high) {
-			unsigned middle = (low + high) / 2;
-			uint32_t pivot = S.number[middle], t;
-			uint8_t keep = low;
+	for (unsigned parts = 0; parts < COUNT; parts++) { /* each puts one number in its place */
+		unsigned middle = (low + high) / 2;
+		uint32_t pivot = S.number[middle], t;
+		uint8_t keep = low;
 
-			S.number[middle] = S.number[high];
-			S.number[high] = pivot;
-			for (unsigned i = low; i < high; i++) {
-				t = S.number[i];
-				if (t < pivot) {
-					S.number[i] = S.number[keep];
-					S.number[keep++] = t;
-				}
+		S.number[middle] = S.number[high];
+		S.number[high] = pivot;
+		for (unsigned i = low; i < high; i++) {
+			t = S.number[i];
+			if (t < pivot) {
+				S.number[i] = S.number[keep];
+				S.number[keep++] = t;
 			}
-			S.number[high] = S.number[keep];
-			S.number[keep] = pivot;
-			if (keep - low > high - keep) {
-				S.part[depth].low = (uint8_t)low;
-				S.part[depth++].high = (uint8_t)(keep ? keep - 1 : 0);
+		}
+		S.number[high] = S.number[keep];
+		S.number[keep] = pivot;
+		if (high - keep > 1 && keep - low > 1) { /* both parts are left to do: the larger one waits */
+			int upper = high - keep > keep - low;
+
+			S.part[depth].low = upper ? (uint8_t)(keep + 1) : low;
+			S.part[depth++].high = upper ? high : (uint8_t)(keep - 1);
+			if (upper)
+				high = (uint8_t)(keep - 1);
+			else
 				low = (uint8_t)(keep + 1);
-			} else {
-				S.part[depth].low = (uint8_t)(keep + 1);
-				S.part[depth++].high = (uint8_t)high;
-				high = (uint8_t)(keep ? keep - 1 : 0);
-			}
+		} else if (high - keep > 1) {
+			low = (uint8_t)(keep + 1);
+		} else if (keep - low > 1) {
+			high = (uint8_t)(keep - 1);
 		} else {
 			if (!depth)
 				return;
