@@ -57,7 +57,7 @@ static bool add_gep(struct fay_unit *unit, LLVMValueRef gep, struct fay_address 
 			return false;
 		near->before = own;
 		near->terms++;
-		a->term[a->terms++] = (struct fay_term){index, scale, limit};
+		a->term[a->terms++] = (struct fay_term){index, scale, limit, limit ? (uint64_t)a->constant : 0};
 	}
 	a->constant += own;
 	near->so_far = a->constant;

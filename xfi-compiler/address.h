@@ -15,7 +15,8 @@ struct fay_address {
 	struct fay_term {
 		LLVMValueRef index;
 		int64_t scale;
-		uint64_t limit; /* elements of the array that it indexes by its type; 0: not known */
+		uint64_t limit;  /* elements of the array that it indexes by its type; 0: not known */
+		uint64_t beyond; /* bytes from the start of that element to the address, without what other indices add */
 	} term[FAY_TERMS_MAX];
 };
 
@@ -64,5 +65,16 @@ void fay_flow_destroy(struct fay_flow *flow);
 /* Index of a block; flow->count if it cannot be reached. */
 unsigned fay_flow_index(const struct fay_flow *flow, LLVMBasicBlockRef block);
 bool fay_flow_dominates(const struct fay_flow *flow, LLVMBasicBlockRef over, LLVMBasicBlockRef block);
+
+/* A loop's counter: phi = [start, entry], [next = phi + step, latch]. */
+struct fay_counter {
+	LLVMValueRef next, start;
+	LLVMBasicBlockRef latch, entry;
+	int64_t step;
+};
+bool fay_counter_of(LLVMValueRef phi, struct fay_counter *counter);
+/* The condition, about phi or next, under which block `test` goes on with the loop. */
+bool fay_counter_test(LLVMValueRef phi, const struct fay_counter *counter, LLVMBasicBlockRef test, struct fay_compare *compare);
+void fay_shorten_loops(struct fay_unit *unit, LLVMBuilderRef b, const struct fay_flow *flow);
 
 #endif

@@ -95,6 +95,12 @@ static int take_access(struct pass *p, unsigned block, LLVMValueRef at, unsigned
 		p->unit->count.constant++;
 		return 0;
 	}
+	for (unsigned i = 0; i < a.address.terms; i++) { /* what lies elements further must be inside, too */
+		struct fay_term *t = &a.address.term[i];
+		uint64_t further = t->limit && t->scale > 0 ? (t->beyond + size - 1) / (uint64_t)t->scale : 0;
+
+		t->limit = further < t->limit ? t->limit - further : 0;
+	}
 	p->access = grow(p->access, p->access_count, &p->access_room, sizeof(*p->access));
 	p->access[p->access_count++] = a;
 	return 0;
@@ -288,18 +294,74 @@ static LLVMBasicBlockRef place_guard(struct pass *p, const struct access *a, con
 	return home;
 }
 
+/*
+ * For `speculation: confined` a mask must stay even where a branch seems to make it superfluous. Until the optimiser is done it is a call of a function
+ * that the optimiser knows nothing of but that it has no effects; fay_lower_bounds() then puts the mask there.
+ */
+static LLVMValueRef build_opaque(struct pass *p, const char *name, LLVMValueRef v, LLVMValueRef bound)
+{
+	static const char *const attributes[] = {"memory", "nounwind", "willreturn", "speculatable"};
+	LLVMContextRef context = p->unit->context;
+	LLVMTypeRef parameters[2] = {i64(p), i64(p)}, type = LLVMFunctionType(i64(p), parameters, 2, 0);
+	LLVMValueRef function = LLVMGetNamedFunction(p->unit->module, name), arguments[2] = {v, bound};
+
+	if (!function) {
+		function = LLVMAddFunction(p->unit->module, name, type);
+		for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++) /* memory: 0, none */
+			LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+						LLVMCreateEnumAttribute(context, LLVMGetEnumAttributeKindForName(attributes[i],
+											     strlen(attributes[i])), 0));
+	}
+	return LLVMBuildCall2(p->b, type, function, arguments, 2, "guard");
+}
+
+#define MASK_NAME "fay.mask"
+#define CLAMP_NAME "fay.clamp"
+
 static LLVMValueRef build_bound(struct pass *p, LLVMValueRef at, LLVMValueRef v, uint64_t last, uint64_t mask)
 {
-	LLVMValueRef bound = LLVMConstInt(i64(p), last, 0);
+	LLVMValueRef bound = LLVMConstInt(i64(p), mask || !last ? mask : last, 0);
 
 	if (mask || !last) {
 		p->unit->count.masks++;
 		fay_mark(p->unit, p->b, at, "index masked to %llu", (unsigned long long)mask);
-		return LLVMBuildAnd(p->b, v, LLVMConstInt(i64(p), mask, 0), "guard");
+		return p->unit->confined ? build_opaque(p, MASK_NAME, v, bound) : LLVMBuildAnd(p->b, v, bound, "guard");
 	}
 	p->unit->count.clamps++;
 	fay_mark(p->unit, p->b, at, "index not above %llu", (unsigned long long)last);
+	if (p->unit->confined)
+		return build_opaque(p, CLAMP_NAME, v, bound);
 	return LLVMBuildSelect(p->b, LLVMBuildICmp(p->b, LLVMIntULT, v, bound, ""), v, bound, "guard");
+}
+
+static void lower_bound(LLVMBuilderRef b, LLVMValueRef call, bool mask)
+{
+	LLVMValueRef v = LLVMGetOperand(call, 0), bound = LLVMGetOperand(call, 1), made;
+
+	LLVMPositionBuilderBefore(b, call);
+	if (mask)
+		made = LLVMBuildAnd(b, v, bound, "guard");
+	else
+		made = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, v, bound, ""), v, bound, "guard");
+	LLVMReplaceAllUsesWith(call, made);
+	LLVMInstructionEraseFromParent(call);
+}
+
+void fay_lower_bounds(struct fay_unit *unit)
+{
+	static const char *const names[] = {MASK_NAME, CLAMP_NAME};
+	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
+
+	for (size_t i = 0; i < 2; i++) {
+		LLVMValueRef function = LLVMGetNamedFunction(unit->module, names[i]);
+
+		if (!function)
+			continue;
+		for (LLVMUseRef u = LLVMGetFirstUse(function); u; u = LLVMGetFirstUse(function))
+			lower_bound(b, LLVMGetUser(u), !i);
+		LLVMDeleteFunction(function);
+	}
+	LLVMDisposeBuilder(b);
 }
 
 static void remember(struct pass *p, const struct known *k)
@@ -376,6 +438,19 @@ static void reach(const struct pass *p, const struct access *a, int64_t *lowest,
 	}
 }
 
+/* The least limit of term i among the accesses of a's block with the same terms: one guard then serves all. */
+static uint64_t common_limit(const struct pass *p, const struct access *a, unsigned i)
+{
+	uint64_t limit = a->address.term[i].limit;
+
+	for (const struct access *o = p->access; o < p->access + p->access_count; o++)
+		if (o->block == a->block && o->address.base == a->address.base && o->address.terms == a->address.terms &&
+		    same_terms(o->address.term, a->address.term, a->address.terms) && o->address.term[i].limit > 1 &&
+		    o->address.term[i].limit < limit)
+			limit = o->address.term[i].limit;
+	return limit;
+}
+
 static void set_address(struct pass *p, const struct access *a, LLVMValueRef offset, int64_t constant)
 {
 	LLVMPositionBuilderBefore(p->b, a->at);
@@ -432,7 +507,7 @@ static void guard_access(struct pass *p, const struct access *a)
 	}
 	if (!greatest_sum(&guarded, range, &sum) || guarded.constant < 0 || (uint64_t)guarded.constant > most ||
 	    sum > most - (uint64_t)guarded.constant) {
-		guard_object(p, a, &guarded, guarded.term[0].limit > 1 ? guarded.term[0].limit : 0);
+		guard_object(p, a, &guarded, guarded.term[0].limit > 1 ? common_limit(p, a, 0) : 0);
 		return;
 	}
 	if (!changed) {
@@ -443,7 +518,7 @@ static void guard_access(struct pass *p, const struct access *a)
 		struct fay_term *t = &guarded.term[i];
 
 		if (t->limit > 1 && index_range(p, t->index, a->at).hi >= t->limit)
-			t->index = bound_index(p, a, t, t->limit - 1);
+			t->index = bound_index(p, a, t, common_limit(p, a, i) - 1);
 	}
 	LLVMPositionBuilderBefore(p->b, a->at);
 	set_address(p, a, fay_sum_terms(p->unit, p->b, &guarded), 0);
@@ -491,10 +566,8 @@ static int guard_function(struct pass *p, LLVMValueRef function)
 {
 	int result = 0;
 
-	p->flow = fay_flow_create(function);
-	if (!p->flow)
-		return fay_error_set(p->unit->error, FAY_E_LIMIT, "out of memory");
-	fay_range_use(p->flow);
+	make_all_unsigned(p->b, function);
+	fay_shorten_loops(p->unit, p->b, p->flow);
 	p->access_count = p->known_count = 0;
 	for (unsigned k = 0; k < p->flow->count && !result; k++)
 		for (LLVMValueRef i = LLVMGetFirstInstruction(p->flow->blocks[k]), next; i && !result; i = next) {
@@ -503,8 +576,6 @@ static int guard_function(struct pass *p, LLVMValueRef function)
 		}
 	for (size_t i = 0; i < p->access_count && !result; i++)
 		guard_access(p, &p->access[i]);
-	fay_range_use(NULL);
-	fay_flow_destroy(p->flow);
 	return result;
 }
 
@@ -516,12 +587,20 @@ int fay_guard(struct fay_unit *unit)
 	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f && !result; f = LLVMGetNextFunction(f)) {
 		if (LLVMIsDeclaration(f))
 			continue;
+		p.flow = fay_flow_create(f);
+		if (!p.flow) {
+			result = fay_error_set(unit->error, FAY_E_LIMIT, "out of memory");
+			break;
+		}
+		fay_range_use(p.flow);
 		make_all_unsigned(p.b, f);
 		fay_split_loads_in(unit, p.b, f);
 		if (fay_convert_pointers(unit, p.b, f))
 			result = fay_error_set(unit->error, FAY_E_INTERNAL, "pointers of a loop could not be rewritten as offsets");
 		else
 			result = guard_function(&p, f);
+		fay_range_use(NULL);
+		fay_flow_destroy(p.flow);
 	}
 	free(p.access);
 	free(p.known);

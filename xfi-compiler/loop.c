@@ -6,17 +6,11 @@
  *
  * Only what the verifier can find again: it looks for a register that moves one way and stays within an interval.
  */
-#include "unit.h"
+#include "address.h"
 
 #define ROUNDS_MAX 65536
 #define REACH_MAX 256
 #define STEP_MAX (1 << 30)
-
-struct counter {
-	LLVMValueRef next, start;
-	LLVMBasicBlockRef latch, entry;
-	int64_t step;
-};
 
 static unsigned width_of(LLVMValueRef value)
 {
@@ -28,7 +22,7 @@ static uint64_t width_mask(unsigned width)
 	return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
 }
 
-static bool counter_of(LLVMValueRef phi, struct counter *c)
+bool fay_counter_of(LLVMValueRef phi, struct fay_counter *c)
 {
 	if (!LLVMIsAPHINode(phi) || LLVMCountIncoming(phi) != 2 || LLVMGetTypeKind(LLVMTypeOf(phi)) != LLVMIntegerTypeKind ||
 	    width_of(phi) > 64)
@@ -39,7 +33,7 @@ static bool counter_of(LLVMValueRef phi, struct counter *c)
 		if (!LLVMIsAInstruction(add) || LLVMGetInstructionOpcode(add) != LLVMAdd || LLVMGetOperand(add, 0) != phi ||
 		    !LLVMIsAConstantInt(LLVMGetOperand(add, 1)))
 			continue;
-		*c = (struct counter){
+		*c = (struct fay_counter){
 			.next = add, .start = LLVMGetIncomingValue(phi, 1 - i), .latch = LLVMGetIncomingBlock(phi, i),
 			.entry = LLVMGetIncomingBlock(phi, 1 - i), .step = LLVMConstIntGetSExtValue(LLVMGetOperand(add, 1)),
 		};
@@ -50,9 +44,9 @@ static bool counter_of(LLVMValueRef phi, struct counter *c)
 
 bool fay_induction(LLVMValueRef phi, uint64_t *start, uint64_t *step, LLVMValueRef *next, LLVMBasicBlockRef *latch)
 {
-	struct counter c;
+	struct fay_counter c;
 
-	if (!counter_of(phi, &c) || !LLVMIsAConstantInt(c.start) || c.step < 0)
+	if (!fay_counter_of(phi, &c) || !LLVMIsAConstantInt(c.start) || c.step < 0)
 		return false;
 	*start = LLVMConstIntGetZExtValue(c.start);
 	*step = (uint64_t)c.step;
@@ -144,8 +138,8 @@ bool fay_exit_compare(LLVMBasicBlockRef block, LLVMValueRef about, struct fay_co
 	return true;
 }
 
-/* The condition, about phi or next, under which `test` goes on with the loop. */
-static bool test_of(LLVMValueRef phi, const struct counter *c, LLVMBasicBlockRef test, struct fay_compare *compare)
+bool fay_counter_test(LLVMValueRef phi, const struct fay_counter *c, LLVMBasicBlockRef test,
+		      struct fay_compare *compare)
 {
 	LLVMBasicBlockRef header = LLVMGetInstructionParent(phi);
 	LLVMValueRef terminator = LLVMGetBasicBlockTerminator(test);
@@ -167,7 +161,7 @@ static bool test_of(LLVMValueRef phi, const struct counter *c, LLVMBasicBlockRef
  * Upwards. The values are start, start + step, ...: with a constant start the last one is rounded down to one of them. A test of phi itself sees one
  * more; where the test comes first, the branch into the body takes that one away again (range.c).
  */
-static bool count_up(const struct counter *c, const struct fay_compare *compare, bool tests_next, struct fay_range start,
+static bool count_up(const struct fay_counter *c, const struct fay_compare *compare, bool tests_next, struct fay_range start,
 		     struct fay_range bound, uint64_t half, struct fay_range *result)
 {
 	uint64_t limit, step = (uint64_t)c->step; /* limit: the largest value with which the loop goes on */
@@ -204,7 +198,7 @@ static bool count_up(const struct counter *c, const struct fay_compare *compare,
 	return true;
 }
 
-static bool count_down(const struct counter *c, const struct fay_compare *compare, bool tests_next, struct fay_range start,
+static bool count_down(const struct fay_counter *c, const struct fay_compare *compare, bool tests_next, struct fay_range start,
 		       struct fay_range bound, uint64_t half, struct fay_range *result)
 {
 	uint64_t step = (uint64_t)-c->step, least; /* least: the smallest value with which the loop goes on */
@@ -238,9 +232,9 @@ static bool count_down(const struct counter *c, const struct fay_compare *compar
 bool fay_counter_range(LLVMValueRef phi, int depth, struct fay_range *range, uint64_t *step)
 {
 	LLVMBasicBlockRef tests[2] = {LLVMGetInstructionParent(phi)};
-	struct counter c;
+	struct fay_counter c;
 
-	if (!counter_of(phi, &c))
+	if (!fay_counter_of(phi, &c))
 		return false;
 	tests[1] = c.latch;
 	for (int t = 0; t < 2; t++) {
@@ -248,7 +242,7 @@ bool fay_counter_range(LLVMValueRef phi, int depth, struct fay_range *range, uin
 		struct fay_range start, bound;
 		uint64_t half = width_mask(width_of(phi)) / 2;
 
-		if (!test_of(phi, &c, tests[t], &compare))
+		if (!fay_counter_test(phi, &c, tests[t], &compare))
 			continue;
 		start = fay_range_at(c.start, LLVMGetBasicBlockTerminator(c.entry), depth + 1);
 		bound = fay_range_at(compare.right, LLVMGetBasicBlockTerminator(tests[t]), depth + 1);
@@ -262,11 +256,11 @@ bool fay_counter_range(LLVMValueRef phi, int depth, struct fay_range *range, uin
 uint64_t fay_loop_rounds(LLVMBasicBlockRef header, LLVMBasicBlockRef latch)
 {
 	for (LLVMValueRef i = LLVMGetFirstInstruction(header); i && LLVMIsAPHINode(i); i = LLVMGetNextInstruction(i)) {
-		struct counter c;
+		struct fay_counter c;
 		struct fay_range r;
 		uint64_t step;
 
-		if (counter_of(i, &c) && c.latch == latch && fay_counter_range(i, 0, &r, &step) && (r.hi - r.lo) / step <= ROUNDS_MAX)
+		if (fay_counter_of(i, &c) && c.latch == latch && fay_counter_range(i, 0, &r, &step) && (r.hi - r.lo) / step <= ROUNDS_MAX)
 			return (r.hi - r.lo) / step + 1;
 	}
 	return 0;

@@ -103,6 +103,10 @@ static void set_attributes(struct fay_unit *unit, LLVMValueRef function)
 	set_text(function, unit, "disable-tail-calls", "true");
 	set_text(function, unit, "frame-pointer", "none");
 	set_text(function, unit, "no-realign-stack", ""); /* rsp stays a constant distance from its value at entry */
+	if (probe && LLVMCountParams(function) > 0) { /* nothing that the probe writes is part of the event */
+		LLVMAddAttributeAtIndex(function, 1, enum_attribute(unit, "noalias"));
+		LLVMAddAttributeAtIndex(function, 1, enum_attribute(unit, "readonly"));
+	}
 	LLVMSetSection(function, NULL);
 	LLVMSetLinkage(function, probe ? LLVMExternalLinkage : LLVMInternalLinkage);
 	if (!probe)
@@ -247,6 +251,7 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 		result = fay_expand_memory(unit);
 	close_unreachable(unit);
 	fay_split_loads(unit);
+	fay_lower_bounds(unit);
 	fay_shape(unit);
 	fay_avoid_high_bytes(unit);
 	return result;
@@ -269,13 +274,13 @@ static int generate(struct fay_unit *unit, const struct fay_compile_options *opt
 	return result;
 }
 
-static void print_report(const struct fay_counts *c, size_t size)
+static void print_report(const struct fay_compile_counts *c, size_t size)
 {
 	fprintf(stderr, "%u accesses: %u constant, %u in range by themselves, %u by a guard that was there already\n"
 		"%u guards: %u masks, %u clamps; %u of them outside the loop of their access\n"
-		"%u loops end by themselves, %u count their rounds\n"
+		"%u loops end by themselves, %u of these shortened to the array's length; %u count their rounds\n"
 		"%zu bytes\n",
-		c->accesses, c->constant, c->in_range, c->merged, c->masks + c->clamps, c->masks, c->clamps, c->hoisted, c->bounded,
+		c->accesses, c->constant, c->in_range, c->merged, c->masks + c->clamps, c->masks, c->clamps, c->hoisted, c->bounded, c->shortened,
 		c->fuels, size);
 }
 
@@ -306,6 +311,8 @@ int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec, co
 		result = fay_comment_lines(assembly, error);
 	if (!result)
 		result = generate(&unit, options, image);
+	if (options && options->counts)
+		*options->counts = unit.count;
 	if (!result && report)
 		print_report(&unit.count, image->size);
 out:

@@ -367,9 +367,14 @@ static struct fay_range range_branch(struct fay_range r, LLVMValueRef value, LLV
 	} else if (fay_exit_compare(before, value, &c)) {
 		struct fay_range b = range_value(c.right, branch, depth + 3);
 
+		LLVMIntPredicate p = LLVMGetSuccessor(branch, 0) == block ? c.predicate : fay_predicate_not(c.predicate);
+
+		/* Above what is not negative: not negative. */
+		if ((p == LLVMIntSGT || p == LLVMIntSGE) && b.hi <= half)
+			return narrow((struct fay_range){r.lo <= half ? r.lo : 0, r.hi < half ? r.hi : half}, p, b);
 		/* A signed comparison is as good as an unsigned one if neither side is negative. */
 		if (c.predicate < LLVMIntSGT || (r.hi <= half && b.hi <= half))
-			r = narrow(r, LLVMGetSuccessor(branch, 0) == block ? c.predicate : fay_predicate_not(c.predicate), b);
+			r = narrow(r, p, b);
 	}
 	return r;
 }

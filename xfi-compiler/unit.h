@@ -13,6 +13,7 @@
  *   pointers.c loop variables that are pointers, as offsets
  *   splitload.c loads from one of several objects
  *   flow.c     dominators
+ *   shorten.c  loops of no more rounds than the array has elements
  *   guard.c    the XFI guards: every access inside its region for every input
  *   fuel.c     every loop ends
  *   vector.c   floating point and vectors: which instruction sets, and LLVM's vectorisers
@@ -55,18 +56,7 @@ struct fay_unit {
 	const struct fay_object *objects;
 	unsigned object_count;
 	struct fay_error *error;
-	struct fay_counts {
-		unsigned accesses;  /* with what became of them: */
-		unsigned constant;  /* no guard: the address is a constant */
-		unsigned in_range;  /* no guard: the index provably stays inside */
-		unsigned merged;    /* uses of a guard that was there already */
-		unsigned masks;     /* guards: one instruction */
-		unsigned clamps;    /* guards: comparison and conditional move */
-		unsigned hoisted;   /* of these guards, how many stand outside the access's loop */
-		unsigned fuels;     /* loops that count their rounds */
-		unsigned bounded;   /* loops whose end can be shown */
-		unsigned divisions; /* made safe for any divisor (define.c) */
-	} count;
+	struct fay_compile_counts count;
 	bool vectors;    /* floating point and vectors are available */
 	bool rounding;   /* floor() and the like are single instructions */
 	bool vectorise;  /* loops and straight-line code may become vectors */
@@ -108,6 +98,7 @@ void fay_define(struct fay_unit *unit);
 int fay_expand_memory(struct fay_unit *unit);
 bool fay_is_compare(const char *name); /* memcmp, which fay_expand_memory() knows */
 int fay_guard(struct fay_unit *unit);
+void fay_lower_bounds(struct fay_unit *unit); /* after the optimiser: guards that it must not judge */
 void fay_split_loads(struct fay_unit *unit); /* optimisation merges loads of different objects; take them apart again */
 int fay_fuel(struct fay_unit *unit);
 /* The instruction sets for -march=`march` (NULL: by what the module needs). */

@@ -51,11 +51,27 @@ struct fay_image_spec {
 	uint32_t column_count;
 };
 
+/* What became of the accesses and loops of a module. */
+struct fay_compile_counts {
+	unsigned accesses;  /* all, with what became of them: */
+	unsigned constant;  /* no guard: the address is a constant */
+	unsigned in_range;  /* no guard: the index provably stays inside */
+	unsigned merged;    /* uses of a guard that was there already */
+	unsigned masks;     /* guards: one instruction */
+	unsigned clamps;    /* guards: comparison and conditional move */
+	unsigned hoisted;   /* of these guards, how many stand outside the access's loop */
+	unsigned shortened; /* loops whose bound is clamped before they begin, so that their counter needs no guard */
+	unsigned fuels;     /* loops that count their rounds */
+	unsigned bounded;   /* loops whose end can be shown */
+	unsigned divisions; /* made safe for any divisor */
+};
+
 struct fay_compile_options {
 	size_t size;     /* sizeof(struct fay_compile_options) */
 	int debug_lines; /* -g: write .fay.lines from the module's debug information */
 	const char *march; /* "general", "x86-64", "x86-64-v2", "x86-64-v3" (vectorises, too). NULL: general registers, x86-64 if the module has floating point or vectors */
 	int confined;    /* no access rests on a branch alone: the image passes `speculation: confined` */
+	struct fay_compile_counts *counts; /* filled in if not NULL */
 };
 
 /*
