@@ -139,7 +139,7 @@ struct ascent {
  * then widened to the loop's own numbers, and if it still climbs, coarsely.
  */
 #define ROUNDS_JOINED 2u
-#define ROUNDS_FINE 8u
+#define ROUNDS_FINE 24u
 
 static void widen(struct fay_analysis *an, struct ascent *a, uint32_t header)
 {

@@ -103,10 +103,8 @@ static void set_attributes(struct fay_unit *unit, LLVMValueRef function)
 	set_text(function, unit, "disable-tail-calls", "true");
 	set_text(function, unit, "frame-pointer", "none");
 	set_text(function, unit, "no-realign-stack", ""); /* rsp stays a constant distance from its value at entry */
-	if (probe && LLVMCountParams(function) > 0) { /* nothing that the probe writes is part of the event */
+	if (probe && LLVMCountParams(function) > 0) /* nothing that the probe writes is part of the event */
 		LLVMAddAttributeAtIndex(function, 1, enum_attribute(unit, "noalias"));
-		LLVMAddAttributeAtIndex(function, 1, enum_attribute(unit, "readonly"));
-	}
 	LLVMSetSection(function, NULL);
 	LLVMSetLinkage(function, probe ? LLVMExternalLinkage : LLVMInternalLinkage);
 	if (!probe)
