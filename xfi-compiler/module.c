@@ -31,7 +31,7 @@
 	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",simplifycfg,"                  \
 	"loop-simplify,lcssa,loop(loop-rotate,loop-unroll-full),sroa,early-cse<memssa>,simplifycfg," COMBINE ","        \
 	"jump-threading,correlated-propagation,simplifycfg," COMBINE ",gvn,jump-threading,simplifycfg," COMBINE ","     \
-	"dse,adce)"
+	"loop-simplify,lcssa,loop(loop-unroll-full),simplifycfg," COMBINE ",early-cse<memssa>,dse,adce)"
 /* After memory.c: its word loops are functions. */
 #define REFINE "always-inline,globaldce,function(sroa,early-cse<memssa>," COMBINE ",simplifycfg)"
 #define OPTIMISE                                                                                                        \

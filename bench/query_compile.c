@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a query's text to verified code, in process: planning, code generation, guards and optimisation, verification. Prints median and
+ * quartiles over ROUNDS of each of a few typical queries, and the sizes of file and code.
+ *
+ *     fay_bench_query [ROUNDS]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <llvm-c/Core.h>
+
+#include "fay/query.h"
+#include "fay/verify.h"
+
+static const char *const queries[][2] = {
+	{"the Fay paper's read sizes",
+	 "from io in cluster.Function(\"libc!read\") where io.time < Now.AddMinutes(5) let size = io.Arg(2) group io by size/1024 into g "
+	 "select new { sizeInKilobytes = g.Key, countOfReadIOs = g.Count() }"},
+	{"a count", "cluster.Function(\"libc!malloc\").Count()"},
+	{"a histogram", "cluster.Function(\"libc!read\").Histogram(r => r.Arg(2))"},
+	{"by thread, three values",
+	 "from w in cluster.Function(\"libc!write\") group w by w.tid into g "
+	 "select new { g.Key, n = g.Count(), bytes = g.Sum(w => w.Arg(2)), largest = g.Max(w => w.Arg(2)) }"},
+};
+
+static double milliseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* false, with a message, if the query cannot be planned, compiled or verified. */
+static bool once(const char *text, double *compile, double *verify, size_t *file, size_t *code)
+{
+	struct fay_compile_options options = {.size = sizeof(options)};
+	struct fay_error error = {0};
+	struct fay_plan *plan;
+	struct fay_buffer image;
+	struct fay_verdict verdict;
+	LLVMContextRef context;
+	LLVMModuleRef module;
+	double start = milliseconds();
+	bool accepted;
+
+	fay_buffer_init(&image);
+	if (fay_query_plan(text, UINT64_C(1700000000000000000), &plan, &error)) {
+		fprintf(stderr, "%s\n", error.message);
+		return false;
+	}
+	context = LLVMContextCreate();
+	if (fay_plan_generate(plan, context, &module, &error) || fay_compile_module(module, &plan->spec, &options, &image, &error)) {
+		fprintf(stderr, "%s\n", error.message);
+		return false;
+	}
+	LLVMContextDispose(context);
+	*compile = milliseconds() - start;
+	start = milliseconds();
+	fay_verify(image.data, image.size, NULL, &verdict);
+	*verify = milliseconds() - start;
+	accepted = verdict.outcome == FAY_ACCEPTED;
+	if (!accepted)
+		fay_verdict_print(stderr, text, &verdict);
+	*file = image.size;
+	*code = accepted ? verdict.layout.code_size : 0;
+	fay_verdict_deinit(&verdict);
+	fay_buffer_deinit(&image);
+	fay_plan_destroy(plan);
+	return accepted;
+}
+
+static void print(double *v, unsigned n)
+{
+	qsort(v, n, sizeof(*v), compare);
+	printf(" | %.1f [%.1f, %.1f]", v[n / 2], v[n / 4], v[n - 1 - n / 4]);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 31;
+	double *times = calloc(3 * (size_t)rounds, sizeof(*times));
+	int result = 0;
+
+	if (!rounds || !times)
+		return 2;
+	printf("| query | compile, ms | verify, ms | together, ms | file | code, bytes |\n| --- | --- | --- | --- | --- | --- |\n");
+	for (size_t q = 0; q < sizeof(queries) / sizeof(*queries); q++) {
+		size_t file = 0, code = 0;
+		bool fine = true;
+
+		for (unsigned i = 0; i < rounds && fine; i++) {
+			fine = once(queries[q][1], &times[i], &times[rounds + i], &file, &code);
+			times[2 * rounds + i] = times[i] + times[rounds + i];
+		}
+		if (!fine) {
+			result = 1;
+			continue;
+		}
+		printf("| %s", queries[q][0]);
+		for (unsigned k = 0; k < 3; k++)
+			print(times + k * rounds, rounds);
+		printf(" | %zu | %zu |\n", file, code);
+	}
+	free(times);
+	return result;
+}
