@@ -4,7 +4,8 @@
 # Builds, interleaved in every round and over the same bytes:
 #   plain            clang-19 -O2
 #   scalar           clang-19 -O2 -fno-vectorize -fno-slp-vectorize -mgeneral-regs-only, for what the lack of vectors alone costs
-#   guarded          fay cc, verified under the default policy
+#   guarded          fay cc, general registers only, verified under the default policy
+#   vectors          fay cc -march=x86-64, the instructions that plain may use
 #   confined         fay cc --confined, verified under `speculation: confined`
 # One JSON object a build goes to $OUT (default build/overhead.json); bench/overhead_table.sh makes a table of it.
 set -euo pipefail
@@ -28,6 +29,7 @@ for k in "${kernels[@]}"; do
 	"$clang" "${common[@]}" -fno-vectorize -fno-slp-vectorize -mgeneral-regs-only -o "$work/$k.scalar.so"
 	builds=(plain="$work/$k.plain.so" scalar="$work/$k.scalar.so")
 	"$bin/fay" cc "$source" -o "$work/$k.guarded.fay" && builds+=(guarded="$work/$k.guarded.fay")
+	"$bin/fay" cc -march=x86-64 "$source" -o "$work/$k.vectors.fay" && builds+=(vectors="$work/$k.vectors.fay")
 	"$bin/fay" cc --confined "$source" -o "$work/$k.confined.fay" && builds+=(confined="$work/$k.confined.fay")
 	"$bin/fay_bench_overhead" "$rounds" "$k" "${builds[@]}" >>"$work/all" || failed=1
 	echo "$k done" >&2

@@ -20,9 +20,9 @@ KERNEL
 	unsigned depth = 0;
 
 	for (unsigned parts = 0; parts < COUNT; parts++) { /* each puts one number in its place */
-		unsigned middle = (low + high) / 2;
+		unsigned middle = (low + high) / 2u;
 		uint32_t pivot = S.number[middle], t;
-		uint8_t keep = low;
+		unsigned keep = low;
 
 		S.number[middle] = S.number[high];
 		S.number[high] = pivot;
@@ -35,7 +35,7 @@ KERNEL
 		}
 		S.number[high] = S.number[keep];
 		S.number[keep] = pivot;
-		if (high - keep > 1 && keep - low > 1) { /* both parts are left to do: the larger one waits */
+		if (high > keep + 1 && keep > low + 1u) { /* both parts are left to do: the larger one waits */
 			int upper = high - keep > keep - low;
 
 			S.part[depth].low = upper ? (uint8_t)(keep + 1) : low;
@@ -44,9 +44,9 @@ KERNEL
 				high = (uint8_t)(keep - 1);
 			else
 				low = (uint8_t)(keep + 1);
-		} else if (high - keep > 1) {
+		} else if (high > keep + 1) {
 			low = (uint8_t)(keep + 1);
-		} else if (keep - low > 1) {
+		} else if (keep > low + 1u) {
 			high = (uint8_t)(keep - 1);
 		} else {
 			if (!depth)
