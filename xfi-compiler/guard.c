@@ -294,6 +294,23 @@ static LLVMBasicBlockRef place_guard(struct pass *p, const struct access *a, con
 	return home;
 }
 
+/* Whether v is, or is made of, a remainder by a constant: the optimiser knows its range, but the machine code does not show it. */
+static bool from_remainder(LLVMValueRef v, int depth)
+{
+	if (!LLVMIsAInstruction(v) || depth > 4)
+		return false;
+	switch (LLVMGetInstructionOpcode(v)) {
+	case LLVMURem: case LLVMSRem:
+		return true;
+	case LLVMZExt: case LLVMSExt: case LLVMTrunc: case LLVMFreeze:
+		return from_remainder(LLVMGetOperand(v, 0), depth + 1);
+	case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMOr:
+		return from_remainder(LLVMGetOperand(v, 0), depth + 1) || from_remainder(LLVMGetOperand(v, 1), depth + 1);
+	default:
+		return false;
+	}
+}
+
 /*
  * For `speculation: confined` a mask must stay even where a branch seems to make it superfluous. Until the optimiser is done it is a call of a function
  * that the optimiser knows nothing of but that it has no effects; fay_lower_bounds() then puts the mask there.
@@ -321,28 +338,41 @@ static LLVMValueRef build_opaque(struct pass *p, const char *name, LLVMValueRef 
 static LLVMValueRef build_bound(struct pass *p, LLVMValueRef at, LLVMValueRef v, uint64_t last, uint64_t mask)
 {
 	LLVMValueRef bound = LLVMConstInt(i64(p), mask || !last ? mask : last, 0);
+	bool opaque = p->unit->confined || from_remainder(v, 0);
 
 	if (mask || !last) {
 		p->unit->count.masks++;
 		fay_mark(p->unit, p->b, at, "index masked to %llu", (unsigned long long)mask);
-		return p->unit->confined ? build_opaque(p, MASK_NAME, v, bound) : LLVMBuildAnd(p->b, v, bound, "guard");
+		return opaque ? build_opaque(p, MASK_NAME, v, bound) : LLVMBuildAnd(p->b, v, bound, "guard");
 	}
 	p->unit->count.clamps++;
 	fay_mark(p->unit, p->b, at, "index not above %llu", (unsigned long long)last);
-	if (p->unit->confined)
+	if (opaque)
 		return build_opaque(p, CLAMP_NAME, v, bound);
 	return LLVMBuildSelect(p->b, LLVMBuildICmp(p->b, LLVMIntULT, v, bound, ""), v, bound, "guard");
 }
 
+/*
+ * A remainder is computed in 32 bits where it fits; then comparison and move shall be of that width, too. What is cut off belongs to indices
+ * past the end.
+ */
 static void lower_bound(LLVMBuilderRef b, LLVMValueRef call, bool mask)
 {
 	LLVMValueRef v = LLVMGetOperand(call, 0), bound = LLVMGetOperand(call, 1), made;
+	LLVMTypeRef i64 = LLVMTypeOf(v), i32 = LLVMInt32TypeInContext(LLVMGetTypeContext(i64));
+	bool narrow = LLVMConstIntGetZExtValue(bound) <= UINT32_MAX && from_remainder(v, 0);
 
 	LLVMPositionBuilderBefore(b, call);
+	if (narrow) {
+		bound = LLVMConstInt(i32, LLVMConstIntGetZExtValue(bound), 0);
+		v = LLVMBuildTrunc(b, v, i32, "");
+	}
 	if (mask)
 		made = LLVMBuildAnd(b, v, bound, "guard");
 	else
 		made = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, v, bound, ""), v, bound, "guard");
+	if (narrow)
+		made = LLVMBuildZExt(b, made, i64, "");
 	LLVMReplaceAllUsesWith(call, made);
 	LLVMInstructionEraseFromParent(call);
 }

@@ -66,6 +66,9 @@ static struct fay_range range_binary(LLVMValueRef value, LLVMOpcode opcode, LLVM
 	case LLVMXor:
 		return (struct fay_range){0, ones_up_to(a.hi | b.hi)};
 	case LLVMURem:
+		/* By a constant it becomes multiplications, in whose result a proof does not see the remainder (guard.c clamps it). */
+		if (b.lo == b.hi && (b.lo & (b.lo - 1)) && a.hi >= b.lo)
+			break;
 		if (b.lo)
 			return (struct fay_range){0, b.hi - 1 < a.hi ? b.hi - 1 : a.hi};
 		break;

@@ -149,7 +149,7 @@ static void test_next(LLVMBuilderRef b, LLVMValueRef phi)
 }
 
 /*
- * A variable of 8 or 16 bits that lives from block to block is kept in a register of which only a part is ever written. As one of 32
+ * A variable of 1, 8 or 16 bits that lives from block to block is kept in a register of which only a part is ever written. As one of 32
  * bits it is written whole, and what is known of it is known of the register.
  */
 static void widen_phi(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef phi)
@@ -158,7 +158,7 @@ static void widen_phi(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef phi)
 	LLVMValueRef wide, after, next;
 	LLVMUseRef u;
 
-	if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(type) < 8 || LLVMGetIntTypeWidth(type) >= 32)
+	if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(type) >= 32)
 		return;
 	LLVMPositionBuilderBefore(b, phi);
 	wide = LLVMBuildPhi(b, i32, "");

@@ -42,6 +42,7 @@ static const struct test_case cases[] = {
 	 .masks = 1, .merged = 15},
 	{"masked by the source", "uint64_t a[16]", "s.a[event->arg[0] & 15] = event->arg[1];", .elements = 16, .element8 = true},
 	{"remainder", "uint64_t a[16]", "s.a[event->arg[0] % 16] = event->arg[1];", .elements = 16, .element8 = true},
+	{"remainder by another number", "uint64_t a[24]", "s.a[event->arg[0] % 24] = event->arg[1];", .clamps = 1, .elements = 24, .element8 = true},
 	{"byte index", "uint64_t a[256]", "s.a[(uint8_t)event->arg[0]] = event->arg[1];", .elements = 256, .element8 = true},
 	{"tested by the source", "uint64_t a[16]", "if (event->arg[0] < 16) s.a[event->arg[0]] = event->arg[1];", .elements = 16,
 	 .element8 = true},
