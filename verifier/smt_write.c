@@ -217,7 +217,7 @@ void fay_smt2_put(struct fay_smt2 *out, struct query *q, const char *rule, uint6
 	facts = calloc(q->fact_count + 1, sizeof(Z3_ast));
 	if (facts && q->local)
 		count = relevant(q, claim, facts, &failed);
-	else if (facts)
+	else if (facts && count)
 		memcpy(facts, q->facts, count * sizeof(Z3_ast));
 	snprintf(name, sizeof(name), "probe%u-%llx-%s-%05u.smt2", out->probe, offset, rule, out->count);
 	snprintf(title, sizeof(title), "%s at .text+0x%llx of probe %u: %s", rule, offset, out->probe, what);

@@ -48,7 +48,8 @@ struct form {
 };
 
 /* Calls `each` for every form that the decoder admits and that does not jump, in order. */
-void silicon_each_form(struct fay_arena *arena, void (*each)(const struct form *));
+/* `each` may put another arena in place of *arena. */
+void silicon_each_form(struct fay_arena **arena, void (*each)(const struct form *));
 /* An instance that can run here: random registers other than rsp, memory at [r14 + ...]. False: none found. */
 bool silicon_instance(struct fay_arena *arena, const struct form *form, uint8_t bytes[15], struct fay_insn *insn, unsigned attempts);
 

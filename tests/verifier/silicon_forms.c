@@ -120,12 +120,12 @@ static bool one_operation(struct fay_arena *arena, struct form *form, bool found
 	return same;
 }
 
-static void forms_of(struct fay_arena *arena, struct form form, void (*each)(const struct form *))
+static void forms_of(struct fay_arena **arena, struct form form, void (*each)(const struct form *))
 {
 	bool found[8];
 
 	form.any_digit = false;
-	form.any_digit = one_operation(arena, &form, found);
+	form.any_digit = one_operation(*arena, &form, found);
 	for (form.digit = 0; form.digit < (form.any_digit ? 1 : 8); form.digit++)
 		if (form.any_digit || found[form.digit])
 			each(&form);
@@ -139,7 +139,7 @@ static bool is_prefix(unsigned opcode)
 	return (opcode & 0xf0) == 0x40 || memchr(prefixes, (int)opcode, sizeof(prefixes));
 }
 
-void silicon_each_form(struct fay_arena *arena, void (*each)(const struct form *))
+void silicon_each_form(struct fay_arena **arena, void (*each)(const struct form *))
 {
 	for (unsigned map = 0; map < 4; map++)
 		for (unsigned opcode = 0; opcode < 256; opcode++)

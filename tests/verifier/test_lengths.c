@@ -87,7 +87,7 @@ static bool systematic(uint8_t bytes[24])
 		bytes[n++] = rexes[rex];
 	for (unsigned i = 0; i < escapes[escape][0]; i++)
 		bytes[n++] = escapes[escape][1 + i];
-	if (bytes[n - 1] == 0 && n > 1 && escapes[escape][0] > 1)
+	if (n > 1 && bytes[n - 1] == 0 && escapes[escape][0] > 1)
 		bytes[n - 1] = (uint8_t)next_random();
 	if (escapes[escape][0] == 3)
 		bytes[n - 2] |= (uint8_t)(next_random() & 0xe0);

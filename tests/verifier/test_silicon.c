@@ -224,7 +224,7 @@ static int run(void)
 		return 2;
 	check_control();
 	failures += silicon_check_term_operations(200);
-	silicon_each_form(arena, each_form);
+	silicon_each_form(&arena, each_form);
 	printf("%u forms (%u skipped), %lu cases (%lu divide errors), all compared with this CPU; %lu abstract paths ended with an obligation; "
 	       "%lu cases as terms\n", forms, skipped, (unsigned long)ran, (unsigned long)divided, (unsigned long)abstract_ended,
 	       (unsigned long)terms_compared);
