@@ -123,6 +123,16 @@ struct fay_analysis {
 	uint64_t fence_steps;
 	struct fay_template *templates; /* by node, ascending: what to relate at the heads of loops */
 	uint32_t template_count;
+	/* Numbers that the block in hand read from read-only data, and whose names still say so: see transfer_jump.c. */
+	struct fay_table_read {
+		uint32_t id;
+		bool sign;      /* extended to 64 bits with its sign, else with zeros */
+		uint64_t low, high;
+		struct fay_scalar offset;
+	} reads[4];
+	uint32_t read_count;
+	struct fay_jump *found; /* places of indirect jumps that the graph lacks */
+	uint32_t found_count, found_capacity;
 	bool addressing;        /* sums are for an access only: they get no relations */
 	/* The fixpoint. */
 	struct fay_state **in;  /* per node; NULL not reached */

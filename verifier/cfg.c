@@ -134,8 +134,14 @@ static struct fay_refusal follow(struct builder *b, const struct fay_insn *insn,
 	case OP_RET:
 		*falls = false;
 		return fine;
-	case OP_JMP_TABLE:
-		return fay_refuse(b->cfg->arena, FAY_RULE_CFI_INDIRECT, insn->address, "an indirect jump: its target is not proved");
+	case OP_JMP_TABLE: {
+		uint32_t first, count = fay_cfg_jumps(b->cfg, insn->address, &first);
+
+		for (uint32_t i = first; i < first + count; i++)
+			add_leader(b, b->cfg->jumps[i].to); /* in the code: the analysis saw to it */
+		*falls = false;
+		return fine;
+	}
 	default:
 		return fine;
 	}
@@ -219,13 +225,32 @@ static bool make_blocks(struct builder *b)
 	return true;
 }
 
-struct fay_refusal fay_cfg_build(struct fay_cfg *cfg, struct fay_arena *arena, const struct fay_image *image, uint64_t deadline)
+uint32_t fay_cfg_jumps(const struct fay_cfg *cfg, uint64_t from, uint32_t *first)
 {
+	uint32_t low = 0, high = cfg->jump_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (cfg->jumps[middle].from < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*first = low;
+	while (high < cfg->jump_count && cfg->jumps[high].from == from)
+		high++;
+	return high - low;
+}
+
+static struct fay_refusal build(struct fay_cfg *cfg, uint64_t deadline)
+{
+	struct fay_arena *arena = cfg->arena;
+	const struct fay_image *image = cfg->image;
 	struct fay_refusal r = fine;
 	uint64_t size = image->text.size;
 	struct builder b = { .cfg = cfg, .deadline = deadline };
 
-	*cfg = (struct fay_cfg){ .image = image, .arena = arena };
 	cfg->at = calloc(size + 16, sizeof(*cfg->at));
 	b.leader = calloc(size + 1, 1);
 	b.work = calloc(size + 1, sizeof(*b.work));
@@ -251,8 +276,47 @@ struct fay_refusal fay_cfg_build(struct fay_cfg *cfg, struct fay_arena *arena, c
 	return r;
 }
 
+struct fay_refusal fay_cfg_build(struct fay_cfg *cfg, struct fay_arena *arena, const struct fay_image *image, uint64_t deadline)
+{
+	*cfg = (struct fay_cfg){ .image = image, .arena = arena };
+	return build(cfg, deadline);
+}
+
+static int compare_jumps(const void *a, const void *b)
+{
+	const struct fay_jump *x = a, *y = b;
+
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return x->to < y->to ? -1 : x->to > y->to;
+}
+
+struct fay_refusal fay_cfg_extend(struct fay_cfg *cfg, const struct fay_jump *jumps, uint32_t count, uint64_t deadline)
+{
+	struct fay_cfg old = *cfg;
+	uint32_t total = old.jump_count, kept = 0;
+	struct fay_jump *all;
+
+	if (count > FAY_MAX_TARGETS || total > FAY_MAX_TARGETS - count)
+		return fay_refuse(cfg->arena, FAY_RULE_LIM_RESOURCE, jumps[0].from, "indirect jumps with more than %u targets", FAY_MAX_TARGETS);
+	all = malloc((total + count) * sizeof(*all));
+	if (!all)
+		return no_memory(cfg->arena);
+	if (total)
+		memcpy(all, old.jumps, total * sizeof(*all));
+	memcpy(all + total, jumps, count * sizeof(*all));
+	qsort(all, total + count, sizeof(*all), compare_jumps);
+	for (uint32_t i = 0; i < total + count; i++)
+		if (!kept || compare_jumps(&all[kept - 1], &all[i]))
+			all[kept++] = all[i];
+	*cfg = (struct fay_cfg){ .image = old.image, .arena = old.arena, .jumps = all, .jump_count = kept };
+	fay_cfg_deinit(&old);
+	return build(cfg, deadline);
+}
+
 void fay_cfg_deinit(struct fay_cfg *cfg)
 {
+	free(cfg->jumps);
 	free(cfg->insns);
 	free(cfg->blocks);
 	free(cfg->block_of);
@@ -410,6 +474,22 @@ static uint32_t jump_to(struct graph_builder *g, uint32_t node, uint64_t address
 	return intern_node(g, g->graph->nodes[node].context, block);
 }
 
+/* One edge for each place where the jump may go. */
+static void connect_table(struct graph_builder *g, uint32_t node, const struct fay_insn *jump)
+{
+	uint32_t first, count = fay_cfg_jumps(g->cfg, jump->address, &first);
+	uint32_t *table = fay_arena_alloc(g->cfg->arena, (count ? count : 1) * sizeof(*table));
+
+	if (!table) {
+		refuse(g, FAY_RULE_LIM_RESOURCE, jump->address, "out of memory");
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		table[i] = jump_to(g, node, g->cfg->jumps[first + i].to);
+	g->graph->nodes[node].table = table;
+	g->graph->nodes[node].table_count = count;
+}
+
 static void connect(struct graph_builder *g, uint32_t node)
 {
 	const struct fay_cfg *cfg = g->cfg;
@@ -430,6 +510,9 @@ static void connect(struct graph_builder *g, uint32_t node)
 	case OP_CALL:
 		first = enter_call(g, node, last);
 		break;
+	case OP_JMP_TABLE:
+		connect_table(g, node, last);
+		return;
 	case OP_RET:
 		if (graph->contexts[context].parent != FAY_NONE)
 			first = intern_node(g, graph->contexts[context].parent, graph->contexts[context].return_block);
@@ -455,7 +538,7 @@ static bool search(const struct fay_graph *graph, struct order *o)
 {
 	uint32_t n = graph->node_count, pre = 0, post = n, depth = 0;
 	uint32_t *stack = calloc(n, sizeof(*stack));
-	uint8_t *next = calloc(n, 1);
+	uint32_t *next = calloc(n, sizeof(*next));
 
 	if (!stack || !next) {
 		free(stack);
@@ -469,9 +552,9 @@ static bool search(const struct fay_graph *graph, struct order *o)
 	while (depth) {
 		uint32_t node = stack[depth - 1];
 
-		if (next[node] < 2) {
+		if (next[node] < fay_node_fanout(&graph->nodes[node])) {
 			/* The fall-through first, so that it ends up after the taken side in reverse postorder. */
-			uint32_t to = graph->nodes[node].succ[next[node]++];
+			uint32_t to = fay_node_succ(&graph->nodes[node], next[node]++);
 
 			if (to != FAY_NONE && o->pre[to] == FAY_NONE) {
 				o->node_of[pre] = to;
@@ -506,6 +589,8 @@ static bool renumber(struct fay_graph *graph, struct order *o)
 		for (int k = 0; k < 2; k++)
 			if (graph->nodes[i].succ[k] != FAY_NONE)
 				nodes[o->rank[i]].succ[k] = o->rank[graph->nodes[i].succ[k]];
+		for (uint32_t k = 0; k < nodes[o->rank[i]].table_count; k++)
+			nodes[o->rank[i]].table[k] = o->rank[nodes[o->rank[i]].table[k]];
 		pre[o->rank[i]] = o->pre[i];
 	}
 	for (uint32_t i = 0; i < n; i++)
@@ -520,23 +605,26 @@ static bool renumber(struct fay_graph *graph, struct order *o)
 static bool list_preds(struct fay_graph *graph)
 {
 	uint32_t n = graph->node_count, total = 0;
+	size_t edges = 1;
 
-	graph->preds = calloc(2 * (size_t)n + 1, sizeof(*graph->preds));
+	for (uint32_t i = 0; i < n; i++)
+		edges += fay_node_fanout(&graph->nodes[i]);
+	graph->preds = calloc(edges, sizeof(*graph->preds));
 	if (!graph->preds)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		for (int k = 0; k < 2; k++)
-			if (graph->nodes[i].succ[k] != FAY_NONE)
-				graph->nodes[graph->nodes[i].succ[k]].pred_count++;
+		for (uint32_t k = 0; k < fay_node_fanout(&graph->nodes[i]); k++)
+			if (fay_node_succ(&graph->nodes[i], k) != FAY_NONE)
+				graph->nodes[fay_node_succ(&graph->nodes[i], k)].pred_count++;
 	for (uint32_t i = 0; i < n; i++) {
 		graph->nodes[i].first_pred = total;
 		total += graph->nodes[i].pred_count;
 		graph->nodes[i].pred_count = 0;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		for (int k = 0; k < 2; k++)
-			if (graph->nodes[i].succ[k] != FAY_NONE) {
-				struct fay_node *to = &graph->nodes[graph->nodes[i].succ[k]];
+		for (uint32_t k = 0; k < fay_node_fanout(&graph->nodes[i]); k++)
+			if (fay_node_succ(&graph->nodes[i], k) != FAY_NONE) {
+				struct fay_node *to = &graph->nodes[fay_node_succ(&graph->nodes[i], k)];
 
 				graph->preds[to->first_pred + to->pred_count++] = i;
 			}

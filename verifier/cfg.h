@@ -17,13 +17,23 @@
 #define FAY_MAX_CONTEXTS (1u << 14)
 #define FAY_MAX_CALL_DEPTH 8u
 #define FAY_NONE UINT32_MAX
+#define FAY_MAX_TABLE 4096u    /* entries of one jump table that are looked at */
+#define FAY_MAX_TARGETS (1u << 16) /* of all indirect jumps of an image */
+#define FAY_MAX_DISCOVERIES 64u    /* times that new targets are found and everything is done again */
 
 struct fay_block {
 	uint32_t first; /* index of its first instruction */
 	uint32_t count;
 };
 
+/* A place where an indirect jump may go, as the analysis found; the last pass proves that there are no others. */
+struct fay_jump {
+	uint64_t from, to; /* virtual addresses */
+};
+
 struct fay_cfg {
+	struct fay_jump *jumps;    /* by from, then to */
+	uint32_t jump_count;
 	const struct fay_image *image;
 	struct fay_arena *arena;
 	uint32_t insn_count, block_count;
@@ -36,6 +46,10 @@ struct fay_cfg {
 /* Decodes all that the probes' entries reach. *cfg is to be released in any case. deadline: monotonic ns, 0 none. */
 struct fay_refusal fay_cfg_build(struct fay_cfg *cfg, struct fay_arena *arena, const struct fay_image *image, uint64_t deadline);
 void fay_cfg_deinit(struct fay_cfg *cfg);
+/* Learns of more jumps and decodes all again. */
+struct fay_refusal fay_cfg_extend(struct fay_cfg *cfg, const struct fay_jump *jumps, uint32_t count, uint64_t deadline);
+/* The jumps from `from` are jumps[*first..*first + count). */
+uint32_t fay_cfg_jumps(const struct fay_cfg *cfg, uint64_t from, uint32_t *first);
 /* The block that begins at `address`, or FAY_NONE. */
 uint32_t fay_cfg_block_at(const struct fay_cfg *cfg, uint64_t address);
 uint64_t fay_monotonic_ns(void);
@@ -50,6 +64,8 @@ struct fay_context {
 struct fay_node {
 	uint32_t context, block;
 	uint32_t succ[2];     /* JCC: taken, not taken; FAY_NONE */
+	uint32_t *table;      /* JMP_TABLE: its successors instead, in the arena */
+	uint32_t table_count;
 	uint32_t first_pred, pred_count; /* in graph->preds */
 	uint32_t header;      /* innermost loop's header that holds this node; for a header: the enclosing loop's */
 	uint32_t last;        /* for a header: the greatest node of its loop; else itself */
@@ -62,6 +78,10 @@ struct fay_graph {
 	uint32_t *preds;
 	struct fay_context *contexts;
 };
+
+static inline uint32_t fay_node_fanout(const struct fay_node *n) { return n->table ? n->table_count : 2; }
+/* Successor k < fanout, or FAY_NONE. */
+static inline uint32_t fay_node_succ(const struct fay_node *n, uint32_t k) { return n->table ? n->table[k] : n->succ[k]; }
 
 struct fay_refusal fay_graph_build(struct fay_graph *graph, const struct fay_cfg *cfg, uint64_t entry);
 void fay_graph_deinit(struct fay_graph *graph);

@@ -296,8 +296,8 @@ static uint32_t successor(const struct replay *r, uint32_t node)
 {
 	const struct fay_analysis *an = r->an;
 
-	for (int k = 0; k < 2; k++) {
-		uint32_t to = an->graph->nodes[node].succ[k];
+	for (uint32_t k = 0; k < fay_node_fanout(&an->graph->nodes[node]); k++) {
+		uint32_t to = fay_node_succ(&an->graph->nodes[node], k);
 
 		if (to != FAY_NONE && an->cfg->insns[an->cfg->blocks[an->graph->nodes[to].block].first].address == r->m.rip)
 			return to;

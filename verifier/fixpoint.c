@@ -115,6 +115,11 @@ static void run_node(struct fay_analysis *an, uint32_t node, const struct fay_st
 			edge(an, context, node, n->succ[0], an->branch);
 		if (fay_transfer_assume(an, an->current, (enum fay_cc)last->cc, false))
 			edge(an, context, node, n->succ[1], an->current);
+	} else if (n->table) {
+		for (uint32_t k = 0; k < n->table_count && an->refusal.rule == FAY_RULE_NONE; k++) {
+			fay_state_copy(an->branch, an->current); /* joins split slots of what they are given */
+			edge(an, context, node, n->table[k], an->branch);
+		}
 	} else if (n->succ[0] != FAY_NONE && fay_relations_reduce(an->current)) {
 		edge(an, context, node, n->succ[0], an->current);
 	}
@@ -266,9 +271,12 @@ static void forward_edge(struct fay_analysis *an, void *context, uint32_t from, 
 
 static bool has_back_edge(const struct fay_analysis *an, uint32_t node)
 {
-	const uint32_t *succ = an->graph->nodes[node].succ;
+	const struct fay_node *n = &an->graph->nodes[node];
 
-	return (succ[0] != FAY_NONE && succ[0] <= node) || (succ[1] != FAY_NONE && succ[1] <= node);
+	for (uint32_t k = 0; k < fay_node_fanout(n); k++)
+		if (fay_node_succ(n, k) <= node) /* FAY_NONE is greater */
+			return true;
+	return false;
 }
 
 static void drop_all(struct fay_analysis *an, struct fay_state **states)
@@ -471,6 +479,8 @@ struct fay_refusal fay_fixpoint(struct fay_analysis *an)
 {
 	bool widened = ascend(an);
 
+	if (an->refusal.rule == FAY_RULE_NONE && an->found_count) /* the graph lacks edges: no more than a way to find them */
+		fail(an, fay_refuse(an->arena, FAY_RULE_CFI_INDIRECT, an->found[0].from, "an indirect jump: its target is not proved"));
 	if (an->refusal.rule == FAY_RULE_NONE && !(widened && narrow(an)) && an->refusal.rule == FAY_RULE_NONE && !check(an))
 		fail(an, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, node_address(an, 0), "the analysis found no invariant"));
 	return an->refusal;

@@ -51,8 +51,8 @@ static uint64_t longest_path(const struct fay_analysis *an, uint32_t header, uin
 		end = add(start[at], end);
 		if (end > longest)
 			longest = end;
-		for (int k = 0; k < 2; k++) {
-			uint32_t to = g->nodes[node].succ[k], into;
+		for (uint32_t k = 0; k < fay_node_fanout(&g->nodes[node]); k++) {
+			uint32_t to = fay_node_succ(&g->nodes[node], k), into;
 
 			if (to == FAY_NONE || to == header || !an->in[to] || (header != FAY_NONE && !fay_graph_in_loop(g, to, header)))
 				continue;

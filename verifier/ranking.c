@@ -118,6 +118,9 @@ static void tag_node(struct fay_ranking *r, uint32_t node)
 			tag_edge(r, n->succ[0], an->branch);
 		if (fay_transfer_assume(an, an->current, (enum fay_cc)last->cc, false))
 			tag_edge(r, n->succ[1], an->current);
+	} else if (n->table) {
+		for (uint32_t k = 0; k < n->table_count; k++)
+			tag_edge(r, n->table[k], an->current);
 	} else if (n->succ[0] != FAY_NONE) {
 		tag_edge(r, n->succ[0], an->current);
 	}
@@ -227,14 +230,17 @@ void fay_ranking_run(struct fay_ranking *r, uint32_t header)
 		uint32_t next = node + 1;
 
 		if (r->pending[node]) {
-			const uint32_t *succ = an->graph->nodes[node].succ;
+			const struct fay_node *n = &an->graph->nodes[node];
 
 			r->pending[node] = 0;
 			tag_node(r, node);
 			r->failed |= late(an);
-			for (int k = 0; k < 2; k++)
-				if (succ[k] != FAY_NONE && succ[k] <= r->last && succ[k] < next && r->pending[succ[k]])
-					next = succ[k];
+			for (uint32_t k = 0; k < fay_node_fanout(n); k++) {
+				uint32_t to = fay_node_succ(n, k);
+
+				if (to != FAY_NONE && to <= r->last && to < next && r->pending[to])
+					next = to;
+			}
 		}
 		node = next;
 	}

@@ -108,7 +108,8 @@ static void pointers(struct proof *p, const struct fay_insn *insn)
 
 	if (insn->op == OP_VECTOR || insn->op == OP_REP_MOVS || insn->op == OP_REP_STOS || insn->width != 64 || idiom(insn) || !(fay_op_table[insn->op].dst_read || insn->op == OP_IMUL))
 		return;
-	if (insn->op == OP_XCHG || insn->op == OP_CMOV || insn->op == OP_INC || insn->op == OP_DEC || insn->op == OP_MOV)
+	if (insn->op == OP_XCHG || insn->op == OP_CMOV || insn->op == OP_INC || insn->op == OP_DEC || insn->op == OP_MOV ||
+	    insn->op == OP_JMP_TABLE)
 		return;
 	a = fay_kinds_operand(&p->kinds, q, &insn->dst, 64);
 	if (insn->op == OP_IMUL)
@@ -294,6 +295,19 @@ static void division(struct proof *p, const struct fay_insn *insn)
 		fay_smt_assume(p->q, goal);
 }
 
+/* The register leads to one of the places that the graph has edges to. */
+static void jump(struct proof *p, const struct fay_insn *insn)
+{
+	struct query *q = p->q;
+	uint32_t first, count = fay_cfg_jumps(q->an->cfg, insn->address, &first);
+	Z3_ast goal = Z3_mk_false(q->z);
+
+	for (uint32_t i = first; i < first + count; i++)
+		goal = either(q, goal, Z3_mk_eq(q->z, q->now.reg[insn->dst.reg],
+						bits(q, q->an->cfg->jumps[i].to - q->an->image->rodata.start, 64)));
+	fay_proof_claim(p, FAY_RULE_CFI_INDIRECT, insn, "the jump goes to a place that its table names", goal);
+}
+
 static void scan(struct proof *p, const struct fay_insn *insn)
 {
 	struct query *q = p->q;
@@ -424,6 +438,8 @@ void fay_proof_obligations(struct proof *p, const struct fay_insn *insn)
 	flags(p, insn);
 	division(p, insn);
 	scan(p, insn);
+	if (insn->op == OP_JMP_TABLE)
+		jump(p, insn);
 	if (insn->op == OP_RET)
 		ret(p, insn);
 	if (insn->op == OP_CALL_SLOT)

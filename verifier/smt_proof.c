@@ -196,7 +196,8 @@ static void edges(struct proof *p, uint32_t node, const struct fay_insn *last)
 	Z3_ast c = Z3_mk_true(q->z);
 
 	if (last->op != OP_JCC) {
-		edge(p, n->succ[0], c);
+		for (uint32_t k = 0; k < (n->table ? n->table_count : 1); k++)
+			edge(p, fay_node_succ(n, k), c);
 		return;
 	}
 	/* A mispredicted branch goes either way whatever its condition. */

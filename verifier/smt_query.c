@@ -174,6 +174,9 @@ static bool run_node(struct query *q, uint32_t node)
 
 			flow(q, n->succ[0], c);
 			flow(q, n->succ[1], negate(q, c));
+		} else if (n->table) { /* to any of its places, whatever the index */
+			for (uint32_t k = 0; k < n->table_count; k++)
+				flow(q, n->table[k], Z3_mk_true(q->z));
 		} else if (n->succ[0] != FAY_NONE) {
 			flow(q, n->succ[0], Z3_mk_true(q->z));
 		}

@@ -10,6 +10,7 @@
  * transfer_alu.c       arithmetic, logic, shifts, bits
  * transfer_multiply.c  multiplication and division
  * transfer_stack.c     push, pop, call, ret
+ * transfer_jump.c      jumps through tables
  * transfer_helper.c    the helpers' contracts
  * transfer_vector.c    vector registers
  */
@@ -84,5 +85,10 @@ bool fay_stack_pointer_check(struct fay_analysis *an);
 	bool fay_transfer_##transfer(struct fay_analysis *an, const struct fay_insn *insn);
 #include "ops.def"
 #undef OP
+
+/* ---- transfer_jump.c ---- */
+/* A number was read from read-only data; it was extended from 32 to 64 bits with its sign. */
+void fay_note_table_read(struct fay_analysis *an, const struct fay_value *v, const struct fay_access *access);
+void fay_note_sign_extension(struct fay_analysis *an, const struct fay_value *from, const struct fay_value *to);
 
 #endif

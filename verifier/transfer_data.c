@@ -39,6 +39,8 @@ bool fay_transfer_extend(struct fay_analysis *an, const struct fay_insn *insn)
 		same = v.s.umax <= mask_of(insn->src_width) >> 1;
 		if (!same)
 			fay_value_forget_name(an, &r);
+		if (!same && insn->src_width == 32 && insn->width == 64)
+			fay_note_sign_extension(an, &v, &r);
 	}
 	return fay_operand_write(an, &insn->dst, insn->width, r);
 }

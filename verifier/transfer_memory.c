@@ -211,6 +211,7 @@ bool fay_mem_load(struct fay_analysis *an, const struct fay_access *access, stru
 		return true;
 	case REGION_RODATA:
 		*v = fay_value_fresh(an, rodata_values(an, access));
+		fay_note_table_read(an, v, access);
 		return true;
 	case REGION_STACK: {
 		enum fay_slot_status status;

@@ -160,9 +160,3 @@ bool fay_transfer_ret(struct fay_analysis *an, const struct fay_insn *insn)
 }
 
 bool fay_transfer_jcc(struct fay_analysis *an, const struct fay_insn *insn) { return fay_flags_ready(an, fay_cc_flags((enum fay_cc)insn->cc)); }
-
-bool fay_transfer_jump_table(struct fay_analysis *an, const struct fay_insn *insn)
-{
-	(void)insn;
-	return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "an indirect jump");
-}

@@ -52,8 +52,8 @@ static void fill_path(const struct fay_analysis *an, uint32_t node, struct fay_r
 		while (head < tail && from[node] == FAY_NONE) {
 			uint32_t at = queue[head++];
 
-			for (int k = 0; k < 2; k++) {
-				uint32_t to = g->nodes[at].succ[k];
+			for (uint32_t k = 0; k < fay_node_fanout(&g->nodes[at]); k++) {
+				uint32_t to = fay_node_succ(&g->nodes[at], k);
 
 				if (to != FAY_NONE && from[to] == FAY_NONE) {
 					from[to] = at;
@@ -202,7 +202,7 @@ static bool analyse(struct run *run, struct fay_analysis *an)
 		r = check_costs(an);
 	if (r.rule == FAY_RULE_NONE)
 		r = write_proof(run, an);
-	if (r.rule != FAY_RULE_NONE)
+	if (r.rule != FAY_RULE_NONE && !an->found_count)
 		reject(run, &run->image, r);
 	if (r.rule == FAY_RULE_TRM_LOOP)
 		fill_loop(run, an, &r);
@@ -275,14 +275,15 @@ static void release(struct fay_analysis *an)
 	free(an->branch);
 	free(an->pending);
 	free(an->templates);
+	free(an->found);
 }
 
 static bool verify_graph(struct run *run, const struct fay_graph *graph, struct fay_probe_facts *facts,
-			 const struct fay_thresholds *thresholds, bool refine)
+			 const struct fay_thresholds *thresholds, struct fay_jump **found, uint32_t *found_count)
 {
 	struct fay_analysis an = {
 		.arena = run->arena, .image = &run->image, .policy = run->policy, .cfg = &run->cfg, .graph = graph,
-		.verdict = run->verdict, .cache = run->cache, .deadline = run->deadline, .thresholds = *thresholds, .refine = refine, .facts = facts,
+		.verdict = run->verdict, .cache = run->cache, .deadline = run->deadline, .thresholds = *thresholds, .refine = true, .facts = facts,
 		.in = calloc(graph->node_count, sizeof(struct fay_state *)), .visits = calloc(graph->node_count, sizeof(uint16_t)),
 		.bounds = calloc(graph->node_count, sizeof(uint64_t)),
 		.current = fay_state_create(FAY_MAX_LOCATIONS), .branch = fay_state_create(FAY_MAX_LOCATIONS),
@@ -293,26 +294,62 @@ static bool verify_graph(struct run *run, const struct fay_graph *graph, struct 
 		reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
 	else
 		ok = analyse(run, &an) && (!run->policy->speculation_confined || speculate(run, &an));
+	*found = an.found;
+	*found_count = an.found_count;
+	an.found = NULL;
 	release(&an);
 	return ok;
 }
 
-static bool verify_probe(struct run *run, struct fay_probe_facts *facts, const struct fay_thresholds *thresholds)
+/* One attempt; *found are places of indirect jumps that the graph lacks: then nothing was decided. */
+static bool attempt_probe(struct run *run, struct fay_probe_facts *facts, const struct fay_thresholds *thresholds, struct fay_jump **found,
+			  uint32_t *found_count)
 {
 	struct fay_graph graph;
 	struct fay_refusal r = fay_graph_build(&graph, &run->cfg, run->image.layout_base + facts->code_offset);
 	bool ok;
 
+	*found = NULL;
+	*found_count = 0;
 	if (r.rule != FAY_RULE_NONE) {
 		reject(run, &run->image, r);
 		ok = false;
 	} else {
-		run->verdict->blocks += graph.node_count;
-		run->verdict->loops += graph.loop_count;
-		ok = verify_graph(run, &graph, facts, thresholds, true);
+		ok = verify_graph(run, &graph, facts, thresholds, found, found_count);
+		if (!*found_count) {
+			run->verdict->blocks += graph.node_count;
+			run->verdict->loops += graph.loop_count;
+		}
 	}
 	fay_graph_deinit(&graph);
 	return ok;
+}
+
+static bool verify_probe(struct run *run, struct fay_probe_facts *facts, const struct fay_thresholds *thresholds)
+{
+	const struct fay_probe_facts blank = *facts;
+
+	for (unsigned round = 0;; round++) {
+		struct fay_refusal r;
+		struct fay_jump *found;
+		uint32_t count;
+		bool ok = attempt_probe(run, facts, thresholds, &found, &count);
+
+		if (!count) {
+			free(found);
+			return ok;
+		}
+		r = round < FAY_MAX_DISCOVERIES
+			    ? fay_cfg_extend(&run->cfg, found, count, run->deadline)
+			    : fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, found[0].from, "indirect jumps that lead to ever more indirect jumps");
+		free(found);
+		*facts = blank;
+		run->verdict->instructions = run->cfg.insn_count;
+		if (r.rule != FAY_RULE_NONE) {
+			reject(run, &run->image, r);
+			return false;
+		}
+	}
 }
 
 /* ---- the image ---- */

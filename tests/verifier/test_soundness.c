@@ -557,9 +557,10 @@ static bool execute(struct fay_analysis *an)
 			if (insn->op != OP_RET && !described(an->current, where))
 				return false;
 		}
-		for (int k = 0; k < 2 && insn->op != OP_RET; k++)
-			if (n->succ[k] != FAY_NONE && an->cfg->insns[an->cfg->blocks[an->graph->nodes[n->succ[k]].block].first].address == m.rip)
-				to = n->succ[k];
+		for (uint32_t k = 0; k < fay_node_fanout(n) && insn->op != OP_RET; k++)
+			if (fay_node_succ(n, k) != FAY_NONE &&
+			    an->cfg->insns[an->cfg->blocks[an->graph->nodes[fay_node_succ(n, k)].block].first].address == m.rip)
+				to = fay_node_succ(n, k);
 		if (insn->op == OP_JCC && insn->target != insn->address + insn->length &&
 		    (!fay_transfer_assume(an, an->current, (enum fay_cc)insn->cc, m.rip == insn->target) || !described(an->current, "after the branch"))) {
 			if (!*failure)
