@@ -131,6 +131,7 @@ struct fay_analysis {
 		struct fay_scalar offset;
 	} reads[4];
 	uint32_t read_count;
+	bool exploring;         /* the states are still growing: a place that the graph lacks is a find, later it is a refusal */
 	struct fay_jump *found; /* places of indirect jumps that the graph lacks */
 	uint32_t found_count, found_capacity;
 	bool addressing;        /* sums are for an access only: they get no relations */

@@ -2,10 +2,11 @@
 /*
  * Control flow: which bytes are instructions, and how they follow one another.
  *
- * Decoding starts at the probes' entries and follows direct jumps, both sides of every condition, calls, and what follows a call.
+ * Decoding starts at the probes' entries and follows direct jumps, both sides of every condition, calls, what follows a call, and the places that
+ * the analysis found for indirect jumps (transfer_jump.c).
  * Every byte of .text is at most one of: start of an instruction, inside an instruction. A target or a fall-through that meets an
  * inside, or whose bytes run over a start, is CFI-OVERLAP. So the instructions that are analysed are all that can ever run,
- * provided that indirect transfers are refused (jumps) or proved (returns).
+ * provided that indirect transfers are proved, which the last pass of the analysis sees to.
  *
  * Loops are found by Havlak's version of Tarjan's algorithm ("Nesting of Reducible and Irreducible Loops", TOPLAS 1997), which is
  * nearly linear; an irreducible loop is refused.
@@ -282,7 +283,7 @@ struct fay_refusal fay_cfg_build(struct fay_cfg *cfg, struct fay_arena *arena, c
 	return build(cfg, deadline);
 }
 
-static int compare_jumps(const void *a, const void *b)
+int fay_jump_compare(const void *a, const void *b)
 {
 	const struct fay_jump *x = a, *y = b;
 
@@ -305,9 +306,9 @@ struct fay_refusal fay_cfg_extend(struct fay_cfg *cfg, const struct fay_jump *ju
 	if (total)
 		memcpy(all, old.jumps, total * sizeof(*all));
 	memcpy(all + total, jumps, count * sizeof(*all));
-	qsort(all, total + count, sizeof(*all), compare_jumps);
+	qsort(all, total + count, sizeof(*all), fay_jump_compare);
 	for (uint32_t i = 0; i < total + count; i++)
-		if (!kept || compare_jumps(&all[kept - 1], &all[i]))
+		if (!kept || fay_jump_compare(&all[kept - 1], &all[i]))
 			all[kept++] = all[i];
 	*cfg = (struct fay_cfg){ .image = old.image, .arena = old.arena, .jumps = all, .jump_count = kept };
 	fay_cfg_deinit(&old);
@@ -343,6 +344,7 @@ struct graph_builder {
 	struct fay_graph *graph;
 	const struct fay_cfg *cfg;
 	uint32_t node_capacity, context_capacity;
+	uint32_t table_edges;
 	uint32_t *table;      /* open addressing, 1 + node */
 	uint32_t table_size;  /* power of two */
 	struct fay_refusal refusal;
@@ -480,10 +482,11 @@ static void connect_table(struct graph_builder *g, uint32_t node, const struct f
 	uint32_t first, count = fay_cfg_jumps(g->cfg, jump->address, &first);
 	uint32_t *table = fay_arena_alloc(g->cfg->arena, (count ? count : 1) * sizeof(*table));
 
-	if (!table) {
-		refuse(g, FAY_RULE_LIM_RESOURCE, jump->address, "out of memory");
+	if (!table || count > FAY_MAX_TABLE_EDGES - g->table_edges) {
+		refuse(g, FAY_RULE_LIM_RESOURCE, jump->address, table ? "more ways through jump tables than the verifier takes, calls followed" : "out of memory");
 		return;
 	}
+	g->table_edges += count;
 	for (uint32_t i = 0; i < count; i++)
 		table[i] = jump_to(g, node, g->cfg->jumps[first + i].to);
 	g->graph->nodes[node].table = table;

@@ -19,6 +19,7 @@
 #define FAY_NONE UINT32_MAX
 #define FAY_MAX_TABLE 4096u    /* entries of one jump table that are looked at */
 #define FAY_MAX_TARGETS (1u << 16) /* of all indirect jumps of an image */
+#define FAY_MAX_TABLE_EDGES (1u << 20) /* of one probe's graph */
 #define FAY_MAX_DISCOVERIES 64u    /* times that new targets are found and everything is done again */
 
 struct fay_block {
@@ -30,6 +31,7 @@ struct fay_block {
 struct fay_jump {
 	uint64_t from, to; /* virtual addresses */
 };
+int fay_jump_compare(const void *a, const void *b); /* by from, then to */
 
 struct fay_cfg {
 	struct fay_jump *jumps;    /* by from, then to */
@@ -37,7 +39,7 @@ struct fay_cfg {
 	const struct fay_image *image;
 	struct fay_arena *arena;
 	uint32_t insn_count, block_count;
-	struct fay_insn *insns;    /* reachable along direct jumps and calls, by address */
+	struct fay_insn *insns;    /* reachable, as far as is known of indirect jumps; by address */
 	struct fay_block *blocks;  /* by address */
 	uint32_t *block_of;        /* of each instruction */
 	uint32_t *at;              /* per byte of .text: 0 nothing, CFG_INTERIOR, else 1 + instruction index */

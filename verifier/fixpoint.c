@@ -119,6 +119,8 @@ static void run_node(struct fay_analysis *an, uint32_t node, const struct fay_st
 		for (uint32_t k = 0; k < n->table_count && an->refusal.rule == FAY_RULE_NONE; k++) {
 			fay_state_copy(an->branch, an->current); /* joins split slots of what they are given */
 			edge(an, context, node, n->table[k], an->branch);
+			if (an->deadline && (k & 63) == 63 && fay_monotonic_ns() > an->deadline)
+				fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, node_address(an, node), "time ran out in the analysis"));
 		}
 	} else if (n->succ[0] != FAY_NONE && fay_relations_reduce(an->current)) {
 		edge(an, context, node, n->succ[0], an->current);
@@ -477,8 +479,11 @@ static bool narrow(struct fay_analysis *an)
 
 struct fay_refusal fay_fixpoint(struct fay_analysis *an)
 {
-	bool widened = ascend(an);
+	bool widened;
 
+	an->exploring = true;
+	widened = ascend(an);
+	an->exploring = false;
 	if (an->refusal.rule == FAY_RULE_NONE && an->found_count) /* the graph lacks edges: no more than a way to find them */
 		fail(an, fay_refuse(an->arena, FAY_RULE_CFI_INDIRECT, an->found[0].from, "an indirect jump: its target is not proved"));
 	if (an->refusal.rule == FAY_RULE_NONE && !(widened && narrow(an)) && an->refusal.rule == FAY_RULE_NONE && !check(an))

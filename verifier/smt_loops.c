@@ -61,7 +61,8 @@ static bool prove_node(struct fay_analysis *an, struct fay_smt2 *out, const stru
 		base = fresh_bits(p.q, 64);
 		fay_smt_assume(p.q, distances(p.q, r->tagged[node], counter, base));
 		if (fay_proof_block(&p, node) && last->op != OP_JCC) {
-			edge(&p, out, r, n->succ[0], counter, base, Z3_mk_true(p.q->z));
+			for (uint32_t k = 0; k < (n->table ? n->table_count : 1); k++)
+				edge(&p, out, r, fay_node_succ(n, k), counter, base, Z3_mk_true(p.q->z));
 		} else if (last->op == OP_JCC && an->node == node && an->cfg->insns + an->insn == last) {
 			c = fay_smt_condition(p.q, (enum fay_cc)last->cc);
 			edge(&p, out, r, n->succ[0], counter, base, c);

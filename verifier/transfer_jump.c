@@ -58,12 +58,22 @@ static bool refuse(struct fay_analysis *an, const char *what) { return fay_path_
 /* Adds to an->found, which is in order. */
 static bool find(struct fay_analysis *an, struct fay_jump jump)
 {
-	uint32_t at = an->found_count;
+	uint32_t at = 0, end = an->found_count;
 
-	while (at > 0 && (an->found[at - 1].from > jump.from || (an->found[at - 1].from == jump.from && an->found[at - 1].to > jump.to)))
-		at--;
-	if (at > 0 && an->found[at - 1].from == jump.from && an->found[at - 1].to == jump.to)
+	while (at < end) {
+		uint32_t middle = at + (end - at) / 2;
+
+		if (fay_jump_compare(&an->found[middle], &jump) < 0)
+			at = middle + 1;
+		else
+			end = middle;
+	}
+	if (at < an->found_count && !fay_jump_compare(&an->found[at], &jump))
 		return true;
+	if (an->deadline && !(an->found_count & 255) && fay_monotonic_ns() > an->deadline) {
+		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_TIME, jump.from, "time ran out in the analysis");
+		return false;
+	}
 	if (an->found_count == FAY_MAX_TARGETS) {
 		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, jump.from, "indirect jumps with more than %u targets", FAY_MAX_TARGETS);
 		return false;
@@ -147,7 +157,7 @@ bool fay_transfer_jump_table(struct fay_analysis *an, const struct fay_insn *ins
 			return refuse(an, "an indirect jump through a table with an entry that leads out of the code");
 		if (in_graph(an, jump, first, count))
 			continue;
-		if (an->checking)
+		if (!an->exploring)
 			return refuse(an, "an indirect jump to a place that was not analysed");
 		if (!find(an, jump))
 			return false;

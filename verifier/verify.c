@@ -135,6 +135,21 @@ static void fill_loop(struct run *run, struct fay_analysis *an, const struct fay
 
 /* ---- one probe ---- */
 
+static struct fay_refusal check_operations(const struct run *run)
+{
+	const struct fay_policy *policy = run->policy;
+	bool denied[OP_COUNT] = { false };
+
+	for (unsigned op = 0; op < OP_COUNT; op++)
+		for (uint32_t i = 0; i < policy->denied_count && i < sizeof(policy->denied) / sizeof(policy->denied[0]); i++)
+			denied[op] |= !strcmp(fay_op_table[op].name, policy->denied[i]);
+	for (uint32_t i = 0; policy->denied_count && i < run->cfg.insn_count; i++)
+		if (denied[run->cfg.insns[i].op])
+			return fay_refuse(run->arena, FAY_RULE_POL_OPERATION, run->cfg.insns[i].address, "the policy does not allow %s",
+					  fay_op_table[run->cfg.insns[i].op].name);
+	return fine;
+}
+
 static struct fay_refusal check_costs(struct fay_analysis *an)
 {
 	const struct fay_policy *policy = an->policy;
@@ -345,6 +360,8 @@ static bool verify_probe(struct run *run, struct fay_probe_facts *facts, const s
 		free(found);
 		*facts = blank;
 		run->verdict->instructions = run->cfg.insn_count;
+		if (r.rule == FAY_RULE_NONE)
+			r = check_operations(run); /* there is more code than before */
 		if (r.rule != FAY_RULE_NONE) {
 			reject(run, &run->image, r);
 			return false;
@@ -379,19 +396,19 @@ static struct fay_refusal check_policy(const struct run *run)
 	return fine;
 }
 
-static struct fay_refusal check_operations(const struct run *run)
+static bool report_jumps(struct run *run)
 {
-	const struct fay_policy *policy = run->policy;
-	bool denied[OP_COUNT] = { false };
+	const struct fay_cfg *cfg = &run->cfg;
+	struct fay_verdict_jump *jumps = fay_arena_alloc(run->arena, (cfg->jump_count ? cfg->jump_count : 1) * sizeof(*jumps));
 
-	for (unsigned op = 0; op < OP_COUNT; op++)
-		for (uint32_t i = 0; i < policy->denied_count && i < sizeof(policy->denied) / sizeof(policy->denied[0]); i++)
-			denied[op] |= !strcmp(fay_op_table[op].name, policy->denied[i]);
-	for (uint32_t i = 0; policy->denied_count && i < run->cfg.insn_count; i++)
-		if (denied[run->cfg.insns[i].op])
-			return fay_refuse(run->arena, FAY_RULE_POL_OPERATION, run->cfg.insns[i].address, "the policy does not allow %s",
-					  fay_op_table[run->cfg.insns[i].op].name);
-	return fine;
+	for (uint32_t i = 0; jumps && i < cfg->jump_count; i++)
+		jumps[i] = (struct fay_verdict_jump){ .from = (uint32_t)(cfg->jumps[i].from - run->image.layout_base),
+						      .to = (uint32_t)(cfg->jumps[i].to - run->image.layout_base) };
+	run->verdict->jumps = jumps;
+	run->verdict->jump_count = jumps ? cfg->jump_count : 0;
+	if (!jumps)
+		reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
+	return jumps != NULL;
 }
 
 static void verify_image(struct run *run, const void *bytes, size_t size)
@@ -426,7 +443,7 @@ static void verify_image(struct run *run, const void *bytes, size_t size)
 			run->smt2->probe = i;
 		ok = verify_probe(run, &run->image.probes[i], thresholds);
 	}
-	if (!ok)
+	if (!ok || !report_jumps(run))
 		return;
 	run->verdict->outcome = FAY_ACCEPTED;
 	run->verdict->layout = run->image.layout;

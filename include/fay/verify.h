@@ -180,6 +180,11 @@ struct fay_verdict {
 	struct fay_schema schema;
 	uint32_t probe_count;
 	struct fay_probe_facts *probes;
+	/* Only if accepted: every place that an indirect jump may go to, both as offsets in the layout; in order. */
+	uint32_t jump_count;
+	struct fay_verdict_jump {
+		uint32_t from, to;
+	} *jumps;
 	/* Statistics, also for refused images as far as it went. */
 	uint64_t instructions;            /* decoded and reachable */
 	uint64_t blocks;

@@ -8,7 +8,7 @@
  * instructions, and then damaged with small probability: another register, constant, condition or width. So about half are accepted, and the other half lie close to
  * the border. soundness.c (the interpreter) and native.c (the CPU) say what is checked. An unsound image is kept as fuzz_accept-SEED.fay and the program fails.
  *
- * Limits: it finds only what random search finds; jump tables are not generated.
+ * Limits: it finds only what random search finds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +30,8 @@ struct code {
 	struct soundness_random *random;
 	const struct soundness_template *template;
 	int depth; /* of nested idioms */
+	int32_t tables[SOUNDNESS_TABLES];
+	unsigned table_count; /* of tables of four, used */
 };
 
 static uint64_t below(struct code *c, uint64_t limit) { return soundness_below(c->random, limit); }
@@ -632,13 +634,45 @@ static void idiom_vector(struct code *c)
 	}
 }
 
+/* A switch of four through a table; now and then without a check that is enough, or with an entry that is off. */
+static void idiom_switch(struct code *c)
+{
+	unsigned index = scratch(c), base = scratch(c), to = scratch(c), number = c->table_count;
+	uint64_t table = c->template->rodata + 32 + 16 * (uint64_t)number;
+
+	if (4 * number >= SOUNDNESS_TABLES || c->depth > 2 || base == SP || to == SP || index == SP)
+		return;
+	c->table_count++;
+	c->depth++;
+	load_event(c, index);
+	op_ri(c, rarely(c, 20) ? 8 : 32, 4, index, rarely(c, 20) ? 7 : rarely(c, 3) ? 1 : 3);
+	rex(c, true, base, 0, 0, false);
+	byte(c, 0x8d);
+	byte(c, (base & 7) << 3 | 5);
+	word32(c, (uint32_t)(table - (c->template->text + c->size + 4)));
+	op_rm(c, 64, rarely(c, 20) ? 0x8b : 0x63, to, base, index, rarely(c, 20) ? 1 : 2, 0);
+	op_rr(c, 64, 0x01, rarely(c, 30) ? index : base, to);
+	if (to >= 8)
+		byte(c, 0x41);
+	byte(c, 0xff);
+	byte(c, 0xe0 | (to & 7));
+	for (unsigned i = 0; i < 4; i++) {
+		c->tables[4 * number + i] = (int32_t)(c->template->text + c->size - table) + (rarely(c, 60) ? 1 : 0);
+		statement(c);
+	}
+	c->depth--;
+}
+
 static void statement(struct code *c)
 {
-	switch (below(c, 19)) {
+	switch (below(c, 20)) {
 	case 16:
 	case 17:
 	case 18:
 		idiom_vector(c);
+		break;
+	case 19:
+		idiom_switch(c);
 		break;
 	case 0:
 	case 1:
@@ -741,6 +775,8 @@ static bool try_seed(struct soundness_template *template, const struct fay_polic
 	generate(&code);
 	memset(template->file + template->code_at, 0xc3, template->code_size);
 	memcpy(template->file + template->code_at, code.bytes, code.size);
+	/* Sections lie in the file as they do in memory. */
+	memcpy(template->file + template->code_at + (template->rodata + 32 - template->text), code.tables, sizeof(code.tables));
 	fay_verify(template->file, template->size, policy, &verdict);
 	if (verdict.outcome == FAY_ACCEPTED) {
 		++*accepted;

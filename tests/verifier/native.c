@@ -4,7 +4,7 @@
  *
  *   - every region is a mapping of its own between inaccessible pages, EVENT and read-only data without write permission. In one run its last byte is the last of
  *     a page, in the next its first byte is the first: an access past either end faults
- *   - rip is always the start of an instruction that the verifier decoded, until the return to the caller or a call of a helper, which are
+ *   - rip is always the start of an instruction that the verifier decoded, after an indirect jump one that the report names for it, until the return to the caller or a call of a helper, which are
  *     addresses that nothing is mapped at: the fault shows that one was reached
  *   - helpers are played by the fault handler: alignment of rsp and arguments are checked against their contract, then scratch registers, flags and all below
  *     rsp get random contents
@@ -199,6 +199,18 @@ static bool again(const ucontext_t *c)
 	return rip == now.last && (*rip == 0xf2 || *rip == 0xf3);
 }
 
+/* After an indirect jump: whether `at`, an offset in .text, is among the places that the report names. */
+static bool foreseen(uint64_t at)
+{
+	const struct fay_cfg *cfg = now.cfg;
+	uint64_t last = (uint64_t)now.last - (uint64_t)now.code - (now.image->text.start - now.image->layout_base);
+	struct fay_jump jump = { .from = now.image->text.start + last, .to = now.image->text.start + at };
+
+	if (!now.last || last >= now.image->text.size || !cfg->at[last] || cfg->at[last] > cfg->insn_count || cfg->insns[cfg->at[last] - 1].op != OP_JMP_TABLE)
+		return true;
+	return cfg->jump_count && bsearch(&jump, cfg->jumps, cfg->jump_count, sizeof(jump), fay_jump_compare);
+}
+
 /* rip is at an instruction that is to run next. */
 static void check_step(ucontext_t *c)
 {
@@ -207,6 +219,8 @@ static void check_step(ucontext_t *c)
 
 	if (at >= now.image->text.size || !now.cfg->at[at] || now.cfg->at[at] > now.cfg->insn_count)
 		broken(c, "execution of what was not decoded", at);
+	else if (!foreseen(at))
+		broken(c, "an indirect jump to a place that the report does not name", at);
 	else if (c->uc_mcontext.gregs[REG_EFL] & DIRECTION_FLAG)
 		broken(c, "the direction flag is set", 0);
 	else if (reg(c, FAY_RSP) > now.rsp || now.rsp - reg(c, FAY_RSP) + 8 > now.facts->worst_stack)
@@ -395,6 +409,24 @@ static const char *run_probes(const struct fay_image *image, const struct fay_ve
 	return *complaint ? complaint : NULL;
 }
 
+/* The instructions that the report is about: those reached also through its indirect jumps. */
+static bool decode_all(struct fay_cfg *cfg, struct fay_arena *arena, const struct fay_image *image, const struct fay_verdict *verdict)
+{
+	struct fay_jump *jumps;
+	bool ok = fay_cfg_build(cfg, arena, image, 0).rule == FAY_RULE_NONE;
+
+	if (!ok || !verdict->jump_count)
+		return ok;
+	jumps = calloc(verdict->jump_count, sizeof(*jumps));
+	for (uint32_t i = 0; jumps && i < verdict->jump_count; i++) {
+		jumps[i] = (struct fay_jump){ .from = image->layout_base + verdict->jumps[i].from, .to = image->layout_base + verdict->jumps[i].to };
+		ok &= jumps[i].to - image->text.start < image->text.size;
+	}
+	ok = ok && jumps && fay_cfg_extend(cfg, jumps, verdict->jump_count, 0).rule == FAY_RULE_NONE;
+	free(jumps);
+	return ok;
+}
+
 const char *native_check(const void *file, size_t size, const struct fay_verdict *verdict, uint64_t seed, unsigned runs, uint64_t *steps)
 {
 	struct fay_arena *arena = fay_arena_create((size_t)64 << 20);
@@ -403,7 +435,7 @@ const char *native_check(const void *file, size_t size, const struct fay_verdict
 	const char *result;
 
 	*complaint = '\0';
-	if (!arena || fay_image_parse(arena, file, size, &image).rule != FAY_RULE_NONE || fay_cfg_build(&cfg, arena, &image, 0).rule != FAY_RULE_NONE) {
+	if (!arena || fay_image_parse(arena, file, size, &image).rule != FAY_RULE_NONE || !decode_all(&cfg, arena, &image, verdict)) {
 		result = "accepted, but does not parse or decode";
 	} else {
 		now.image = &image;

@@ -27,13 +27,14 @@ uint64_t soundness_number(struct soundness_random *random, const struct fay_imag
 /*
  * A template image read once; code is put into its .text.
  */
+#define SOUNDNESS_TABLES 16u
 struct soundness_template {
 	uint8_t *file;
 	size_t size;
 	size_t code_at;      /* file offset of the bytes to replace */
 	size_t code_size;
 	uint64_t text;       /* their virtual address */
-	uint64_t rodata;     /* of 32 bytes of constants */
+	uint64_t rodata;     /* of 32 bytes of constants, then SOUNDNESS_TABLES words for jump tables */
 	uint64_t slots[FAY_HELPER_COUNT];
 };
 bool soundness_template_read(const char *path, struct soundness_template *template);
