@@ -151,6 +151,7 @@ struct fay_analysis {
 	struct fay_probe_facts *facts;
 	int64_t deepest;        /* bytes below rsp at entry */
 	uint64_t worst_instructions;
+	uint64_t *moves;        /* per node: elements that its rep instructions move in one run; each costs as much as an instruction */
 	uint64_t *bounds;       /* per node that heads a loop: iterations at most */
 };
 

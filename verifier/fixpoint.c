@@ -424,6 +424,8 @@ static bool check(struct fay_analysis *an)
 	an->facts->event_fields = an->facts->clobbered_gprs = an->facts->arguments_used = an->facts->helpers = 0;
 	an->deepest = 0;
 	an->fence_steps = 0;
+	if (an->moves)
+		memset(an->moves, 0, an->graph->node_count * sizeof(*an->moves));
 	fay_state_entry(an->current);
 	if (!an->in[0] || !fay_state_includes(an->in[0], an->current))
 		c.inductive = false;

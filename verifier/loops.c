@@ -31,6 +31,12 @@ static uint32_t stand_in(const struct fay_graph *g, uint32_t node, uint32_t head
 	return node;
 }
 
+/* One run of a node's block. An element that rep moves counts as an instruction: a limit on instructions is one on time. */
+static uint64_t cost(const struct fay_analysis *an, uint32_t node)
+{
+	return add(an->cfg->blocks[an->graph->nodes[node].block].count, an->moves ? an->moves[node] : 0);
+}
+
 /* The longest path through one iteration of loop `header` (FAY_NONE: through the whole graph). */
 static uint64_t longest_path(const struct fay_analysis *an, uint32_t header, uint32_t last, const uint64_t *total, uint64_t *start)
 {
@@ -47,7 +53,7 @@ static uint64_t longest_path(const struct fay_analysis *an, uint32_t header, uin
 		if (!an->in[node] || (header != FAY_NONE && !fay_graph_in_loop(g, node, header)))
 			continue;
 		at = stand_in(g, node, header);
-		end = g->nodes[at].is_header && at != header ? total[at] : an->cfg->blocks[g->nodes[at].block].count;
+		end = g->nodes[at].is_header && at != header ? total[at] : cost(an, at);
 		end = add(start[at], end);
 		if (end > longest)
 			longest = end;

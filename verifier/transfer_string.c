@@ -71,6 +71,8 @@ bool fay_transfer_string(struct fay_analysis *an, const struct fay_insn *insn)
 		return fay_path_refuse(an, FAY_RULE_TRM_LOOP, "%s, whose count is not one known number up to %u", fay_op_table[insn->op].name,
 				       FAY_MAX_STRING);
 	n = (unsigned)count.s.umin;
+	if (an->checking && an->moves)
+		an->moves[an->node] += n;
 	if (n && !move_all(an, insn, n))
 		return false;
 	fay_reg_write(an, FAY_RCX, 64, fay_value_constant(an, 0));

@@ -286,6 +286,7 @@ static void release(struct fay_analysis *an)
 	free(an->in);
 	free(an->visits);
 	free(an->bounds);
+	free(an->moves);
 	free(an->current);
 	free(an->branch);
 	free(an->pending);
@@ -300,12 +301,12 @@ static bool verify_graph(struct run *run, const struct fay_graph *graph, struct 
 		.arena = run->arena, .image = &run->image, .policy = run->policy, .cfg = &run->cfg, .graph = graph,
 		.verdict = run->verdict, .cache = run->cache, .deadline = run->deadline, .thresholds = *thresholds, .refine = true, .facts = facts,
 		.in = calloc(graph->node_count, sizeof(struct fay_state *)), .visits = calloc(graph->node_count, sizeof(uint16_t)),
-		.bounds = calloc(graph->node_count, sizeof(uint64_t)),
+		.bounds = calloc(graph->node_count, sizeof(uint64_t)), .moves = calloc(graph->node_count, sizeof(uint64_t)),
 		.current = fay_state_create(FAY_MAX_LOCATIONS), .branch = fay_state_create(FAY_MAX_LOCATIONS),
 	};
 	bool ok = false;
 
-	if (!an.in || !an.visits || !an.bounds || !an.current || !an.branch)
+	if (!an.in || !an.visits || !an.bounds || !an.moves || !an.current || !an.branch)
 		reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
 	else
 		ok = analyse(run, &an) && (!run->policy->speculation_confined || speculate(run, &an));

@@ -142,6 +142,9 @@ static void worst_cases_are_exact(void **state)
 	accepted("	call f\n	call f\n	ret\nf:	incq (%rsi)\n	ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 2 * 3 + 1);
 	assert_int_equal(verdict.probes[0].worst_stack, 16);
+	/* What rep moves counts by the element, in every round. */
+	accepted("	mov $5, %r8d\n	xor %eax, %eax\n1:	mov %rsi, %rdi\n	mov $8, %ecx\n	rep stosq\n	dec %r8d\n	jne 1b\n	ret");
+	assert_int_equal(verdict.probes[0].worst_instructions, 2 + 5 * (5 + 8) + 1);
 }
 
 static void the_solver_proves_the_rest(void **state)
