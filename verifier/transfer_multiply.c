@@ -89,7 +89,8 @@ bool fay_transfer_divide(struct fay_analysis *an, const struct fay_insn *insn)
 		if (holds && high.s.umax == 0) {
 			quotient = fay_scalar_udiv(&low.s, &divisor.s);
 			remainder = fay_scalar_urem(&low.s, &divisor.s);
-		} else if (divisor.s.umax > 0) {
+		} else if (divisor.s.umax > 0 && an->refine) {
+			/* Not in the speculation pass: a division that faults on a wrong way may hand on any result (CVE-2023-20588). */
 			remainder = fay_scalar_range(0, divisor.s.umax - 1);
 		}
 	} else {
