@@ -111,6 +111,22 @@ static void flow(struct query *q, uint32_t to, Z3_ast way)
 	s->condition = either(q, s->condition, way);
 }
 
+/*
+ * To any of its places, whatever the index, but to one of them: where ways meet again, what came along one is told from what came along another by
+ * their conditions, which must exclude each other.
+ */
+static void flow_table(struct query *q, const struct fay_node *n)
+{
+	Z3_ast others = Z3_mk_true(q->z);
+
+	for (uint32_t k = 0; k < n->table_count; k++) {
+		Z3_ast chosen = fresh_bool(q);
+
+		flow(q, n->table[k], both(q, others, chosen));
+		others = both(q, others, negate(q, chosen));
+	}
+}
+
 /* ---- the goal ---- */
 
 Z3_ast fay_smt_goal(struct query *q, const struct fay_obligation *o, const struct fay_insn *insn)
@@ -174,9 +190,8 @@ static bool run_node(struct query *q, uint32_t node)
 
 			flow(q, n->succ[0], c);
 			flow(q, n->succ[1], negate(q, c));
-		} else if (n->table) { /* to any of its places, whatever the index */
-			for (uint32_t k = 0; k < n->table_count; k++)
-				flow(q, n->table[k], Z3_mk_true(q->z));
+		} else if (n->table) {
+			flow_table(q, n);
 		} else if (n->succ[0] != FAY_NONE) {
 			flow(q, n->succ[0], Z3_mk_true(q->z));
 		}
