@@ -29,7 +29,7 @@
 /* Operations that share a mnemonic are compared as one. */
 static unsigned fold(unsigned op)
 {
-	return op == OP_IMUL1 ? OP_IMUL : op == OP_JMP_TABLE ? OP_JMP : op == OP_CALL_SLOT ? OP_CALL : op;
+	return op == OP_IMUL1 ? OP_IMUL : op == OP_JMP_TABLE ? OP_JMP : op == OP_CALL_SLOT || op == OP_CALL_REG ? OP_CALL : op;
 }
 
 /* How each library calls an operation: SAME(op, name), or DIFFERENT(op, Zydis's name, Capstone's). */

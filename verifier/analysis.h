@@ -173,6 +173,9 @@ struct fay_refusal fay_loops_templates(struct fay_analysis *an);
 
 /* One instruction; the address of a memory operand (false: not a pointer). */
 bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn);
+/* The helper whose address a 64-bit mov takes from its slot; that a call goes to, before which the state is *s. -1: none. */
+int fay_helper_loaded(const struct fay_image *image, const struct fay_insn *insn);
+int fay_helper_called(const struct fay_image *image, const struct fay_state *s, const struct fay_insn *insn);
 bool fay_transfer_address(struct fay_analysis *an, const struct fay_operand *mem, struct fay_value *address);
 
 #endif

@@ -257,10 +257,9 @@ static bool breaks(struct replay *r, const struct fay_insn *insn)
 	return broken;
 }
 
-static void emulate_helper(struct replay *r, const struct fay_insn *insn)
+static void emulate_helper(struct replay *r, const struct fay_insn *insn, int helper)
 {
 	static const uint8_t clobbered[] = { FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
-	int helper = fay_image_slot(r->an->image, insn->target);
 
 	r->m.gpr[FAY_RAX] = 0;
 	if (helper == FAY_HELPER_TRY_READ) {
@@ -277,6 +276,14 @@ static void emulate_helper(struct replay *r, const struct fay_insn *insn)
 	for (unsigned i = 0; i < sizeof(clobbered); i++)
 		r->m.gpr[clobbered[i]] = 0x6b6b6b6b6b6b6b6bu;
 	r->m.rip = insn->address + insn->length;
+}
+
+/* Slots are no region of the replay: what is in them, an accepted instruction can only move and call. */
+static enum fay_exec_status load_helper(struct replay *r, const struct fay_insn *insn, int helper)
+{
+	r->m.gpr[insn->dst.reg] = FAY_NATIVE_HELPER + (unsigned)helper;
+	r->m.rip = insn->address + insn->length;
+	return EXEC_OK;
 }
 
 static void note_block(struct replay *r, uint32_t node)
@@ -323,6 +330,7 @@ static bool run(struct replay *r, uint64_t until)
 		for (uint32_t i = 0; i < block->count; i++) {
 			const struct fay_insn *insn = &an->cfg->insns[block->first + i];
 			enum fay_exec_status status;
+			int loaded = fay_helper_loaded(an->image, insn), called;
 
 			before_read(r, node, block->first + i, insn);
 			if (r->step_count < FAY_NATIVE_STEPS)
@@ -330,11 +338,12 @@ static bool run(struct replay *r, uint64_t until)
 			r->step_count++;
 			if (node == r->o->node && block->first + i == r->o->insn && breaks(r, insn))
 				return true;
+			called = fay_helper_called(an->image, an->current, insn);
 			if (++steps > MAX_STEPS || !fay_transfer_step(an, node, block->first + i))
 				return false;
-			status = fay_exec_step(&r->m, insn);
-			if (status == EXEC_CALL_SLOT)
-				emulate_helper(r, insn);
+			status = loaded < 0 ? fay_exec_step(&r->m, insn) : load_helper(r, insn, loaded);
+			if (status == EXEC_CALL_HELPER)
+				emulate_helper(r, insn, called);
 			else if (status != EXEC_OK)
 				return false;
 		}

@@ -43,7 +43,7 @@ enum form {
 	FORM_IB, FORM_IZ, /* src immediate */
 	FORM_J8, FORM_J32,
 	FORM_EXTEND_A, /* cbw cwde cdqe */
-	FORM_SLOT,     /* call *disp(%rip) */
+	FORM_SLOT,     /* call *disp(%rip), call *%reg */
 	FORM_RM_JUMP,  /* jmp *reg */
 	FORM_MOVS,     /* dst [rdi], src [rsi] */
 	FORM_STOS,     /* dst [rdi], src rax */
@@ -528,7 +528,9 @@ static void read_operands(struct reader *reader, struct fay_insn *insn)
 		break;
 	case FORM_SLOT:
 		insn->src = read_rm(reader, 64);
-		if (insn->src.kind != OPERAND_MEM || !insn->src.rip)
+		if (insn->src.kind == OPERAND_REG)
+			insn->op = OP_CALL_REG;
+		else if (!insn->src.rip)
 			fail(reader, FAY_RULE_INS_FORBIDDEN, "an indirect call that is not through a helper slot (call *slot(%rip))");
 		break;
 	case FORM_RM_JUMP:

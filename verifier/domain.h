@@ -83,6 +83,7 @@ enum fay_kind {
 	KIND_SAVED,    /* the value at entry of callee-saved register `tag` */
 	KIND_SCALAR,
 	KIND_POINTER,  /* to region `tag`, at offset `s` from its start (STACK: from rsp at entry); modulo 2^64 */
+	KIND_HELPER,   /* the address of helper `tag`, from its slot: only moved, kept whole on the own stack, and called */
 	KIND_RETURN,   /* the return address that CALL pushed for call context `s` */
 	KIND_MIXED,    /* a value of differing kinds, depending on the path */
 	KIND_UPPER,    /* stack only: the upper half of the 8-byte value in the slot below */

@@ -207,7 +207,7 @@ static void exec_divide_error(struct fay_semantics *s, struct fay_term condition
 		step_of(s)->status = EXEC_DIVIDE;
 }
 
-static void exec_call_helper(struct fay_semantics *s) { step_of(s)->status = EXEC_CALL_SLOT; }
+static void exec_call_helper(struct fay_semantics *s) { step_of(s)->status = EXEC_CALL_HELPER; }
 static void exec_vector(struct fay_semantics *s) { step_of(s)->status = EXEC_NOT_MODELLED; }
 
 /* All of both places must exist: the verifier demands no less, and it keeps a fault without effect. */

@@ -35,7 +35,7 @@ enum fay_exec_status {
 	EXEC_DIVIDE,                       /* #DE */
 	EXEC_UNDEFINED_FLAGS,              /* a condition read an undefined flag */
 	EXEC_NOT_MODELLED,                 /* a vector instruction: its numbers are not modelled */
-	EXEC_CALL_SLOT,                    /* about to call the helper slot insn->target; rip not advanced: the caller emulates it */
+	EXEC_CALL_HELPER, /* about to call a helper, through slot insn->target or register insn->src; rip not advanced: the caller emulates it */
 };
 
 /* Executes one instruction; advances rip. CALL pushes, RET pops through the regions. */

@@ -59,6 +59,8 @@ const char *fay_value_describe(struct fay_arena *arena, const struct fay_value *
 		return fay_arena_printf(arena, "%s + %s", v->tag < REGION_COUNT ? region_names[v->tag] : "?", text);
 	case KIND_SAVED:
 		return fay_arena_printf(arena, "the traced program's %s", fay_gpr_name(v->tag, 64));
+	case KIND_HELPER:
+		return fay_arena_printf(arena, "the address of %s", fay_helper_name(v->tag));
 	case KIND_UNINIT:
 		if (v->tag == TAG_NONE)
 			return "not written on every path";
@@ -118,7 +120,7 @@ static void implicit(struct fay_analysis *an, struct fay_rejection *r, const str
 		add_reg(an, r, FAY_RAX);
 		add_reg(an, r, FAY_RDX);
 		return;
-	case OP_CALL_SLOT:
+	case OP_CALL_SLOT: case OP_CALL_REG:
 		add_reg(an, r, FAY_RDI);
 		add_reg(an, r, FAY_RSI);
 		add_reg(an, r, FAY_RDX);

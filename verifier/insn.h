@@ -55,7 +55,7 @@ struct fay_insn {
 	uint8_t access;    /* VECTOR: bytes of the memory operand, or of src that count in its register form */
 	uint8_t imm;       /* VECTOR: 8-bit immediate */
 	bool vex;          /* VECTOR: VEX encoding: zeroes the destination above `vector` bytes */
-	uint64_t target;   /* JMP, JCC, CALL: virtual address; CALL_SLOT: of the slot */
+	uint64_t target;   /* JMP, JCC, CALL: virtual address; CALL_SLOT: of the slot (CALL_REG: src) */
 };
 
 /* Bits of a flags mask. */

@@ -51,13 +51,31 @@ static bool map_region(uint64_t start, uint64_t size, const uint8_t *bytes, size
 
 static size_t filled(uint64_t size) { return size < FAY_NATIVE_FILLED ? size : FAY_NATIVE_FILLED; }
 
+static bool map_code(const struct fay_native_case *c)
+{
+	uint8_t *bytes = malloc(c->layout_size);
+	bool ok = bytes != NULL;
+
+	if (ok) {
+		memcpy(bytes, c->layout, c->layout_size);
+		for (uint32_t i = 0; i < c->slot_count; i++) {
+			uint64_t address = FAY_NATIVE_HELPER + c->helpers[i];
+
+			memcpy(bytes + (c->slots[i] - c->layout_base), &address, sizeof(address));
+		}
+		ok = map_region(FAY_NATIVE_CODE + c->layout_base, c->layout_size, bytes, c->layout_size, PROT_READ | PROT_EXEC);
+	}
+	free(bytes);
+	return ok;
+}
+
 static bool map_all(const struct fay_native_case *c)
 {
 	return map_region(fay_native_start(REGION_EVENT, sizeof(c->event)), sizeof(c->event), c->event, sizeof(c->event), PROT_READ) &&
 	       map_region(fay_native_start(REGION_LOCAL, c->local_size), c->local_size, c->local, filled(c->local_size), PROT_READ | PROT_WRITE) &&
 	       map_region(fay_native_start(REGION_GLOBAL, c->global_size), c->global_size, c->global, filled(c->global_size), PROT_READ | PROT_WRITE) &&
 	       map_region(FAY_NATIVE_BASE(REGION_STACK) - FAY_NATIVE_STACK_BELOW, FAY_NATIVE_STACK_BELOW + 64, NULL, 0, PROT_READ | PROT_WRITE) &&
-	       map_region(FAY_NATIVE_CODE + c->layout_base, c->layout_size, c->layout, c->layout_size, PROT_READ | PROT_EXEC);
+	       map_code(c);
 }
 
 static void limit(int what, rlim_t value)
@@ -141,22 +159,41 @@ static uint64_t slot_helper(const struct fay_native_case *c, uint64_t slot)
 	return UINT64_MAX;
 }
 
+/*
+ * The helper that the instruction at layout offset `at` calls, and that instruction's length. The code was decoded: an FF that begins an instruction, with
+ * /2 and a register or rip, is a call. Length 0: it is none.
+ */
+static unsigned helper_call(struct native *n, uint64_t at, uint64_t *helper)
+{
+	const struct fay_native_case *c = n->c;
+	const uint8_t *code = c->layout + at;
+	uint64_t room = at < c->layout_size ? c->layout_size - at : 0;
+	unsigned rex = room > 2 && code[0] == 0x41;
+	int32_t displacement;
+
+	if (room >= 6 && code[0] == 0xff && code[1] == 0x15) {
+		memcpy(&displacement, code + 2, 4);
+		*helper = slot_helper(c, at + c->layout_base + 6 + (uint64_t)(int64_t)displacement);
+		return 6;
+	}
+	if (room < 2 + rex || code[rex] != 0xff || (code[rex + 1] & 0xf8) != 0xd0)
+		return 0;
+	*helper = *gpr_of(&n->regs, (code[rex + 1] & 7u) + 8 * rex) - FAY_NATIVE_HELPER;
+	return 2 + rex;
+}
+
 /* If the instruction at rip is the call of a helper: its contract's effects, as in the interpreter's replay. */
 static bool step_over_helper(struct native *n, bool *was)
 {
 	static const uint8_t clobbered[] = { FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
 	const struct fay_native_case *c = n->c;
-	uint64_t at = n->regs.rip - FAY_NATIVE_CODE - c->layout_base, to = n->regs.rdi, size = n->regs.rsi, helper, slot;
+	uint64_t at = n->regs.rip - FAY_NATIVE_CODE - c->layout_base, to = n->regs.rdi, size = n->regs.rsi, helper;
 	static const uint8_t zeros[FAY_TRY_READ_MAX];
-	const uint8_t *code = c->layout + at;
-	int32_t displacement;
+	unsigned length = helper_call(n, at, &helper);
 
-	*was = at + 6 <= c->layout_size && code[0] == 0xff && code[1] == 0x15;
+	*was = length != 0;
 	if (!*was)
 		return true;
-	memcpy(&displacement, code + 2, 4);
-	slot = at + c->layout_base + 6 + (uint64_t)(int64_t)displacement;
-	helper = slot_helper(c, slot);
 	n->regs.rax = helper == FAY_HELPER_TRY_READ ? UINT64_MAX : 0;
 	if (helper == FAY_HELPER_TRY_READ && size && size <= sizeof(zeros) &&
 	    (in_region(to, size, fay_native_start(REGION_LOCAL, c->local_size), c->local_size) ||
@@ -165,7 +202,7 @@ static bool step_over_helper(struct native *n, bool *was)
 		poke(n, to, zeros, size);
 	for (unsigned i = 0; i < sizeof(clobbered); i++)
 		*gpr_of(&n->regs, clobbered[i]) = 0x6b6b6b6b6b6b6b6bu;
-	n->regs.rip += 6;
+	n->regs.rip += length;
 	return !ptrace(PTRACE_SETREGS, n->pid, 0, &n->regs);
 }
 

@@ -14,6 +14,7 @@
 #define FAY_NATIVE_BASE(region) ((uint64_t)((region) + 1) << 40)
 #define FAY_NATIVE_CODE ((uint64_t)8 << 40) /* plus the image's virtual address */
 #define FAY_NATIVE_STACK_BELOW ((uint64_t)FAY_STACK_HARD + 256)
+#define FAY_NATIVE_HELPER ((uint64_t)9 << 40) /* plus enum fay_helper: what a slot holds; nothing is there */
 static inline uint64_t fay_native_start(unsigned region, uint64_t size)
 {
 	return FAY_NATIVE_BASE(region) + (region == REGION_STACK ? 0 : (FAY_NATIVE_PAGE - size % FAY_NATIVE_PAGE) % FAY_NATIVE_PAGE);

@@ -276,7 +276,7 @@ void fay_semantics_call(struct fay_semantics *s, const struct fay_insn *insn)
 	s->ops->jump(s, always(), s->ops->code_address(s, insn->target));
 }
 
-void fay_semantics_call_slot(struct fay_semantics *s, const struct fay_insn *insn)
+void fay_semantics_call_helper(struct fay_semantics *s, const struct fay_insn *insn)
 {
 	(void)insn;
 	s->ops->call_helper(s);

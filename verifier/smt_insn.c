@@ -216,7 +216,7 @@ static void smt_call_helper(struct fay_semantics *s)
 	static const uint8_t clobbered[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
 	struct query *q = query_of(s);
 	const struct fay_value *to = &q->an->current->loc[FAY_RDI], *size = &q->an->current->loc[FAY_RSI];
-	bool try_read = fay_image_slot(q->an->image, s->insn->target) == FAY_HELPER_TRY_READ;
+	bool try_read = fay_helper_called(q->an->image, q->an->current, s->insn) == FAY_HELPER_TRY_READ;
 	Z3_ast result;
 
 	for (unsigned i = 0; i < sizeof(clobbered); i++)

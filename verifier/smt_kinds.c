@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kinds of values as terms: for each register and stack slot a tag (not readable, number, pointer to a region, return address, a register's value at
- * entry) and, for numbers, which bytes were written. The machine has no tags; they say what provenance an execution gave a value, so that "reads only what
+ * Kinds of values as terms: for each register and stack slot a tag (not readable, number, pointer to a region, return address, a helper's address, a register's
+ * value at entry) and, for numbers, which bytes were written. The machine has no tags; they say what provenance an execution gave a value, so that "reads only what
  * was written" or "goes through a pointer to local state" become formulas over bit vectors that any solver can check (smt_proof.c).
  *
  * How tags move is stated here apart from the abstract transfer functions, on purpose: proofs that are written out for a second solver are then
@@ -70,6 +70,8 @@ Z3_ast fay_kinds_movable(struct query *q, struct kind kind)
 
 	for (unsigned i = 0; i < sizeof(saved); i++)
 		r = either(q, r, fay_kinds_is(q, kind, TAG_ENTRY + saved[i]));
+	for (unsigned i = 0; i < FAY_HELPER_COUNT; i++)
+		r = either(q, r, fay_kinds_is(q, kind, TAG_HELPER + i));
 	return r;
 }
 
@@ -261,6 +263,9 @@ static void assume_reg(struct query *q, struct kind kind, const struct fay_value
 	case KIND_POINTER:
 		fay_smt_assume(q, fay_kinds_is(q, kind, TAG_POINTER + v->tag));
 		return;
+	case KIND_HELPER:
+		fay_smt_assume(q, fay_kinds_is(q, kind, TAG_HELPER + v->tag));
+		return;
 	case KIND_UNINIT: case KIND_SAVED:
 		if (v->tag != TAG_NONE)
 			fay_smt_assume(q, fay_kinds_is(q, kind, TAG_ENTRY + v->tag));
@@ -281,6 +286,8 @@ static void assume_slot(struct fay_kinds *k, struct query *q, const struct fay_s
 		tag = (unsigned)TAG_POINTER + v->tag;
 	else if (v->kind == KIND_RETURN)
 		tag = TAG_RETURN | (unsigned)v->s.umin << 8;
+	else if (v->kind == KIND_HELPER)
+		tag = (unsigned)TAG_HELPER + v->tag;
 	switch (v->kind) {
 	case KIND_SCALAR:
 		fay_smt_assume(q, both(q, fay_kinds_is(q, k->slot[i], TAG_NUMBER), has_bytes(q, k->slot[i], v->init & 0xf)));
@@ -292,7 +299,7 @@ static void assume_slot(struct fay_kinds *k, struct query *q, const struct fay_s
 			break;
 		fay_smt_assume(q, no_return(q, k->slot[i]));
 		return;
-	case KIND_POINTER: case KIND_RETURN:
+	case KIND_POINTER: case KIND_RETURN: case KIND_HELPER:
 		break;
 	default:
 		return;
@@ -334,7 +341,7 @@ static void step_flags(struct fay_kinds *k, const struct fay_insn *insn)
 			undefined &= (uint8_t)~FLAG_OF;
 		}
 	}
-	if (insn->op == OP_CALL_SLOT)
+	if (insn->op == OP_CALL_SLOT || insn->op == OP_CALL_REG)
 		undefined = FLAG_ALL;
 	k->undefined = (uint8_t)((k->undefined & ~written) | undefined);
 }
@@ -376,7 +383,7 @@ static void step_helper(struct fay_kinds *k, struct query *q, const struct fay_i
 	static const uint8_t clobbered[] = { FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
 	const struct fay_value *to = &q->an->current->loc[FAY_RDI], *size = &q->an->current->loc[FAY_RSI];
 
-	if (fay_image_slot(q->an->image, insn->target) == FAY_HELPER_TRY_READ && to->kind == KIND_POINTER && to->tag == REGION_STACK &&
+	if (fay_helper_called(q->an->image, q->an->current, insn) == FAY_HELPER_TRY_READ && to->kind == KIND_POINTER && to->tag == REGION_STACK &&
 	    size->kind == KIND_SCALAR && size->s.umax <= FAY_TRY_READ_MAX) {
 		int64_t low = to->s.smin, high = to->s.smax + (int64_t)size->s.umax;
 
@@ -469,11 +476,16 @@ void fay_kinds_step(struct fay_kinds *k, struct query *q, const struct fay_insn 
 {
 	struct kind a, b;
 	Z3_ast c;
+	int helper;
 
 	step_flags(k, insn);
 	switch (insn->op) {
 	case OP_MOV:
-		write_operand(k, q, &insn->dst, insn->width, fay_kinds_operand(k, q, &insn->src, insn->width));
+		helper = fay_helper_loaded(q->an->image, insn);
+		if (helper >= 0)
+			write_reg(k, q, insn->dst.reg, 64, constant_kind(q, TAG_HELPER + (unsigned)helper));
+		else
+			write_operand(k, q, &insn->dst, insn->width, fay_kinds_operand(k, q, &insn->src, insn->width));
 		return;
 	case OP_LEA:
 		write_reg(k, q, insn->dst.reg, insn->width, fay_kinds_address(k, q, &insn->src));
@@ -504,7 +516,7 @@ void fay_kinds_step(struct fay_kinds *k, struct query *q, const struct fay_insn 
 	case OP_POP:
 		k->reg[insn->dst.reg] = load_stack(k, q, -4 * (int64_t)k->slots, 8);
 		return;
-	case OP_CALL_SLOT:
+	case OP_CALL_SLOT: case OP_CALL_REG:
 		step_helper(k, q, insn);
 		return;
 	case OP_VECTOR:

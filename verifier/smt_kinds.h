@@ -12,6 +12,7 @@ enum {
 	TAG_POINTER = 2,   /* + enum fay_region */
 	TAG_RETURN = 7,    /* + call context << 8 */
 	TAG_ENTRY = 0x10,  /* + register: its value at entry */
+	TAG_HELPER = 0x20, /* + enum fay_helper: its address */
 	TAG_UPPER = 0x40,
 };
 
@@ -47,7 +48,7 @@ struct kind fay_kinds_address(struct fay_kinds *k, struct query *q, const struct
 Z3_ast fay_kinds_is(struct query *q, struct kind kind, unsigned tag);
 Z3_ast fay_kinds_number(struct query *q, struct kind kind, unsigned width);
 Z3_ast fay_kinds_pointer(struct query *q, struct kind kind);
-/* A value that a 64-bit move may take: a number, a pointer, or what a callee-saved register held at entry. */
+/* A value that a 64-bit move may take: a number, a pointer, a helper's address, or what a callee-saved register held at entry. */
 Z3_ast fay_kinds_movable(struct query *q, struct kind kind);
 /* All stack bytes of [low, high) hold numbers that were written. */
 Z3_ast fay_kinds_bytes(struct fay_kinds *k, struct query *q, int64_t low, int64_t high);

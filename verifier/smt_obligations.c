@@ -7,7 +7,7 @@
  *   MEM-UNINIT      every register read was written; stack bytes read were written
  *   MEM-POINTER     pointers are only moved, shifted by numbers, subtracted and compared within one region
  *   MEM-REGION, MEM-PERMISSION, MEM-BOUNDS, MEM-BELOW-SP, STK-RETURN, MEM-ALIGN, MEM-LEAK      memory operands
- *   ENV-FLAGS, ARI-DIVIDE, CFI-RETURN, ENV-SAVED, HLP-STACK, HLP-CONTRACT                       conditions, divisions, returns, helpers
+ *   ENV-FLAGS, ARI-DIVIDE, CFI-RETURN, CFI-CALL, ENV-SAVED, HLP-STACK, HLP-CONTRACT             conditions, divisions, returns, helpers
  */
 #include "smt_obligations.h"
 
@@ -77,7 +77,7 @@ static void registers(struct proof *p, const struct fay_insn *insn)
 	bool count = info->attributes & ATTR_COUNT, double_shift = insn->op == OP_SHLD || insn->op == OP_SHRD;
 	bool divide = insn->op == OP_DIV || insn->op == OP_IDIV;
 
-	if (insn->op == OP_PUSH || insn->op == OP_POP || idiom(insn))
+	if (insn->op == OP_PUSH || insn->op == OP_POP || insn->op == OP_CALL_REG || idiom(insn))
 		return;
 	if (insn->op == OP_VECTOR) { /* the bytes of vector registers are followed by the analysis alone */
 		add_operand(&r, &insn->dst, 64, false, false);
@@ -196,7 +196,7 @@ static bool find_place(struct proof *p, const struct fay_insn *insn, struct plac
 	const struct fay_op_info *info = &fay_op_table[insn->op];
 	bool dst = insn->dst.kind == OPERAND_MEM;
 
-	if (insn->op == OP_LEA || (!dst && insn->src.kind != OPERAND_MEM))
+	if (insn->op == OP_LEA || (!dst && insn->src.kind != OPERAND_MEM) || fay_helper_loaded(p->q->an->image, insn) >= 0)
 		return false;
 	m->mem = dst ? &insn->dst : &insn->src;
 	m->size = (insn->op == OP_SETCC ? 8 : !dst && (insn->op == OP_MOVZX || insn->op == OP_MOVSX) ? insn->src_width : insn->width) / 8;
@@ -421,11 +421,15 @@ static Z3_ast contract(struct proof *p, int helper)
 static void helper(struct proof *p, const struct fay_insn *insn)
 {
 	struct query *q = p->q;
+	int called = fay_helper_called(q->an->image, q->an->current, insn);
 
+	if (insn->op == OP_CALL_REG)
+		fay_proof_claim(p, FAY_RULE_CFI_CALL, insn, "the register called holds the helper's address",
+				called < 0 ? Z3_mk_false(q->z) : fay_kinds_is(q, p->kinds.reg[insn->src.reg], TAG_HELPER + (unsigned)called));
 	fay_proof_claim(p, FAY_RULE_HLP_STACK, insn, "the stack pointer is a multiple of 16",
 			Z3_mk_eq(q->z, Z3_mk_bvand(q->z, q->now.reg[FAY_RSP], bits(q, 15, 64)), bits(q, 8, 64)));
 	if (!fay_proof_pending(p, q->an->insn, GOAL_UNREACHABLE))
-		fay_proof_claim(p, FAY_RULE_HLP_CONTRACT, insn, "the helper's contract is met", contract(p, fay_image_slot(q->an->image, insn->target)));
+		fay_proof_claim(p, FAY_RULE_HLP_CONTRACT, insn, "the helper's contract is met", contract(p, called));
 }
 
 void fay_proof_obligations(struct proof *p, const struct fay_insn *insn)
@@ -442,6 +446,6 @@ void fay_proof_obligations(struct proof *p, const struct fay_insn *insn)
 		jump(p, insn);
 	if (insn->op == OP_RET)
 		ret(p, insn);
-	if (insn->op == OP_CALL_SLOT)
+	if (insn->op == OP_CALL_SLOT || insn->op == OP_CALL_REG)
 		helper(p, insn);
 }

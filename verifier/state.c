@@ -367,7 +367,7 @@ static bool value_equal(const struct fay_value *a, const struct fay_value *b)
 {
 	if (a->kind != b->kind || a->tag != b->tag || a->size != b->size || a->init != b->init)
 		return false;
-	if (a->kind == KIND_UNINIT || a->kind == KIND_SAVED || a->kind == KIND_MIXED || a->kind == KIND_UPPER)
+	if (a->kind == KIND_UNINIT || a->kind == KIND_SAVED || a->kind == KIND_HELPER || a->kind == KIND_MIXED || a->kind == KIND_UPPER)
 		return true;
 	return a->id == b->id && a->delta == b->delta && fay_scalar_equal(&a->s, &b->s);
 }

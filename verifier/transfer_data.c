@@ -8,12 +8,17 @@ bool fay_transfer_mov(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	struct fay_value v;
 	struct fay_access access;
+	int helper = fay_helper_loaded(an->image, insn);
 
-	if (insn->width == 64 && insn->src.kind == OPERAND_REG) {
+	if (helper >= 0) {
+		v = fay_value_fresh(an, fay_scalar_top());
+		v.kind = KIND_HELPER;
+		v.tag = (uint8_t)helper;
+	} else if (insn->width == 64 && insn->src.kind == OPERAND_REG) {
 		if (!fay_reg_read_whole(an, insn->src.reg, &v))
 			return false;
 	} else if (insn->width == 64 && insn->src.kind == OPERAND_MEM) {
-		/* A saved register may be reloaded from the stack. */
+		/* A saved register or a helper's address may be reloaded from the stack. */
 		if (!fay_mem_locate(an, &insn->src, 8, false, &access) || !fay_mem_load(an, &access, &v))
 			return false;
 	} else if (!fay_operand_read(an, &insn->src, insn->width, &v)) {

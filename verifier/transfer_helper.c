@@ -93,18 +93,55 @@ static bool call_try_read(struct fay_analysis *an, struct fay_scalar *result)
 	return true;
 }
 
-bool fay_transfer_call_slot(struct fay_analysis *an, const struct fay_insn *insn)
+int fay_helper_loaded(const struct fay_image *image, const struct fay_insn *insn)
+{
+	if (insn->op != OP_MOV || insn->width != 64 || insn->dst.kind != OPERAND_REG || insn->src.kind != OPERAND_MEM || !insn->src.rip)
+		return -1;
+	return fay_image_slot(image, (uint64_t)insn->src.disp);
+}
+
+int fay_helper_called(const struct fay_image *image, const struct fay_state *s, const struct fay_insn *insn)
+{
+	if (insn->op == OP_CALL_SLOT)
+		return fay_image_slot(image, insn->target);
+	if (insn->op != OP_CALL_REG || s->loc[insn->src.reg].kind != KIND_HELPER)
+		return -1;
+	return s->loc[insn->src.reg].tag;
+}
+
+/* Which helper is called, and whether it may be; -1 if not. */
+static int callee(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	int helper = fay_helper_called(an->image, an->current, insn);
+	bool allowed = helper >= 0 && (an->policy->allow_helpers >> helper & 1);
+
+	if (helper < 0 && insn->op == OP_CALL_REG)
+		fay_path_refuse(an, FAY_RULE_CFI_CALL, "a call through %s, which is not proved to hold one imported helper's address from its slot",
+				fay_gpr_name(insn->src.reg, 64));
+	else if (helper < 0)
+		fay_path_refuse(an, FAY_RULE_CFI_CALL, "an indirect call that is not to an imported helper");
+	else if (!allowed)
+		fay_path_refuse(an, FAY_RULE_POL_HELPER, "the policy does not allow %s", fay_helper_name((unsigned)helper));
+	if (!allowed)
+		return -1;
+	/* A slot cannot be written to; the stack can, and a reload may be given what was there before (speculative store bypass). */
+	if (insn->op == OP_CALL_REG && an->policy->speculation_confined) {
+		fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "a helper called through a register, where speculation is to be confined");
+		return -1;
+	}
+	return helper;
+}
+
+bool fay_transfer_call_helper(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	static const uint8_t clobbered[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
-	int helper = fay_image_slot(an->image, insn->target);
+	int helper = callee(an, insn);
 	struct fay_scalar result = fay_scalar_range(0, 1);
 	uint32_t index;
 	bool ok;
 
 	if (helper < 0)
-		return fay_path_refuse(an, FAY_RULE_CFI_CALL, "an indirect call that is not to an imported helper");
-	if (!(an->policy->allow_helpers >> helper & 1))
-		return fay_path_refuse(an, FAY_RULE_POL_HELPER, "the policy does not allow %s", fay_helper_name((unsigned)helper));
+		return false;
 	if (an->checking) {
 		int64_t depth = fay_state_depth(an->current) + 8;
 

@@ -244,7 +244,7 @@ bool fay_mem_store(struct fay_analysis *an, const struct fay_access *access, con
 	if (access->region != REGION_STACK) {
 		if (v->kind != KIND_SCALAR)
 			return fay_path_refuse(an, FAY_RULE_MEM_LEAK, "writes %s to %s",
-				      v->kind == KIND_POINTER ? "a pointer" : "a value of the traced program", region_names[access->region]);
+				      v->kind == KIND_POINTER ? "a pointer" : v->kind == KIND_HELPER ? "a helper's address" : "a value of the traced program", region_names[access->region]);
 		return true;
 	}
 	if (fay_scalar_is_const(&access->offset))
@@ -307,7 +307,7 @@ bool fay_operand_read(struct fay_analysis *an, const struct fay_operand *operand
 	case OPERAND_MEM:
 		if (!fay_mem_locate(an, operand, width / 8, false, &access) || !fay_mem_load(an, &access, v))
 			return false;
-		if (v->kind == KIND_SAVED || v->kind == KIND_MIXED)
+		if (v->kind == KIND_SAVED || v->kind == KIND_HELPER || v->kind == KIND_MIXED)
 			return fay_value_readable(an, v, width, "the stack slot");
 		return true;
 	default:
@@ -332,12 +332,12 @@ bool fay_operand_write(struct fay_analysis *an, const struct fay_operand *operan
 	return fay_path_refuse(an, FAY_RULE_INS_UNSUPPORTED, "an operand that the analysis does not know");
 }
 
-/* The value of a register that is only moved: saved registers too. */
+/* The value of a register that is only moved: saved registers and helpers' addresses too. */
 bool fay_reg_read_whole(struct fay_analysis *an, unsigned reg, struct fay_value *v)
 {
 	*v = an->current->loc[reg];
 	fay_note_read(an, v);
-	if (v->kind == KIND_SAVED)
+	if (v->kind == KIND_SAVED || v->kind == KIND_HELPER)
 		return true;
 	return fay_value_readable(an, v, 64, fay_gpr_name(reg, 64));
 }

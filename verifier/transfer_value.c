@@ -67,6 +67,9 @@ bool fay_value_readable(struct fay_analysis *an, const struct fay_value *v, unsi
 	case KIND_SAVED:
 		return fay_path_refuse(an, FAY_RULE_MEM_UNINIT, "%s holds the traced program's %s, which may only be saved and restored", name,
 			      fay_gpr_name(v->tag, 64));
+	case KIND_HELPER:
+		return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "%s holds the address of %s, which may only be moved and called", name,
+				       fay_helper_name(v->tag));
 	case KIND_RETURN:
 		return fay_path_refuse(an, FAY_RULE_STK_RETURN, "%s holds a return address", name);
 	default:

@@ -2,12 +2,12 @@
 add_executable(run_corpus run_corpus.c)
 target_link_libraries(run_corpus PRIVATE fay_verifier)
 set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/corpus)
-foreach(group decoding vectors memory values flow stack state liveness image relations tables)
+foreach(group decoding vectors memory values flow helpers stack state liveness image relations tables)
   add_test(NAME verifier_reject_${group} COMMAND run_corpus ${corpus}/prologue.s ${corpus}/reject/${group}.s.txt)
   set_tests_properties(verifier_reject_${group} PROPERTIES LABELS reject TIMEOUT 300)
 endforeach()
 add_test(NAME verifier_accept COMMAND run_corpus ${corpus}/prologue.s ${corpus}/accept/accept.s.txt ${corpus}/accept/vectors.s.txt ${corpus}/accept/relations.s.txt
-         ${corpus}/accept/tables.s.txt)
+         ${corpus}/accept/tables.s.txt ${corpus}/accept/helpers.s.txt)
 set_tests_properties(verifier_accept PROPERTIES LABELS unit TIMEOUT 300)
 add_test(NAME rules_complete COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/rules_complete ${CMAKE_SOURCE_DIR})
 set_tests_properties(rules_complete PROPERTIES LABELS unit)
@@ -37,7 +37,7 @@ add_dependencies(fay_fuzzers fuzz_accept)
 # Damaged images that are still accepted, on the CPU: the corpus's legal neighbours and the worked example.
 add_executable(fuzz_native fuzz_native.c)
 target_link_libraries(fuzz_native PRIVATE verifier_soundness)
-add_test(NAME verifier_native COMMAND sh -c "rm -rf native.images && mkdir native.images && \"$1\" --cache native.images \"$2/prologue.s\" \"$2/accept/accept.s.txt\" && exec \"$3\" 20 1 native.images/*.fay count.fay"
+add_test(NAME verifier_native COMMAND sh -c "rm -rf native.images && mkdir native.images && \"$1\" --cache native.images \"$2/prologue.s\" \"$2/accept/accept.s.txt\" \"$2/accept/helpers.s.txt\" && exec \"$3\" 20 1 native.images/*.fay count.fay"
   sh $<TARGET_FILE:run_corpus> ${corpus} $<TARGET_FILE:fuzz_native>)
 set_tests_properties(verifier_native PROPERTIES LABELS fuzz-short TIMEOUT 600 WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 

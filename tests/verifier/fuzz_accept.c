@@ -503,6 +503,41 @@ static void idiom_branch(struct code *c)
 	land(c, from);
 }
 
+/* Through the slot, or through a register loaded from it that may have been moved, kept on the stack, or spoilt in between. */
+static void call_helper(struct code *c, unsigned helper)
+{
+	static const uint8_t scratch[] = { AX, CX, 8, 9, 10, 11 };
+	unsigned reg = scratch[below(c, sizeof(scratch))], to = reg;
+	uint64_t slot = c->template->slots[rarely(c, 30) ? below(c, FAY_HELPER_COUNT) : helper] + (rarely(c, 30) ? 8 * below(c, 3) - 8 : 0);
+
+	if (rarely(c, 2)) {
+		byte(c, 0xff);
+		byte(c, 0x15);
+		word32(c, (uint32_t)(slot - (c->template->text + c->size + 4)));
+		return;
+	}
+	byte(c, reg >= 8 ? 0x4c : 0x48);
+	byte(c, 0x8b);
+	byte(c, (uint8_t)(0x05 | (reg & 7) << 3));
+	word32(c, (uint32_t)(slot - (c->template->text + c->size + 4)));
+	if (rarely(c, 3)) {
+		op_rm(c, 64, 0x89, reg, SP, SP, 0, 40);
+		if (rarely(c, 10))
+			random_instruction(c);
+		to = scratch[below(c, sizeof(scratch))];
+		op_rm(c, rarely(c, 20) ? some_width(c) : 64, 0x8b, to, SP, SP, 0, rarely(c, 20) ? 36 : 40);
+	} else if (rarely(c, 3)) {
+		to = scratch[below(c, sizeof(scratch))];
+		op_rr(c, rarely(c, 20) ? some_width(c) : 64, 0x89, reg, to);
+	}
+	if (rarely(c, 10))
+		random_instruction(c);
+	if (to >= 8)
+		byte(c, 0x41);
+	byte(c, 0xff);
+	byte(c, (uint8_t)(0xd0 | (to & 7)));
+}
+
 /* A helper, with local kept in rbx (see generate) and everything else forgotten. */
 static void idiom_helper(struct code *c)
 {
@@ -520,9 +555,7 @@ static void idiom_helper(struct code *c)
 		byte(c, 0xbe);
 		word32(c, rarely(c, 20) ? (uint32_t)below(c, 4) : helper == FAY_HELPER_FLUSH ? 2 : 1);
 	}
-	byte(c, 0xff);
-	byte(c, 0x15);
-	word32(c, (uint32_t)(c->template->slots[helper] - (c->template->text + c->size + 4)));
+	call_helper(c, helper);
 	if (rarely(c, 20))
 		return;
 	for (unsigned i = 0; i < 6; i++) { /* scratch registers have to be written again; rsi and rdi come from rbx and rbp */

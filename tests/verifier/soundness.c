@@ -208,11 +208,30 @@ static void note(struct run *run, uint64_t value)
 	run->transcript = (run->transcript ^ value) * 0x100000001b3u;
 }
 
+/* What the slots hold: nothing is there. */
+#define HELPERS 0x7f0050000000u
+
+static int at_helper(uint64_t address) { return address - HELPERS < FAY_HELPER_COUNT ? (int)(address - HELPERS) : -1; }
+
+/* mov slot(%rip), %reg: the slots are no region, so that nothing else may read them. */
+static bool load_helper(struct fay_machine *m, const struct fay_insn *insn, const struct fay_image *image)
+{
+	int helper = insn->op == OP_MOV && insn->width == 64 && insn->src.kind == OPERAND_MEM && insn->src.rip
+			     ? fay_image_slot(image, (uint64_t)insn->src.disp)
+			     : -1;
+
+	if (helper < 0)
+		return false;
+	m->gpr[insn->dst.reg] = HELPERS + (unsigned)helper;
+	m->rip = insn->address + insn->length;
+	return true;
+}
+
 static bool call_helper(struct run *run, const struct fay_insn *insn, const struct fay_image *image, const struct fay_probe_facts *facts)
 {
 	static const uint8_t scratch[] = { FAY_RAX, FAY_RCX, FAY_RDX, FAY_RSI, FAY_RDI, FAY_R8, FAY_R9, FAY_R10, FAY_R11 };
 	struct fay_machine *m = &run->machine;
-	int helper = fay_image_slot(image, insn->target);
+	int helper = insn->op == OP_CALL_SLOT ? fay_image_slot(image, insn->target) : at_helper(m->gpr[insn->src.reg]);
 	uint64_t rdi = m->gpr[FAY_RDI], rsi = m->gpr[FAY_RSI], rdx = m->gpr[FAY_RDX], result = soundness_below(&run->shared, 2);
 	uint8_t *bytes;
 
@@ -275,10 +294,12 @@ static bool step(struct run *run, struct fay_arena *arena, const struct fay_imag
 	if (soundness_below(&run->shared, 8) == 0)
 		run->global[soundness_below(&run->shared, SOUNDNESS_GLOBAL)] = (uint8_t)soundness_next(&run->shared);
 	run->steps++;
+	if (load_helper(m, &insn, image))
+		return true;
 	switch (fay_exec_step(m, &insn)) {
 	case EXEC_OK:
 		break;
-	case EXEC_CALL_SLOT:
+	case EXEC_CALL_HELPER:
 		if (!call_helper(run, &insn, image, facts))
 			return false;
 		break;
