@@ -37,6 +37,7 @@ add_dependencies(fay_fuzzers fuzz_accept)
 # Damaged images that are still accepted, on the CPU: the corpus's legal neighbours and the worked example.
 add_executable(fuzz_native fuzz_native.c)
 target_link_libraries(fuzz_native PRIVATE verifier_soundness)
+add_dependencies(fay_fuzzers fuzz_native run_corpus verifier_example_image)
 add_test(NAME verifier_native COMMAND sh -c "rm -rf native.images && mkdir native.images && \"$1\" --cache native.images \"$2/prologue.s\" \"$2/accept/accept.s.txt\" \"$2/accept/helpers.s.txt\" && exec \"$3\" 20 1 native.images/*.fay count.fay"
   sh $<TARGET_FILE:run_corpus> ${corpus} $<TARGET_FILE:fuzz_native>)
 set_tests_properties(verifier_native PROPERTIES LABELS fuzz-short TIMEOUT 600 WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
