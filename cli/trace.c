@@ -504,10 +504,16 @@ static bool any_event(struct trace *trace)
 	return false;
 }
 
-/* Whether a process is there and is not a zombie. */
+/*
+ * Whether a process is there and runs a program. One that is ending gives up its memory before it becomes a zombie; it then has no
+ * executable any more (proc(5), /proc/pid/exe).
+ */
 static bool process_runs(pid_t pid, char comm[FAY_COMM_SIZE + 1])
 {
-	char path[64], state = 'Z';
+	char path[64], link[2], state = 'Z';
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	if (readlink(path, link, sizeof(link)) < 0)
+		return false;
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	FILE *file = fopen(path, "re");
 	if (!file)
