@@ -113,23 +113,44 @@ static struct fay_value_node *check_name(struct fay_checked *checked,
 	return unknown_name(checked, scope, node);
 }
 
+/* A name that events of the other sources have. */
+static void *fail_elsewhere(struct fay_checked *checked, const struct fay_node *node, bool of_return)
+{
+	if (of_return)
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->name_span,
+				      "`%s` is known when a call ends: use cluster.Return(...) as the source",
+				      node->name);
+	return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->name_span,
+			      "`%s` is known when a call begins: use cluster.Function(...) as the source",
+			      node->name);
+}
+
 static struct fay_value_node *event_member(struct fay_checked *checked,
 					   const struct fay_node *node)
 {
 	struct fay_query *query = checked->exprs.query;
 	const char *candidates[16];
+	size_t count = 0;
 	for (size_t i = 0; i < fay_field_count; i++) {
-		if (strcmp(fay_fields[i].name, node->name) == 0)
-			return fay_check_scalar(checked,
-						fay_expr_field(&checked->exprs, &fay_fields[i]));
-		candidates[i] = fay_fields[i].name;
+		const struct fay_field *field = &fay_fields[i];
+		bool here = field->sources & checked->kind;
+		if (here)
+			candidates[count++] = field->name;
+		if (strcmp(field->name, node->name) != 0)
+			continue;
+		if (!here)
+			return fail_elsewhere(checked, node, true);
+		checked->uses_failed |= field->size == 0;
+		return fay_check_scalar(checked, fay_expr_field(&checked->exprs, field));
 	}
 	if (strcmp(node->name, "Arg") == 0)
-		return fay_query_fail(query, FAY_E_USAGE, node->name_span,
-				      "`Arg` needs a number: `Arg(0)` is the first argument");
-	candidates[fay_field_count] = "Arg";
-	const char *hint =
-		fay_query_did_you_mean(query, node->name, candidates, fay_field_count + 1);
+		return checked->kind == SOURCE_ENTRY
+			       ? fay_query_fail(query, FAY_E_USAGE, node->name_span,
+						"`Arg` needs a number: `Arg(0)` is the first argument")
+			       : fail_elsewhere(checked, node, false);
+	if (checked->kind == SOURCE_ENTRY)
+		candidates[count++] = "Arg";
+	const char *hint = fay_query_did_you_mean(query, node->name, candidates, count);
 	const char *event = node->a->kind == NODE_NAME ? node->a->name : "";
 	return fay_query_fail(query, FAY_E_USAGE, node->name_span, "unknown field `%s` of event%s%s%s%s",
 			      node->name, *event ? " `" : "", event, *event ? "`" : "", hint);
@@ -189,6 +210,8 @@ static struct fay_value_node *check_arg(struct fay_checked *checked,
 					const struct fay_scope *scope, const struct fay_node *call)
 {
 	struct fay_query *query = checked->exprs.query;
+	if (checked->kind != SOURCE_ENTRY)
+		return fail_elsewhere(checked, call->a, false);
 	if (call->item_count != 1)
 		return fay_query_fail(query, FAY_E_USAGE, call->span,
 				      "`Arg` takes one number, 0 to 5");
@@ -317,11 +340,11 @@ static const char *check_pattern(struct fay_checked *checked, const struct fay_n
 		if (item->value->kind != NODE_STRING &&
 		    !(item == first && call->item_count == 2 && checked->kernel))
 			return fay_query_fail(query, FAY_E_USAGE, item->value->span,
-					      "`Function` takes a string such as "
-					      "\"libc!read\"");
+					      "`%s` takes a string such as \"libc!read\"",
+					      call->a->name);
 	if (call->item_count < 1 || call->item_count > 2)
 		return fay_query_fail(query, FAY_E_USAGE, call->span,
-				      "`Function` takes one string such as \"libc!read\"");
+				      "`%s` takes one string such as \"libc!read\"", call->a->name);
 	const struct fay_node *last = second ? second->value : first->value;
 	const char *module = checked->kernel ? "kernel" : second ? first->value->name : NULL;
 	const char *pattern = module ? fay_query_format(query, "%s!%s", module, last->name)
@@ -349,12 +372,17 @@ static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
 						   const struct fay_scope *scope,
 						   const struct fay_node *call)
 {
-	static const char *const names[] = {"Function"};
+	static const char *const names[] = {"Function", "Return"};
+	static const enum fay_source kinds[] = {SOURCE_ENTRY, SOURCE_RETURN};
 	struct fay_query *query = checked->exprs.query;
-	if (strcmp(call->a->name, names[0]) != 0)
+	size_t source = 0;
+	while (source < COUNT_OF(names) && strcmp(call->a->name, names[source]) != 0)
+		source++;
+	if (source == COUNT_OF(names))
 		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
 				      "the cluster has no method `%s`%s", call->a->name,
-				      fay_query_did_you_mean(query, call->a->name, names, 1));
+				      fay_query_did_you_mean(query, call->a->name, names,
+							     COUNT_OF(names)));
 	if (checked->pattern)
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
 				      "a second source in one query is not supported yet");
@@ -365,6 +393,7 @@ static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
 		checked->kernel = where->kind == VALUE_KERNEL;
 	}
 	checked->pattern = check_pattern(checked, call);
+	checked->kind = kinds[source];
 	checked->source = call->span;
 	struct fay_value_node *sequence =
 		checked->pattern ? fay_check_value(checked, VALUE_SEQUENCE) : NULL;

@@ -49,7 +49,9 @@ struct fay_key {
 
 struct fay_checked {
 	struct fay_exprs exprs;
-	const char *pattern;     /* NULL until cluster.Function is seen */
+	const char *pattern;     /* NULL until cluster.Function or the like is seen */
+	enum fay_source kind;    /* which of them it was */
+	bool uses_failed;        /* calls that end by an exception take part, too */
 	const char *event_name;  /* the first name that the query gives an event */
 	struct fay_span source;  /* of cluster.Function(...) */
 	bool kernel;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The probe stage as LLVM IR: one function, void probe0(ptr event, ptr local, ptr global).
+ * The probe stage as LLVM IR: void probe0(ptr event, ptr local, ptr global); where the query looks at `Failed`, probe1 does the same for
+ * calls that end by an exception.
  *
  *   filters     each leaves the probe early
  *   CELL        updates the values in place
@@ -40,12 +41,12 @@ static void add_attribute(struct fay_codegen *g, LLVMValueRef function, unsigned
 	LLVMAddAttributeAtIndex(function, index, LLVMCreateEnumAttribute(g->context, kind, 0));
 }
 
-static void begin_function(struct fay_codegen *g)
+static void begin_function(struct fay_codegen *g, const char *symbol)
 {
 	LLVMTypeRef parameters[] = {g->pointer, g->pointer, g->pointer};
 	LLVMTypeRef type =
 		LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, 3, 0);
-	g->function = LLVMAddFunction(g->module, FAY_PROBE_SYMBOL, type);
+	g->function = LLVMAddFunction(g->module, symbol, type);
 	g->event = LLVMGetParam(g->function, 0);
 	g->local = LLVMGetParam(g->function, 1);
 	add_attribute(g, g->function, LLVMAttributeFunctionIndex, "nounwind");
@@ -63,7 +64,9 @@ static LLVMValueRef call_helper(struct fay_codegen *g, const char *name, LLVMVal
 	LLVMTypeRef parameters[] = {g->pointer, g->i64, g->pointer};
 	unsigned count = row ? 3 : 2;
 	LLVMTypeRef type = LLVMFunctionType(g->i64, parameters, count, 0);
-	LLVMValueRef helper = LLVMAddFunction(g->module, name, type);
+	LLVMValueRef helper = LLVMGetNamedFunction(g->module, name);
+	if (!helper)
+		helper = LLVMAddFunction(g->module, name, type);
 	add_attribute(g, helper, LLVMAttributeFunctionIndex, "nounwind");
 	LLVMValueRef arguments[] = {g->local, fay_codegen_i64(g, 0), row};
 	return LLVMBuildCall2(g->builder, type, helper, arguments, count, "");
@@ -358,9 +361,11 @@ static void generate_stream(struct fay_codegen *g)
 	LLVMBuildBr(g->builder, g->leave);
 }
 
-static void generate_body(struct fay_codegen *g)
+static void generate_probe(struct fay_codegen *g, const struct fay_spec_probe *probe)
 {
-	begin_function(g);
+	g->failed = probe->kind == FAY_PROBE_EXCEPTION;
+	memset(g->values, 0, (g->p->checked.exprs.count + 1) * sizeof(*g->values));
+	begin_function(g, probe->symbol);
 	generate_filters(g);
 	switch (g->p->kind) {
 	case FAY_STATE_CELL:
@@ -392,7 +397,8 @@ int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMM
 	g.i8 = LLVMInt8TypeInContext(context);
 	g.i64 = LLVMInt64TypeInContext(context);
 	g.pointer = LLVMPointerTypeInContext(context, 0);
-	generate_body(&g);
+	for (uint32_t i = 0; i < plan->spec.probe_count; i++)
+		generate_probe(&g, &plan->spec.probes[i]);
 	LLVMDisposeBuilder(g.builder);
 	free(g.values);
 	char *message = NULL;

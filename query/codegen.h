@@ -24,6 +24,7 @@ struct fay_codegen {
 	LLVMTypeRef i1, i8, i64, pointer;
 	LLVMValueRef row;        /* STREAM: the row on the stack */
 	LLVMBasicBlockRef leave; /* `ret void` */
+	bool failed;             /* this probe is of calls that end by an exception */
 	struct fay_operand_value *values; /* by expression id: already generated */
 };
 

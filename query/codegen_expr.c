@@ -76,6 +76,10 @@ static struct fay_operand_value constant(const struct fay_codegen *g, const stru
 static struct fay_operand_value field(const struct fay_codegen *g, const struct fay_expr *expr)
 {
 	const struct fay_field *f = &fay_fields[expr->value];
+	if (f->size == 0) /* Failed */
+		return (struct fay_operand_value){LLVMConstInt(g->i1, g->failed, 0), NULL};
+	if (g->failed && f->offset == offsetof(struct fay_event, retval))
+		return (struct fay_operand_value){fay_codegen_i64(g, 0), NULL};
 	if (f->size == FAY_COMM_SIZE)
 		return (struct fay_operand_value){fay_codegen_load(g, g->event, f->offset),
 						  fay_codegen_load(g, g->event, f->offset + 8u)};

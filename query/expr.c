@@ -10,15 +10,20 @@
 #define OFFSET(member) (uint8_t) offsetof(struct fay_event, member)
 #define SIZE(member) (uint8_t)sizeof(((struct fay_event *)0)->member)
 
+#define ANY (SOURCE_ENTRY | SOURCE_RETURN)
+
 const struct fay_field fay_fields[] = {
-	{"time", TYPE_TIME, OFFSET(time), SIZE(time)},
-	{"pid", TYPE_INT, OFFSET(pid), SIZE(pid)},
-	{"tid", TYPE_INT, OFFSET(tid), SIZE(tid)},
-	{"cpu", TYPE_INT, OFFSET(cpu), SIZE(cpu)},
-	{"comm", TYPE_STRING, OFFSET(comm), SIZE(comm)},
-	{"function", TYPE_FUNCTION, OFFSET(function), SIZE(function)},
-	{"module", TYPE_MODULE, OFFSET(module), SIZE(module)},
-	{"cycles", TYPE_INT, OFFSET(cycles), SIZE(cycles)},
+	{"time", TYPE_TIME, OFFSET(time), SIZE(time), ANY},
+	{"pid", TYPE_INT, OFFSET(pid), SIZE(pid), ANY},
+	{"tid", TYPE_INT, OFFSET(tid), SIZE(tid), ANY},
+	{"cpu", TYPE_INT, OFFSET(cpu), SIZE(cpu), ANY},
+	{"comm", TYPE_STRING, OFFSET(comm), SIZE(comm), ANY},
+	{"function", TYPE_FUNCTION, OFFSET(function), SIZE(function), ANY},
+	{"module", TYPE_MODULE, OFFSET(module), SIZE(module), ANY},
+	{"cycles", TYPE_INT, OFFSET(cycles), SIZE(cycles), ANY},
+	{"Duration", TYPE_INT, OFFSET(duration), SIZE(duration), SOURCE_RETURN},
+	{"ReturnValue", TYPE_INT, OFFSET(retval), SIZE(retval), SOURCE_RETURN},
+	{"Failed", TYPE_BOOL, 0, 0, SOURCE_RETURN},
 };
 const size_t fay_field_count = sizeof(fay_fields) / sizeof(fay_fields[0]);
 

@@ -78,10 +78,18 @@ struct fay_exprs {
 	struct fay_expr *buckets[FAY_EXPR_BUCKETS];
 };
 
+/* What events a query is about. */
+enum fay_source {
+	SOURCE_NONE,
+	SOURCE_ENTRY = 1,  /* cluster.Function: calls, as they begin */
+	SOURCE_RETURN = 2, /* cluster.Return: calls, as they end */
+};
+
 struct fay_field {
 	const char *name; /* in the query */
 	enum fay_type type;
-	uint8_t offset, size; /* in struct fay_event */
+	uint8_t offset, size; /* in struct fay_event; size 0: not there, the code generator knows it */
+	uint8_t sources;      /* enum fay_source, added up: where it means something */
 };
 extern const struct fay_field fay_fields[];
 extern const size_t fay_field_count;

@@ -241,8 +241,13 @@ static void fill_spec(struct planner *planner)
 {
 	struct fay_plan *plan = planner->plan;
 	struct fay_plan_private *p = planner->private_plan;
-	p->probe = (struct fay_spec_probe){
-		.pattern = plan->pattern, .kind = FAY_PROBE_ENTRY, .symbol = FAY_PROBE_SYMBOL};
+	bool returns = p->checked.kind == SOURCE_RETURN;
+	p->probes[0] = (struct fay_spec_probe){.pattern = plan->pattern,
+					       .kind = returns ? FAY_PROBE_RETURN : FAY_PROBE_ENTRY,
+					       .symbol = FAY_PROBE_SYMBOL};
+	p->probes[1] = (struct fay_spec_probe){.pattern = plan->pattern,
+					       .kind = FAY_PROBE_EXCEPTION,
+					       .symbol = FAY_FAILURE_SYMBOL};
 	for (uint32_t i = 0; i < p->keys + p->values; i++) {
 		const struct fay_layout_column *column = &p->columns[i];
 		const struct fay_aggregate *aggregate = column->expr->aggregate;
@@ -270,8 +275,8 @@ static void fill_spec(struct planner *planner)
 	};
 	plan->spec = (struct fay_image_spec){
 		.local_size = size ? size : 8, /* never empty: `local` has to point to something */
-		.probes = &p->probe,
-		.probe_count = 1,
+		.probes = p->probes,
+		.probe_count = p->checked.uses_failed ? 2 : 1,
 		.states = &p->state,
 		.state_count = 1,
 		.columns = p->spec_columns,

@@ -14,6 +14,7 @@
 #define FAY_TABLE_MAX_ROWS 4096u
 #define FAY_TABLE_STEPS 8u /* rows looked at for one key before the table is flushed */
 #define FAY_PROBE_SYMBOL "probe0"
+#define FAY_FAILURE_SYMBOL "probe1" /* of calls that end by an exception */
 
 /* One column of state 0, in row order: keys, then values. */
 struct fay_layout_column {
@@ -31,7 +32,7 @@ struct fay_plan_private {
 	struct fay_layout_column columns[FAY_QUERY_MAX_COLUMNS * 2];
 	uint32_t rows, row_size;
 	/* What plan->spec and plan->columns point to. */
-	struct fay_spec_probe probe;
+	struct fay_spec_probe probes[2];
 	struct fay_spec_state state;
 	struct fay_spec_column spec_columns[FAY_QUERY_MAX_COLUMNS * 2];
 	struct fay_plan_column plan_columns[FAY_QUERY_MAX_COLUMNS];

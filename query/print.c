@@ -276,7 +276,11 @@ static void print_merge(FILE *out, const struct fay_plan_private *p, const char 
 void fay_plan_print(FILE *out, const struct fay_plan *plan)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
-	fprintf(out, "tracepoint   entry of %s\n", plan->pattern);
+	fprintf(out, "tracepoint   %s of %s\n",
+		p->checked.kind == SOURCE_ENTRY ? "entry"
+		: p->checked.uses_failed	? "return from, or exception out"
+						: "return from calls",
+		plan->pattern);
 	if (plan->deadline) {
 		fputs("until        ", out);
 		fay_time_print(out, plan->deadline);
@@ -356,6 +360,10 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 	print_string(out, plan->text, strlen(plan->text));
 	fputs(",\"pattern\":", out);
 	print_string(out, plan->pattern, strlen(plan->pattern));
+	fprintf(out, ",\"tracepoint\":\"%s\"",
+		p->checked.kind == SOURCE_ENTRY ? "entry"
+		: p->checked.uses_failed	? "return or exception"
+						: "return");
 	fprintf(out, ",\"result\":\"%s\"",
 		plan->scalar ? "scalar" : plan->streams ? "rows" : "groups");
 	if (plan->deadline)

@@ -37,8 +37,9 @@ static void compile(const struct fay_plan *plan, struct fay_buffer *image)
 static void check_schema(const struct fay_plan *plan, const struct fay_verdict *verdict)
 {
 	const struct fay_image_spec *spec = &plan->spec;
-	assert_int_equal(verdict->probe_count, 1);
-	assert_string_equal(verdict->probes[0].pattern, plan->pattern);
+	assert_int_equal(verdict->probe_count, spec->probe_count);
+	for (uint32_t i = 0; i < spec->probe_count; i++)
+		assert_string_equal(verdict->probes[i].pattern, plan->pattern);
 	assert_int_equal(verdict->schema.local_size, spec->local_size);
 	assert_int_equal(verdict->schema.state_count, 1);
 	assert_int_equal(verdict->schema.states[0].row_size, spec->states[0].row_size);

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# What queries find out about calls that end, against what the programs themselves counted or the files they read.
+. "$(dirname "$0")/lib.sh"
+bin=$(dirname "$TARGET")
+
+# rows QUERY COMMAND...: the final rows' values, one JSON object a line, into $work/rows; the command's own output into $work/own
+rows() {
+	local query=$1
+	shift
+	"$FAY" trace --json "$query" -- "$@" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; fail "$query"; }
+	grep '^{"type"' "$work/out" | jq -c 'select(.type == "row" and .final) | .values' >"$work/rows"
+	grep -v '^{"type"' "$work/out" >"$work/own" || true
+	equal "events lost" 0 "$(grep '^{"type":"end"' "$work/out" | jq .events_lost)"
+}
+sum() { jq -s "map($1) | add // 0" "$work/rows"; }
+
+# Returns and failures, apart: the program prints entries, returns and exceptions.
+for scenario in exceptions recursion tail; do
+	rows 'from r in cluster.Return("calls_target!traced_*")
+	      group r by new { r.function, r.Failed } into g
+	      select new { g.Key.function, g.Key.Failed, n = g.Count(), time = g.Sum(x => x.Duration) }' "$bin/calls_target" $scenario
+	read -r _ returns exceptions < <(tail -1 "$work/own")
+	equal "$scenario: calls that returned" "$returns" "$(sum 'select(.Failed == false) | .n')"
+	equal "$scenario: calls that failed" "$exceptions" "$(sum 'select(.Failed) | .n')"
+	equal "$scenario: rows without time spent" 0 "$(sum 'select(.time <= 0) | 1')"
+done
+rows 'cluster.Return("calls_target!traced_*").Count(r => r.Failed || !r.Failed)' "$bin/calls_target" exceptions
+read -r _ returns exceptions < <(tail -1 "$work/own")
+equal "both in one count" $((returns + exceptions)) "$(sum .Count)"
+rows 'cluster.Return("calls_target!traced_*").Count()' "$bin/calls_target" exceptions
+equal "without Failed: returns alone" "$returns" "$(sum .Count)"
+
+# Return values: what read() returned is the file.
+head -c 123456 /dev/zero >"$work/file"
+rows 'cluster.Return("libc!read").Where(r => r.ReturnValue > 0 && r.ReturnValue <= 1000).Sum(r => r.ReturnValue)' dd if="$work/file" of=/dev/null bs=1000 status=none
+equal "bytes that read() returned" 123456 "$(sum .Sum)"

@@ -1,0 +1,1 @@
+cluster.Function("libc!read").Max(r => r.Duration)

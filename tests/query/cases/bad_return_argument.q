@@ -1,0 +1,1 @@
+cluster.Return("libc!read").Sum(r => r.Arg(2))

@@ -1,0 +1,1 @@
+cluster.Retrun("libc!read").Count()

@@ -1,0 +1,1 @@
+cluster.Return("libc!read").Where(r => r.ReturnValue < 0).Count()
