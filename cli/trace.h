@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_run.c, trace_end.c. */
+#ifndef FAY_CLI_TRACE_H
+#define FAY_CLI_TRACE_H
+
+#include <signal.h>
+
+#include "cli.h"
+
+struct stage {
+	const char *name;
+	uint64_t nanoseconds;
+};
+
+struct trace {
+	/* options */
+	const char *query;
+	const char *probe_path;
+	const char *policy_path;
+	char **command;
+	uint64_t duration, every;
+	bool timing, verbose, help;
+	/* what is traced */
+	pid_t pids[FAY_CLI_MAX_TARGETS];
+	size_t pid_count;
+	pid_t child; /* of `-- COMMAND`; 0 once it has ended */
+	int child_status; /* wait status, valid if child_ended */
+	bool child_ended;
+	struct fay_target *targets[FAY_CLI_MAX_TARGETS];
+	struct fay_session *sessions[FAY_CLI_MAX_TARGETS];
+	size_t session_count;
+	/* pipeline */
+	struct fay_plan *plan;
+	struct fay_buffer image;
+	struct fay_verdict verdict;
+	bool verified;
+	struct fay_aggregator *aggregator;
+	struct fay_view *views;
+	size_t view_count;
+	struct fay_writer writer;
+	/* bookkeeping */
+	uint64_t started; /* monotonic ns at main */
+	struct stage stages[16];
+	size_t stage_count;
+	const char *end_reason;
+	char reason[256]; /* where end_reason is made up */
+};
+
+/* trace.c */
+extern volatile sig_atomic_t fay_trace_interrupted; /* the signal that asks for the end; 0 none */
+void fay_trace_stage(struct trace *trace, const char *name, uint64_t since);
+
+/* trace_options.c */
+int fay_trace_options(struct trace *trace, int argc, char **argv);
+void fay_trace_help(void);
+
+/* trace_image.c: query or file to an accepted image, and its views. */
+int fay_trace_image(struct trace *trace, struct fay_error *error);
+
+/* trace_targets.c */
+int fay_trace_attach(struct trace *trace, struct fay_error *error);
+void fay_trace_report_points(const struct trace *trace);
+const char *fay_trace_function_name(void *context, uint64_t hash);
+
+/* trace_run.c */
+int fay_trace_run(struct trace *trace, struct fay_error *error);
+void fay_trace_row(void *context, uint32_t state, const uint8_t *row);
+int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error);
+extern int fay_trace_errno_of_output; /* of the first write that failed */
+int fay_trace_check_output(struct trace *trace, struct fay_error *error);
+
+/* trace_end.c: detaches first in every case; then the last picture, if the output still takes it. */
+int fay_trace_finish(struct trace *trace, int result, struct fay_error *error);
+
+#endif

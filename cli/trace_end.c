@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a trace: detach, the final result, what was lost. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace.h"
+
+#define DETACH_TRIES 5
+
+/*
+ * A target that cannot be stopped just now (a debugger holds it, a vfork lasts) is tried again. If it stays so, it is said which process is
+ * still patched; its probes go on counting into memory that nobody reads.
+ */
+static int detach_all(struct trace *trace, struct fay_error *error)
+{
+	uint64_t since = fay_cli_monotonic();
+	int result = FAY_OK;
+	for (size_t i = 0; i < trace->session_count; i++) {
+		struct fay_error one;
+		int tries = 0;
+		while (fay_session_detach(trace->sessions[i], &one) && ++tries < DETACH_TRIES)
+			usleep(200000);
+		if (tries < DETACH_TRIES)
+			continue;
+		result = fay_error_set(error, FAY_E_INTERNAL,
+				       "process %d is STILL PATCHED (it runs correctly; `fay doctor` lists it): %s",
+				       fay_target_pid(trace->targets[i]), one.message);
+		fprintf(stderr, "fay: %s\n", error->message);
+	}
+	fay_trace_stage(trace, "detach", since);
+	return result;
+}
+
+/* Slots that forked children took: their calls are not part of the result. */
+static size_t child_slots(const struct trace *trace)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < trace->session_count; i++) {
+		size_t size;
+		const struct fay_shm_control *shm = fay_session_shm(trace->sessions[i], &size);
+		if (!shm || size < sizeof(*shm))
+			continue;
+		uint64_t stride = shm->slot_stride, offset = shm->slots_offset, used = shm->slot_next;
+		for (uint64_t s = 0; s < used && s < shm->slot_max; s++, offset += stride) {
+			if (stride < FAY_SLOT_HEADER || offset > size - FAY_SLOT_HEADER || offset % 8)
+				break; /* the target wrote over its control page */
+			const struct fay_slot_header *slot =
+				(const void *)((const char *)shm + offset);
+			count += slot->pid && slot->pid != shm->target_pid;
+		}
+	}
+	return count;
+}
+
+static void print_end(struct trace *trace, const struct fay_result *result)
+{
+	size_t children = child_slots(trace);
+	uint64_t lost = result->events_lost_reentrant + result->events_lost_full +
+			result->events_lost_no_slot + result->calls_lost;
+	if (trace->writer.format == FAY_FORMAT_JSON) {
+		fprintf(trace->writer.out, "{\"type\":\"end\",\"reason\":");
+		fay_json_string(trace->writer.out, trace->end_reason, strlen(trace->end_reason));
+		fprintf(trace->writer.out,
+			",\"threads\":%u,\"events_lost\":%" PRIu64
+			",\"lost_reentrant\":%" PRIu64 ",\"lost_full\":%" PRIu64
+			",\"lost_no_slot\":%" PRIu64 ",\"lost_calls\":%" PRIu64 ",\"child_threads_not_counted\":%zu}\n",
+			result->threads, lost, result->events_lost_reentrant, result->events_lost_full,
+			result->events_lost_no_slot, result->calls_lost, children);
+	}
+	fprintf(stderr, "fay: %s; %u thread%s counted, %" PRIu64 " event%s lost", trace->end_reason,
+		result->threads, result->threads == 1 ? "" : "s", lost, lost == 1 ? "" : "s");
+	if (lost)
+		fprintf(stderr, " (%" PRIu64 " reentrant, %" PRIu64 " table or ring full, %" PRIu64
+			" no thread slot, %" PRIu64 " returns of calls too deep)",
+			result->events_lost_reentrant, result->events_lost_full,
+			result->events_lost_no_slot, result->calls_lost);
+	fprintf(stderr, "\n");
+	if (children)
+		fprintf(stderr,
+			"fay: %zu thread%s of forked children called traced functions too; they are not counted\n",
+			children, children == 1 ? "" : "s");
+}
+
+static void print_timing(const struct trace *trace)
+{
+	if (!trace->timing)
+		return;
+	fprintf(stderr, "fay: timing\n");
+	for (size_t i = 0; i < trace->stage_count; i++)
+		fprintf(stderr, "  %-24s %9.3f ms\n", trace->stages[i].name,
+			(double)trace->stages[i].nanoseconds / 1e6);
+	for (uint32_t i = 0; trace->session_count && i < trace->verdict.probe_count; i++) {
+		bool unguarded;
+		uint32_t bytes = fay_session_inlined(trace->sessions[0], i, &unguarded);
+
+		if (bytes)
+			fprintf(stderr, "  probe %u: inlined into the trampoline, %u bytes%s\n", i, bytes,
+				unguarded ? "; needs no guard against reentrance" : "");
+		else
+			fprintf(stderr, "  probe %u: called from the trampoline\n", i);
+	}
+	uint64_t pause = 0;
+	for (size_t i = 0; i < trace->session_count; i++) {
+		uint64_t one = fay_session_longest_pause(trace->sessions[i]);
+		pause = one > pause ? one : pause;
+	}
+	fprintf(stderr, "  %-24s %9.3f ms\n", "longest pause of target", (double)pause / 1e6);
+}
+
+int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
+{
+	struct fay_result last = { 0 };
+	struct fay_error detach_error;
+	int detached = detach_all(trace, &detach_error);
+	for (size_t i = 0; i < trace->session_count; i++)
+		fay_session_run(trace->sessions[i], FAY_PROBE_END);
+	if (!trace->end_reason)
+		trace->end_reason = "error";
+	int drawn = FAY_OK;
+	struct fay_error second, third;
+	/* One thread's damaged ring does not keep the others' results from being shown. */
+	if (fay_aggregator_poll(trace->aggregator, &second) < 0)
+		drawn = second.code;
+	if (fay_trace_draw(trace, true, &last, &third) && !drawn) {
+		second = third;
+		drawn = second.code;
+	}
+	if (!drawn || !result)
+		print_end(trace, &last);
+	if (!result && drawn) {
+		*error = second;
+		result = drawn;
+	}
+	if (!result)
+		result = fay_trace_check_output(trace, error);
+	fay_result_deinit(&last);
+	print_timing(trace);
+	if (!result && detached) {
+		*error = detach_error;
+		result = detached;
+	}
+	return result;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* From a query, or a file, to an image that the verifier accepted, and how its states are shown. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <llvm-c/Core.h>
+
+#include "trace.h"
+
+static int plan_query(struct trace *trace, struct fay_error *error)
+{
+	uint64_t since = fay_cli_monotonic();
+	if (fay_query_plan(trace->query, fay_cli_realtime(), &trace->plan, error))
+		return error->code;
+	fay_trace_stage(trace, "parse and plan", since);
+	return FAY_OK;
+}
+
+static int compile_plan(struct trace *trace, struct fay_error *error)
+{
+	uint64_t since = fay_cli_monotonic();
+	LLVMContextRef context = LLVMContextCreate();
+	LLVMModuleRef module;
+	int result = fay_plan_generate(trace->plan, context, &module, error);
+	fay_trace_stage(trace, "generate IR", since);
+	since = fay_cli_monotonic();
+	if (!result) {
+		struct fay_compile_options options = { .size = sizeof(options) };
+		result = fay_compile_module(module, &trace->plan->spec, &options, &trace->image,
+					    error);
+	}
+	LLVMContextDispose(context);
+	fay_trace_stage(trace, "guard and compile", since);
+	return result;
+}
+
+static int read_image(struct trace *trace, struct fay_error *error)
+{
+	const char *path = trace->probe_path;
+	FILE *file = fopen(path, "re");
+	struct stat stat;
+	if (!file || fstat(fileno(file), &stat)) {
+		int code = errno;
+		if (file)
+			fclose(file);
+		return fay_error_set(error, FAY_E_USAGE, "cannot open '%s': %s", path, strerror(code));
+	}
+	if (!S_ISREG(stat.st_mode) || stat.st_size > (off_t)FAY_IMAGE_MAX_FILE) {
+		fclose(file);
+		return fay_error_set(error, FAY_E_REFUSED, "'%s' is not a probe image: %s", path,
+				     S_ISREG(stat.st_mode) ? "too large" : "not a regular file");
+	}
+	trace->image.size = (size_t)stat.st_size;
+	trace->image.data = malloc(trace->image.size + 1);
+	size_t got = trace->image.data ? fread(trace->image.data, 1, trace->image.size, file) : 0;
+	fclose(file);
+	if (got != trace->image.size)
+		return fay_error_set(error, FAY_E_INTERNAL, "cannot read '%s'", path);
+	return FAY_OK;
+}
+
+static int verify_image(struct trace *trace, struct fay_error *error)
+{
+	struct fay_policy policy;
+	char message[512];
+	fay_policy_default(&policy);
+	if (trace->policy_path &&
+	    fay_policy_read(trace->policy_path, &policy, message, sizeof(message)))
+		return fay_error_set(error, FAY_E_USAGE, "%s", message);
+	uint64_t since = fay_cli_monotonic();
+	fay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict);
+	trace->verified = true;
+	fay_trace_stage(trace, "verify", since);
+	const char *name = trace->probe_path ? trace->probe_path : "query";
+	if (trace->verdict.outcome != FAY_ACCEPTED) {
+		fay_verdict_print(stderr, name, &trace->verdict);
+		return fay_error_set(error,
+				     trace->verdict.outcome == FAY_EXHAUSTED ? FAY_E_LIMIT :
+									       FAY_E_REFUSED,
+				     "the probe was refused by the verifier (%s); nothing was installed",
+				     fay_rule_id(trace->verdict.rejection.rule));
+	}
+	if (trace->verbose)
+		fay_verdict_print(stderr, name, &trace->verdict);
+	return FAY_OK;
+}
+
+static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *view)
+{
+	const struct fay_schema *schema = &trace->verdict.schema;
+	const struct fay_schema_state *state = &schema->states[index];
+	view->state = index;
+	view->streams = state->kind == FAY_STATE_STREAM;
+	view->title = trace->plan ? NULL : state->name;
+	view->column_count = trace->plan ? trace->plan->column_count :
+					   (uint32_t)state->keys + state->values;
+	view->columns = calloc(view->column_count + 1u, sizeof(*view->columns));
+	if (!view->columns)
+		return FAY_E_LIMIT;
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		uint32_t position = c;
+		if (trace->plan) {
+			const struct fay_plan_column *column = &trace->plan->columns[c];
+			position = column->index;
+			if (column->source == FAY_PLAN_VALUE)
+				position += state->keys;
+		}
+		view->columns[c].column = &schema->columns[state->first_column + position];
+		view->columns[c].name = trace->plan ? trace->plan->columns[c].name :
+						      view->columns[c].column->name;
+	}
+	return FAY_OK;
+}
+
+static int make_views(struct trace *trace, struct fay_error *error)
+{
+	trace->view_count = trace->plan ? 1 : trace->verdict.schema.state_count;
+	trace->views = calloc(trace->view_count + 1, sizeof(*trace->views));
+	for (size_t i = 0; trace->views && i < trace->view_count; i++) {
+		if (view_of_state(trace, (uint32_t)i, &trace->views[i]))
+			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	}
+	return trace->views ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "out of memory");
+}
+
+int fay_trace_image(struct trace *trace, struct fay_error *error)
+{
+	int result;
+	if (trace->query) {
+		if ((result = plan_query(trace, error)) || (result = compile_plan(trace, error)))
+			return result;
+	} else if ((result = read_image(trace, error))) {
+		return result;
+	}
+	result = verify_image(trace, error);
+	return result ? result : make_views(trace, error);
+}

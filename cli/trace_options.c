@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of `fay trace`. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace.h"
+
+static const char usage_text[] =
+	"usage: fay trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv]\n"
+	"                 [--timing] [--verbose] [--policy FILE] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+
+static int usage(const char *message)
+{
+	if (message)
+		fprintf(stderr, "fay trace: %s\n", message);
+	fputs(usage_text, stderr);
+	return FAY_E_USAGE;
+}
+
+void fay_trace_help(void)
+{
+	fputs(usage_text, stdout);
+	printf("\n"
+	       "  -p, --pid PID    a process; may be given several times\n"
+	       "  --comm NAME      all processes of that name\n"
+	       "  -- COMMAND       start a program and trace it from the start\n"
+	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
+	       "  --every T        print the result so far each T\n"
+	       "  --json, --csv    for other programs to read\n"
+	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a query\n"
+	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
+	       "  --timing         how long each stage took, on standard error\n"
+	       "  -v, --verbose    the verifier's report, on standard error\n");
+}
+
+static int add_pid(struct trace *trace, const char *text)
+{
+	char *end;
+	errno = 0;
+	long pid = strtol(text, &end, 10);
+	if (errno || *end || end == text || pid <= 0 || pid > INT32_MAX) {
+		fprintf(stderr, "fay trace: '%s' is not a process id\n", text);
+		return FAY_E_USAGE;
+	}
+	if (trace->pid_count == FAY_CLI_MAX_TARGETS) {
+		fprintf(stderr, "fay trace: more than %u processes\n", FAY_CLI_MAX_TARGETS);
+		return FAY_E_LIMIT;
+	}
+	trace->pids[trace->pid_count++] = (pid_t)pid;
+	return FAY_OK;
+}
+
+static int add_comm(struct trace *trace, const char *comm)
+{
+	size_t room = FAY_CLI_MAX_TARGETS - trace->pid_count;
+	size_t found = fay_cli_find_comm(comm, trace->pids + trace->pid_count, room);
+	if (!found) {
+		fprintf(stderr, "fay trace: no process is named '%s'\n", comm);
+		return FAY_E_REFUSED;
+	}
+	if (found > room) {
+		fprintf(stderr, "fay trace: more than %u processes\n", FAY_CLI_MAX_TARGETS);
+		return FAY_E_LIMIT;
+	}
+	trace->pid_count += found;
+	return FAY_OK;
+}
+
+static int set_duration(const char *name, const char *text, uint64_t *value)
+{
+	if (fay_cli_duration(text, value) && *value)
+		return FAY_OK;
+	fprintf(stderr, "fay trace: %s wants a duration such as 10s or 500ms, not '%s'\n", name,
+		text);
+	return FAY_E_USAGE;
+}
+
+static int parse_option(struct trace *trace, int option)
+{
+	switch (option) {
+	case 'p':
+		return add_pid(trace, optarg);
+	case 'c':
+		return add_comm(trace, optarg);
+	case 'f':
+		return set_duration("--for", optarg, &trace->duration);
+	case 'e':
+		return set_duration("--every", optarg, &trace->every);
+	case 'j':
+	case 'C':
+		if (trace->writer.format != FAY_FORMAT_TABLE)
+			return usage("--json or --csv, one of them");
+		trace->writer.format = option == 'j' ? FAY_FORMAT_JSON : FAY_FORMAT_CSV;
+		return FAY_OK;
+	case 'P':
+		trace->probe_path = optarg;
+		return FAY_OK;
+	case 'o':
+		trace->policy_path = optarg;
+		return FAY_OK;
+	case 't':
+		trace->timing = true;
+		return FAY_OK;
+	case 'v':
+		trace->verbose = true;
+		return FAY_OK;
+	case 'h':
+		trace->help = true;
+		return FAY_OK;
+	}
+	return usage(NULL);
+}
+
+int fay_trace_options(struct trace *trace, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "pid", required_argument, NULL, 'p' },    { "comm", required_argument, NULL, 'c' },
+		{ "for", required_argument, NULL, 'f' },    { "every", required_argument, NULL, 'e' },
+		{ "json", no_argument, NULL, 'j' },	    { "csv", no_argument, NULL, 'C' },
+		{ "probe", required_argument, NULL, 'P' },  { "timing", no_argument, NULL, 't' },
+		{ "policy", required_argument, NULL, 'o' }, { "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },	    { 0 },
+	};
+	/* What follows `--` is the command, whatever it looks like. */
+	int own = argc;
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--")) {
+			trace->command = argv + i + 1;
+			own = i;
+			break;
+		}
+	}
+	int option, result;
+	optind = 1;
+	while ((option = getopt_long(own, argv, "p:vh", options, NULL)) != -1) {
+		if ((result = parse_option(trace, option)))
+			return result;
+		if (trace->help)
+			return FAY_OK;
+	}
+	if (optind < own && !trace->probe_path)
+		trace->query = argv[optind++];
+	if (optind < own)
+		return usage("one query, in one argument (quote it)");
+	if (!trace->query && !trace->probe_path)
+		return usage("a query or --probe IMAGE is missing");
+	if (trace->command && !trace->command[0])
+		return usage("no command after --");
+	if (trace->command && trace->pid_count)
+		return usage("either running processes or a command, not both");
+	if (!trace->command && !trace->pid_count)
+		return usage("which process? Give -p PID, --comm NAME, or -- COMMAND");
+	return FAY_OK;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* While a trace runs: results so far, and what ends it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trace.h"
+
+#define POLL_MS 5
+#define DEFAULT_EVERY 1000000000u
+
+void fay_trace_row(void *context, uint32_t state, const uint8_t *row)
+{
+	struct trace *trace = context;
+	for (size_t i = 0; i < trace->view_count; i++) {
+		if (trace->views[i].state == state)
+			fay_write_row(&trace->writer, &trace->views[i], row);
+	}
+}
+
+static bool targets_alive(struct trace *trace)
+{
+	if (trace->child && waitpid(trace->child, &trace->child_status, WNOHANG) == trace->child) {
+		trace->child = 0;
+		trace->child_ended = true;
+	}
+	for (size_t i = 0; i < trace->session_count; i++) {
+		if (fay_session_target_alive(trace->sessions[i]))
+			return true;
+	}
+	return false;
+}
+
+int fay_trace_errno_of_output; /* of the first write that failed */
+
+/* Whether standard output took everything so far. */
+int fay_trace_check_output(struct trace *trace, struct fay_error *error)
+{
+	if (!fflush(trace->writer.out) && !ferror(trace->writer.out))
+		return FAY_OK;
+	if (!fay_trace_errno_of_output)
+		fay_trace_errno_of_output = errno;
+	return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result: %s",
+			     strerror(fay_trace_errno_of_output));
+}
+
+int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
+{
+	fay_write_restart(&trace->writer);
+	for (size_t i = 0; i < trace->view_count; i++) {
+		struct fay_result result;
+		if (fay_aggregator_snapshot(trace->aggregator, trace->views[i].state, &result, error))
+			return error->code;
+		if (!trace->views[i].streams)
+			fay_write_result(&trace->writer, &trace->views[i], &result, final);
+		if (last) {
+			fay_result_deinit(last);
+			*last = result;
+		} else {
+			fay_result_deinit(&result);
+		}
+	}
+	if (fay_trace_check_output(trace, error))
+		return error->code;
+	return FAY_OK;
+}
+
+/* Whether any event was counted yet, for --timing. */
+static bool any_event(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->session_count; i++) {
+		size_t size;
+		const struct fay_shm_control *shm = fay_session_shm(trace->sessions[i], &size);
+		if (!__atomic_load_n(&shm->slot_next, __ATOMIC_RELAXED))
+			continue;
+		for (size_t v = 0; v < trace->view_count; v++) {
+			struct fay_result result;
+			struct fay_error error;
+			if (fay_aggregator_snapshot(trace->aggregator, trace->views[v].state,
+						    &result, &error))
+				continue;
+			bool any = false;
+			for (size_t b = 0; b < result.row_count * result.row_size && !any; b++)
+				any = result.rows[b] != 0;
+			fay_result_deinit(&result);
+			if (any)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Whether a process is there and runs a program. One that is ending gives up its memory before it becomes a zombie; it then has no
+ * executable any more (proc(5), /proc/pid/exe).
+ */
+static bool process_runs(pid_t pid, char comm[FAY_COMM_SIZE + 1])
+{
+	char path[64], link[2], state = 'Z';
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	if (readlink(path, link, sizeof(link)) < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%*d (%16[^)]) %c", comm, &state) != 2)
+		state = 'Z';
+	fclose(file);
+	return state != 'Z' && state != 'X';
+}
+
+/* All targets are gone: how the command ended, or that a process goes on as another program. */
+static const char *how_targets_ended(struct trace *trace)
+{
+	char comm[FAY_COMM_SIZE + 1] = "";
+	for (size_t i = 0; i < trace->session_count; i++) {
+		pid_t pid = fay_target_pid(trace->targets[i]);
+		if ((trace->child_ended && !trace->child) || !process_runs(pid, comm))
+			continue;
+		snprintf(trace->reason, sizeof(trace->reason),
+			 "process %d replaced its program (execve) and is now '%s', which is not traced",
+			 pid, comm);
+		return trace->reason;
+	}
+	if (!trace->child_ended)
+		return "the traced program ended";
+	if (WIFSIGNALED(trace->child_status))
+		snprintf(trace->reason, sizeof(trace->reason),
+			 "the traced program ended: killed by SIG%s",
+			 sigabbrev_np(WTERMSIG(trace->child_status)) ?: "?");
+	else
+		snprintf(trace->reason, sizeof(trace->reason),
+			 "the traced program ended with exit status %d",
+			 WEXITSTATUS(trace->child_status));
+	return trace->reason;
+}
+
+static const char *reason_to_end(struct trace *trace, uint64_t end)
+{
+	if (fay_trace_interrupted)
+		return "interrupted";
+	if (end && fay_cli_monotonic() >= end)
+		return "time is up";
+	if (trace->plan && trace->plan->deadline && fay_cli_realtime() > trace->plan->deadline)
+		return "the query's own deadline passed";
+	if (!targets_alive(trace)) {
+		/* A child of ours that is ending has given up its memory a moment before it can be waited for. */
+		for (int i = 0; i < 100 && trace->child && !targets_alive(trace); i++)
+			usleep(1000);
+		return how_targets_ended(trace);
+	}
+	return NULL;
+}
+
+int fay_trace_run(struct trace *trace, struct fay_error *error)
+{
+	uint64_t now = fay_cli_monotonic();
+	uint64_t end = trace->duration ? now + trace->duration : 0;
+	uint64_t every = trace->every ? trace->every : DEFAULT_EVERY;
+	bool pictures = trace->writer.live || trace->every;
+	uint64_t next = now + every;
+	bool waiting_first = trace->timing;
+	while (!(trace->end_reason = reason_to_end(trace, end))) {
+		fay_aggregator_wait(trace->aggregator, waiting_first ? 1 : POLL_MS);
+		for (size_t i = 0; i < trace->session_count; i++)
+			fay_session_tick(trace->sessions[i]);
+		if (fay_aggregator_poll(trace->aggregator, error) < 0)
+			return error->code;
+		if (waiting_first && any_event(trace)) {
+			fay_trace_stage(trace, "first event", now);
+			fay_trace_stage(trace, "start to first event", trace->started);
+			waiting_first = false;
+		}
+		if (fay_cli_monotonic() < next)
+			continue;
+		next += every;
+		if (pictures && fay_trace_draw(trace, false, NULL, error))
+			return error->code;
+		if (fay_trace_check_output(trace, error))
+			return error->code;
+	}
+	return FAY_OK;
+}
