@@ -268,6 +268,10 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 		}
 		memcpy(zone->data + at, &point->patch, sizeof(point->patch));
 		zone->header.patch_count++;
+		if (!zone->high || point->site < zone->low)
+			zone->low = point->site;
+		if (point->site + FAY_JUMP_BYTES > zone->high)
+			zone->high = point->site + FAY_JUMP_BYTES;
 	}
 	memcpy(zone->data, &zone->header, sizeof(zone->header));
 	return 0;

@@ -265,14 +265,27 @@ static int check_image(struct fay_session *session, struct fay_stop *stop, const
 	return code;
 }
 
-static bool sites_unchanged(const struct fay_session *session, const struct fay_stop *stop)
+int fay_session_prepare(struct fay_session *session, struct fay_error *error)
 {
+	int code = 0;
+
+	for (size_t i = 0; i < session->point_count && !code; i++)
+		if (session->points[i].usable)
+			code = fay_text_want(&session->text, session->points[i].site, session->points[i].before_size, error);
+	return code ? code : fay_text_ready(&session->text, error);
+}
+
+static bool sites_unchanged(struct fay_session *session, const struct fay_stop *stop)
+{
+	fay_text_read(&session->text, stop->memory);
 	for (size_t i = 0; i < session->point_count; i++) {
 		const struct fay_point *point = &session->points[i];
-		uint8_t now[FAY_DISPLACED_MAX];
+		const uint8_t *now;
 
-		if (point->usable && (fay_stop_read(stop, point->site, now, point->before_size) ||
-				      memcmp(now, point->before, point->before_size)))
+		if (!point->usable)
+			continue;
+		now = fay_text_at(&session->text, point->site, point->before_size);
+		if (!now || memcmp(now, point->before, point->before_size))
 			return false;
 	}
 	return true;
@@ -281,8 +294,13 @@ static bool sites_unchanged(const struct fay_session *session, const struct fay_
 /* The usable point whose overwritten bytes, but for the first, contain the address. */
 static struct fay_point *point_around(const struct fay_session *session, uint64_t address)
 {
-	size_t low = 0, high = session->point_count;
+	size_t low = 0, high = session->point_count, zone = 0;
 
+	/* Most words of a stack are no addresses of the code at all. */
+	while (zone < session->zone_count && address - session->zones[zone].low >= session->zones[zone].high - session->zones[zone].low)
+		zone++;
+	if (zone == session->zone_count)
+		return NULL;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct fay_point *point = &session->points[middle];
@@ -354,18 +372,17 @@ static int patch_all(struct fay_session *session, struct fay_stop *stop, struct 
 		if (!point->usable)
 			continue;
 		fay_jump_encode(point->site, point->patch.trampoline, jump);
-		if (fay_stop_write(stop, point->site, jump, sizeof(jump)) == 0)
-			continue;
-		fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write code at %s!%s: %s", (int)stop->pid,
-			      point->function.module, point->function.name, strerror(errno));
-		/* This one too: a site across two pages may be half written. */
-		for (i++; i-- > 0;)
-			if (session->points[i].usable)
-				fay_stop_write(stop, session->points[i].site, session->points[i].before,
-					       FAY_JUMP_BYTES);
-		return FAY_E_REFUSED;
+		if (!fay_text_change(&session->text, point->site, jump, sizeof(jump)))
+			return fay_error_set(error, FAY_E_INTERNAL, "process %d: no bytes of %s!%s", (int)stop->pid, point->function.module, point->function.name);
 	}
-	return 0;
+	if (fay_text_write(&session->text, stop->memory) == 0)
+		return 0;
+	fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write its code: %s", (int)stop->pid, strerror(errno));
+	/* Every one: which pages were written is not known, and a site across two pages may be half written. */
+	for (size_t i = 0; i < session->point_count; i++)
+		if (session->points[i].usable)
+			fay_stop_write(stop, session->points[i].site, session->points[i].before, FAY_JUMP_BYTES);
+	return FAY_E_REFUSED;
 }
 
 static void unmap_there(struct fay_stop *stop, uint64_t address, uint64_t size)

@@ -200,15 +200,20 @@ static size_t read_some(int memory, uint64_t address, uint8_t *to, size_t size)
 static bool other_patch_near(const struct fay_zones *present, const struct fay_point *point)
 {
 	uint64_t start = point->function.address - point->offset, end = point->function.address + point->function.size;
+	uint64_t low = point->site > start + DISPLACED_REACH ? point->site - DISPLACED_REACH + 1 : start;
 
-	for (size_t i = 0; i < present->count; i++)
-		for (uint32_t k = 0; k < present->items[i].header.patch_count; k++) {
-			const struct fay_zone_patch *patch = &present->items[i].patches[k];
+	for (size_t i = 0; i < present->count; i++) {
+		const struct fay_zone *zone = &present->items[i];
 
-			if (patch->site >= start && patch->site < end && patch->site != point->site && !patch->removed &&
-			    patch->site + DISPLACED_REACH > point->site && point->site + DISPLACED_REACH > patch->site)
+		for (uint32_t k = fay_zone_first_at(zone, low); k < zone->header.patch_count; k++) {
+			const struct fay_zone_patch *patch = &zone->patches[zone->by_site[k]];
+
+			if (patch->site >= end || patch->site >= point->site + DISPLACED_REACH)
+				break;
+			if (patch->site != point->site && !patch->removed)
 				return true;
 		}
+	}
 	return false;
 }
 
@@ -217,13 +222,17 @@ static size_t read_program(const struct fay_zones *present, int memory, uint64_t
 {
 	size_t got = read_some(memory, address, body, size);
 
-	for (size_t i = 0; i < present->count; i++)
-		for (uint32_t k = 0; k < present->items[i].header.patch_count; k++) {
-			uint64_t at = present->items[i].patches[k].site - address;
+	for (size_t i = 0; i < present->count; i++) {
+		const struct fay_zone *zone = &present->items[i];
 
-			if (at < got && got - at >= FAY_JUMP_BYTES)
-				fay_zones_uncover(present, address + at, body + at);
+		for (uint32_t k = fay_zone_first_at(zone, address); k < zone->header.patch_count; k++) {
+			uint64_t at = zone->patches[zone->by_site[k]].site - address;
+
+			if (at >= got || got - at < FAY_JUMP_BYTES)
+				break;
+			fay_zones_uncover(present, address + at, body + at);
 		}
+	}
 	return got;
 }
 

@@ -163,6 +163,7 @@ static int nothing_usable(const struct fay_session *session, struct fay_error *e
 static void forget_plan(struct fay_session *session)
 {
 	fay_zone_plans_deinit(session);
+	fay_text_deinit(&session->text);
 	free(session->skipped);
 	session->skipped = NULL;
 	session->skipped_count = 0;
@@ -217,6 +218,8 @@ static int attempt(struct fay_session *session, struct fay_error *error)
 	uint64_t pause;
 	int code = plan(session, error);
 
+	if (!code)
+		code = fay_session_prepare(session, error);
 	if (code)
 		return code;
 	code = fay_stop_all(session->pid, session->options.stop_timeout_ms, session->options.tracer_wait_ms, &stop, error);
@@ -253,6 +256,7 @@ static int attach(struct fay_session *session, struct fay_error *error)
 			break;
 		usleep(500u << (round < 6 ? round : 6));
 	}
+	fay_text_deinit(&session->text);
 	session->attached = code == 0;
 	if (!code)
 		code = fay_host_create(session, &session->host, error);

@@ -7,6 +7,7 @@
 #include "maps.h"
 #include "relocate.h"
 #include "stop.h"
+#include "text.h"
 #include "trampoline.h"
 #include "zone.h"
 
@@ -36,6 +37,7 @@ struct fay_point {
 /* A zone being built. */
 struct fay_zone_plan {
 	size_t first, last; /* points [first, last) */
+	uint64_t low, high; /* every overwritten byte lies in [low, high) */
 	uint64_t address;
 	uint8_t *code;
 	size_t code_size, capacity;
@@ -73,6 +75,7 @@ struct fay_session {
 	bool table_mapped, shm_mapped, calls_mapped; /* while installing */
 	struct fay_zone_plan *zones;
 	size_t zone_count;
+	struct fay_text text; /* the pages with sites, while attaching */
 	/* Here. */
 	struct fay_shm_control *shm;
 	size_t shm_size;
@@ -107,7 +110,9 @@ int fay_maps_reserve(struct fay_maps *maps, uint64_t start, uint64_t size);
 int fay_host_create(struct fay_session *session, struct fay_host **host, struct fay_error *error);
 void fay_host_destroy(struct fay_host *host);
 
-/* install.c: with the target stopped. -1: something changed since the plan was made; plan again. */
+/* install.c: what can be done before the target is stopped. */
+int fay_session_prepare(struct fay_session *session, struct fay_error *error);
+/* With the target stopped. -1: something changed since the plan was made; plan again. */
 int fay_session_install(struct fay_session *session, struct fay_stop *stop, struct fay_error *error);
 
 /* clock.c: event.time = (tsc * multiplier >> 32) + offset. */

@@ -58,6 +58,10 @@ _Static_assert(sizeof(struct fay_zone_patch) == 48, "zone layout");
 struct fay_zone {
 	struct fay_zone_header header;
 	struct fay_zone_patch *patches;
+	uint32_t *by_site;      /* indices of patches, sorted by site */
+	uint64_t *returns;      /* sorted; return_count of them */
+	size_t return_count;
+	bool dirty;             /* patches were changed here and not yet there */
 	uint64_t device, inode; /* of the code memfd */
 };
 struct fay_zones {
@@ -68,6 +72,10 @@ struct fay_zones {
 /* All zones in a process. `memory` is /proc/PID/mem. */
 int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error);
 void fay_zones_deinit(struct fay_zones *zones);
+/* Into by_site: the first patch whose site is not below the address; patch_count if there is none. */
+uint32_t fay_zone_first_at(const struct fay_zone *zone, uint64_t site);
+/* The next of the patches at a site; *at begins as fay_zone_first_at() says. NULL: no more. */
+struct fay_zone_patch *fay_zone_next_at(const struct fay_zone *zone, uint64_t site, uint32_t *at);
 /* The jump from site to trampoline. */
 void fay_jump_encode(uint64_t site, uint64_t to, uint8_t jump[FAY_JUMP_BYTES]);
 /* Replaces, in a copy of the bytes at `site`, patches by what is under them: the program's own bytes. */

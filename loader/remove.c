@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Removing zones. It works from what lies in the target alone, so that it is one function for a session's own end, for the
+ * children that a traced process forked, and for what a killed fay left behind. Chains of sessions on one entry: zone.c.
+ */
+#include "zone.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fay/shm.h"
+#include "runtime.h"
+#include "text.h"
+
+#define REMOVE_ROUNDS 7u /* waits of 1, 2, 4 ... 64 ms for threads to leave */
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The patch of another session that lies directly over `patch`. */
+static struct fay_zone_patch *patch_above(struct fay_zones *zones, uint64_t session,
+					  const uint8_t jump[FAY_JUMP_BYTES], uint64_t site, struct fay_zone **in)
+{
+	for (size_t i = 0; i < zones->count; i++) {
+		struct fay_zone *zone = &zones->items[i];
+		uint32_t at = fay_zone_first_at(zone, site);
+		struct fay_zone_patch *above;
+
+		if (zone->header.session == session)
+			continue;
+		while ((above = fay_zone_next_at(zone, site, &at)))
+			if (!memcmp(above->original, jump, FAY_JUMP_BYTES)) {
+				*in = zone;
+				return above;
+			}
+	}
+	return NULL;
+}
+
+/* Takes the jump away, wherever it is, here: see changes_write(). True if nothing leads to this patch any more. */
+static bool patch_take_out(struct fay_text *text, struct fay_zones *zones, uint64_t session, const struct fay_zone_patch *patch)
+{
+	const uint8_t *now = fay_text_at(text, patch->site, FAY_JUMP_BYTES);
+	uint8_t jump[FAY_JUMP_BYTES];
+	struct fay_zone_patch *above;
+	struct fay_zone *in;
+
+	fay_jump_encode(patch->site, patch->trampoline, jump);
+	if (!now)
+		return true; /* the module was unloaded */
+	if (!memcmp(now, jump, sizeof(jump)))
+		return fay_text_change(text, patch->site, patch->original, FAY_JUMP_BYTES);
+	above = patch_above(zones, session, jump, patch->site, &in);
+	if (!above) /* put back by someone, or overwritten by something that is not ours and may lead here */
+		return !memcmp(now, patch->original, sizeof(jump));
+	memcpy(above->original, patch->original, FAY_JUMP_BYTES);
+	above->link = patch->linked && patch->link != patch->displaced ? patch->link : above->displaced;
+	in->dirty = true;
+	return true;
+}
+
+/*
+ * What was changed here goes to the target: zones' records, then the program's pages. A fay that is killed between any two of these writes leaves every
+ * place valid: at each step a site holds the program's bytes or a jump to a trampoline that is still mapped.
+ */
+static bool changes_write(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text)
+{
+	bool done = true;
+
+	for (size_t i = 0; i < zones->count; i++) {
+		struct fay_zone *zone = &zones->items[i];
+
+		if (zone->dirty)
+			done &= fay_stop_write(stop, zone->header.data + sizeof(zone->header), zone->patches,
+					       zone->header.patch_count * sizeof(*zone->patches)) == 0;
+		zone->dirty = false;
+	}
+	return fay_text_write(text, stop->memory) == 0 && done;
+}
+
+struct inside_context {
+	const struct fay_zones *zones;
+	uint64_t session;
+	uint64_t before[2]; /* the words visited before */
+};
+
+static const struct fay_zone *zone_around(const struct inside_context *inside, uint64_t address)
+{
+	for (size_t i = 0; i < inside->zones->count; i++) {
+		const struct fay_zone_header *header = &inside->zones->items[i].header;
+
+		if (header->session == inside->session && address - header->code < header->code_size)
+			return &inside->zones->items[i];
+	}
+	return NULL;
+}
+
+static bool is_return_point(const struct fay_zone *zone, uint64_t address)
+{
+	return bsearch(&address, zone->returns, zone->return_count, sizeof(address), by_value) != NULL;
+}
+
+#define USER_CS 0x33u
+
+/*
+ * Our code calls nothing outside itself, so a thread that is in it stands there (its rip) or was interrupted there by a signal: then the signal
+ * frame holds rip, eflags and the segment selectors, cs lowest, in this order. Or it holds a return point: a frame that nobody knows of, or an exception on
+ * its way. All other words that point to our code are what calls of probes have left in unused stack.
+ */
+static bool is_held(void *context, uint64_t word)
+{
+	struct inside_context *inside = context;
+	const struct fay_zone *zone = zone_around(inside, word);
+	bool interrupted = (word & 0xffff) == USER_CS && zone_around(inside, inside->before[0]);
+
+	inside->before[0] = inside->before[1];
+	inside->before[1] = word;
+	return interrupted || (zone && is_return_point(zone, word));
+}
+
+static bool somebody_inside(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
+{
+	struct inside_context context = { .zones = zones, .session = session };
+
+	for (size_t i = 0; i < stop->count; i++)
+		if (!stop->threads[i].gone && zone_around(&context, stop->threads[i].registers.rip))
+			return true;
+	return fay_stop_visit_words(stop, is_held, &context);
+}
+
+/*
+ * Puts the real return addresses of one thread's watched calls back, newest first: of several calls at one place on the stack the newest is the one under
+ * way, and where it was itself a tail call, the older ones follow.
+ */
+static void return_calls(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session, const struct fay_call *calls,
+			 size_t count)
+{
+	struct inside_context context = { .zones = zones, .session = session };
+
+	for (size_t i = count; i-- > 0;) {
+		uint64_t slot = calls[i].slot, word;
+
+		if (slot % 8 == 0 && !fay_stop_read(stop, slot, &word, 8) && zone_around(&context, word))
+			fay_stop_write(stop, slot, &calls[i].address, 8);
+	}
+}
+
+static bool is_live_thread(const struct fay_stop *stop, uint64_t key)
+{
+	for (size_t i = 0; i < stop->count; i++)
+		if (!stop->threads[i].gone && stop->threads[i].registers.fs_base + 1 == key)
+			return true;
+	return false;
+}
+
+/*
+ * After this, calls under way return straight to their callers. Live threads first: what an ended one left behind may name places on stacks that are in
+ * use again. What is read is the target's and proves nothing: every count is bounded.
+ */
+static int return_all(struct fay_stop *stop, const struct fay_zones *zones, const struct fay_zone_header *header,
+		      struct fay_error *error)
+{
+	struct fay_call *calls = malloc(FAY_CALLS_MAX * sizeof(*calls));
+	struct fay_shm_control control;
+	struct fay_call_stack stack;
+	uint64_t used;
+
+	if (!calls)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	used = fay_stop_read(stop, header->shm, &control, sizeof(control)) ? 0 : control.slot_next;
+	if (used > header->calls_size / FAY_CALLS_STRIDE)
+		used = header->calls_size / FAY_CALLS_STRIDE;
+	for (uint64_t i = 0; i < 2 * used; i++) {
+		uint64_t at = header->calls + i % used * FAY_CALLS_STRIDE, first = at + FAY_CALLS_FIRST, count;
+
+		if (fay_stop_read(stop, at, &stack, sizeof(stack)) || stack.top <= first ||
+		    is_live_thread(stop, stack.key) != (i < used))
+			continue;
+		count = (stack.top - first) / sizeof(*calls);
+		if (count > FAY_CALLS_MAX)
+			count = FAY_CALLS_MAX;
+		if (!fay_stop_read(stop, first, calls, count * sizeof(*calls)))
+			return_calls(stop, zones, header->session, calls, count);
+	}
+	free(calls);
+	return 0;
+}
+
+static int unmap(struct fay_stop *stop, uint64_t address, uint64_t size, struct fay_error *error)
+{
+	uint64_t arguments[6] = { address, size };
+	int64_t result;
+
+	return size ? fay_stop_syscall(stop, SYS_munmap, arguments, &result, error) : 0;
+}
+
+static int session_unmap(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session,
+			 struct fay_error *error)
+{
+	const struct fay_zone_header *last = NULL;
+	int code;
+
+	for (size_t i = 0; i < zones->count; i++) {
+		const struct fay_zone_header *header = &zones->items[i].header;
+
+		if (header->session != session)
+			continue;
+		last = header;
+		code = unmap(stop, header->code, header->code_size + header->data_size, error);
+		if (code)
+			return code;
+	}
+	if (!last)
+		return 0;
+	code = unmap(stop, last->shm, last->shm_size, error);
+	if (!code)
+		code = unmap(stop, last->calls, last->calls_size, error);
+	return code ? code : unmap(stop, last->table, last->table_size, error);
+}
+
+/* Takes out the session's patches, hooks or others. True if some stay reachable. */
+static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session, bool hooks)
+{
+	bool reachable = false;
+
+	for (size_t i = 0; i < zones->count; i++) {
+		struct fay_zone *zone = &zones->items[i];
+
+		for (uint32_t k = 0; zone->header.session == session && k < zone->header.patch_count; k++) {
+			struct fay_zone_patch *patch = &zone->patches[k];
+
+			if (!patch->removed && patch->hook == hooks)
+				patch->removed = patch_take_out(text, zones, session, patch);
+			reachable |= !patch->removed && patch->hook == hooks;
+		}
+	}
+	if (changes_write(stop, zones, text))
+		return reachable;
+	for (size_t i = 0; i < zones->count; i++) /* which pages were written is not known: all are looked at again */
+		for (uint32_t k = 0; zones->items[i].header.session == session && k < zones->items[i].header.patch_count; k++)
+			zones->items[i].patches[k].removed &= zones->items[i].patches[k].hook != hooks;
+	return true;
+}
+
+/* The pages that the session patched, as they are now. */
+static int read_text(const struct fay_stop *stop, const struct fay_zones *zones, uint64_t session, struct fay_text *text, struct fay_error *error)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < zones->count; i++) {
+		const struct fay_zone *zone = &zones->items[i];
+
+		for (uint32_t k = 0; zone->header.session == session && k < zone->header.patch_count && !code; k++)
+			code = fay_text_want(text, zone->patches[k].site, FAY_JUMP_BYTES, error);
+	}
+	if (!code)
+		code = fay_text_ready(text, error);
+	if (!code)
+		fay_text_read(text, stop->memory);
+	return code;
+}
+
+/*
+ * While an exception passes, the unwinder may hold one of our return points: its hooks go when nobody holds one any more. In the last round they go in
+ * any case; a word that is still found then is most likely a leftover in unused stack, and the zone stays mapped for it.
+ */
+static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session, bool last, bool *found,
+			    bool *left, struct fay_error *error)
+{
+	bool reachable, returned = false;
+	int code = 0;
+
+	for (size_t i = 0; i < zones->count; i++) {
+		const struct fay_zone_header *header = &zones->items[i].header;
+
+		if (header->session != session)
+			continue;
+		if (!returned && header->calls)
+			code = return_all(stop, zones, header, error);
+		*found = returned = true;
+	}
+	reachable = take_out(stop, zones, text, session, false);
+	if (code || !*found)
+		return code;
+	if (last || !somebody_inside(stop, zones, session))
+		reachable |= take_out(stop, zones, text, session, true);
+	/* A program that went under seccomp while traced could be killed for munmap. */
+	*left = reachable || somebody_inside(stop, zones, session) || fay_stop_confined(stop);
+	if (!*left)
+		return session_unmap(stop, zones, session, error);
+	for (size_t i = 0; i < zones->count; i++) /* what is taken out is marked so where it stays */
+		zones->items[i].dirty |= zones->items[i].header.session == session;
+	changes_write(stop, zones, text);
+	return 0;
+}
+
+static int remove_once(struct fay_stop *stop, uint64_t session, bool last, bool *found, bool *left, struct fay_error *error)
+{
+	struct fay_text text = { 0 };
+	struct fay_zones zones = { 0 };
+	struct fay_maps maps;
+	int code = fay_maps_read(stop->pid, &maps, error);
+
+	*left = false;
+	if (code)
+		return code;
+	code = fay_zones_read(&maps, stop->memory, &zones, error);
+	fay_maps_deinit(&maps);
+	if (!code)
+		code = read_text(stop, &zones, session, &text, error);
+	if (!code)
+		code = session_take_out(stop, &zones, &text, session, last, found, left, error);
+	fay_text_deinit(&text);
+	fay_zones_deinit(&zones);
+	return code;
+}
+
+int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *found,
+		    bool *left, uint64_t *longest_pause, struct fay_error *error)
+{
+	*found = false;
+	*left = false;
+	for (unsigned round = 0; round <= REMOVE_ROUNDS; round++) {
+		struct fay_stop stop;
+		uint64_t pause;
+		int code;
+
+		if (fay_process_start(pid) == 0)
+			return 0;
+		code = fay_stop_all(pid, stop_timeout_ms, tracer_wait_ms, &stop, error);
+		if (code)
+			return fay_process_start(pid) == 0 ? 0 : code;
+		code = remove_once(&stop, session, round == REMOVE_ROUNDS, found, left, error);
+		pause = fay_stop_release(&stop);
+		if (longest_pause && pause > *longest_pause)
+			*longest_pause = pause;
+		if (code)
+			return fay_process_start(pid) == 0 ? 0 : code;
+		if (!*left)
+			return 0;
+		if (round < REMOVE_ROUNDS)
+			usleep(1000u << round);
+	}
+	return 0;
+}
