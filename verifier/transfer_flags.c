@@ -33,7 +33,8 @@ static bool within_region(const struct fay_analysis *an, const struct fay_value 
 	case REGION_LOCAL: size = an->image->header.local_size; break;
 	case REGION_GLOBAL: size = an->image->header.global_size; break;
 	case REGION_RODATA: size = (int64_t)an->image->rodata.size; break;
-	case REGION_STACK: return v->s.smin >= -(int64_t)FAY_STACK_HARD && v->s.smax <= 0;
+	/* Offsets below 0 only: 0 is above them as an address, below them as an unsigned number. */
+	case REGION_STACK: return v->s.smin >= -(int64_t)FAY_STACK_HARD && v->s.smax < 0;
 	}
 	return v->s.smin >= 0 && v->s.smax <= size;
 }
