@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include "transfer.h"
+
 #define SLOTS (FAY_STACK_HARD / 4)
 
 bool fay_kinds_init(struct fay_kinds *k)
@@ -472,7 +474,50 @@ void fay_kinds_opaque(struct fay_kinds *k, struct query *q, const struct fay_ins
 		assume_slot(k, q, s, slot_of(o));
 }
 
-void fay_kinds_step(struct fay_kinds *k, struct query *q, const struct fay_insn *insn)
+/* Bytes of a register, or of a constant, that were written and are zero. */
+static Z3_ast zero_bytes(struct fay_kinds *k, struct query *q, const struct fay_operand *operand)
+{
+	Z3_ast all = bits(q, 0, 8), number;
+
+	if (operand->kind != OPERAND_REG && operand->kind != OPERAND_IMM)
+		return all;
+	number = operand->kind == OPERAND_REG ? q->now.reg[operand->reg] : bits(q, (uint64_t)operand->imm, 64);
+	for (unsigned b = 0; b < 8; b++)
+		all = Z3_mk_bvor(q->z, all, Z3_mk_ite(q->z, Z3_mk_eq(q->z, Z3_mk_extract(q->z, 8 * b + 7, 8 * b, number), bits(q, 0, 8)),
+						      bits(q, 1u << b, 8), bits(q, 0, 8)));
+	return operand->kind == OPERAND_REG ? Z3_mk_bvand(q->z, all, k->reg[operand->reg].init) : all;
+}
+
+/*
+ * The bytes of the result that depend on written bytes alone, where not all that is read was written: a byte of a sum or product on those up to it,
+ * of any other of these operations on the same byte.
+ */
+static Z3_ast partial_bytes(struct fay_kinds *k, struct query *q, const struct fay_insn *insn)
+{
+	Z3_ast all = bits(q, 0xff, 8), upper = bits(q, insn->width == 32 ? 0xf0 : 0, 8);
+	uint8_t regs[3];
+	unsigned count = fay_partial_reads(insn, regs);
+
+	for (unsigned i = 0; i < count; i++)
+		all = Z3_mk_bvand(q->z, all, k->reg[regs[i]].init);
+	all = Z3_mk_bvor(q->z, all, upper);
+	switch (insn->op) {
+	case OP_AND:
+		return Z3_mk_bvor(q->z, all, Z3_mk_bvor(q->z, zero_bytes(k, q, &insn->dst), zero_bytes(k, q, &insn->src)));
+	case OP_MOV: case OP_CMOV: case OP_OR: case OP_XOR: case OP_NOT:
+		return all;
+	default:
+		if (insn->width == 32) { /* the upper half does not hold what a carry would make of it */
+			Z3_ast low = Z3_mk_bvand(q->z, all, bits(q, 0xf, 8));
+
+			low = Z3_mk_bvand(q->z, low, Z3_mk_bvnot(q->z, Z3_mk_bvadd(q->z, low, bits(q, 1, 8))));
+			return Z3_mk_bvor(q->z, low, upper);
+		}
+		return Z3_mk_bvand(q->z, all, Z3_mk_bvnot(q->z, Z3_mk_bvadd(q->z, all, bits(q, 1, 8))));
+	}
+}
+
+static void step_whole(struct fay_kinds *k, struct query *q, const struct fay_insn *insn)
 {
 	struct kind a, b;
 	Z3_ast c;
@@ -536,4 +581,17 @@ void fay_kinds_step(struct fay_kinds *k, struct query *q, const struct fay_insn 
 	default:
 		step_implicit(k, q, insn);
 	}
+}
+
+void fay_kinds_step(struct fay_kinds *k, struct query *q, const struct fay_insn *insn)
+{
+	bool partial = fay_partial_needed(q->an->current, insn);
+	Z3_ast written = partial ? partial_bytes(k, q, insn) : NULL;
+
+	step_whole(k, q, insn);
+	if (!partial)
+		return;
+	k->reg[insn->dst.reg].init = written;
+	if (fay_op_table[insn->op].flags_written && insn->op != OP_AND)
+		k->undefined = FLAG_ALL;
 }

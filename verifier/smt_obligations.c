@@ -13,6 +13,8 @@
 
 #include <stdlib.h>
 
+#include "transfer.h"
+
 bool fay_proof_pending(const struct proof *p, uint32_t index, enum fay_goal goal)
 {
 	const struct fay_analysis *an = p->q->an;
@@ -34,6 +36,7 @@ struct reads {
 	struct proof *p;
 	Z3_ast all;
 	unsigned count;
+	bool partial; /* the operation may take in bytes that were not written */
 };
 
 static void add_read(struct reads *r, unsigned reg, unsigned width, bool whole)
@@ -42,7 +45,9 @@ static void add_read(struct reads *r, unsigned reg, unsigned width, bool whole)
 	struct kind kind = r->p->kinds.reg[reg];
 	Z3_ast ok = fay_kinds_number(q, kind, width);
 
-	if (width == 64)
+	if (r->partial && q->an->current->loc[reg].kind == KIND_SCALAR && q->an->current->loc[reg].init != 0xff)
+		ok = fay_kinds_is(q, kind, TAG_NUMBER); /* which bytes of the result count as written is followed */
+	else if (width == 64)
 		ok = whole ? fay_kinds_movable(q, kind) : either(q, ok, fay_kinds_pointer(q, kind));
 	r->all = r->count++ ? both(q, r->all, ok) : ok;
 }
@@ -71,7 +76,7 @@ static bool idiom(const struct fay_insn *insn)
 static void registers(struct proof *p, const struct fay_insn *insn)
 {
 	const struct fay_op_info *info = &fay_op_table[insn->op];
-	struct reads r = { .p = p };
+	struct reads r = { .p = p, .partial = fay_partial_needed(p->q->an->current, insn) };
 	unsigned w = insn->width;
 	bool whole = w == 64 && (insn->op == OP_MOV || insn->op == OP_XCHG);
 	bool count = info->attributes & ATTR_COUNT, double_shift = insn->op == OP_SHLD || insn->op == OP_SHRD;

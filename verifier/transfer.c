@@ -127,6 +127,8 @@ bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn)
 		return fay_path_refuse(an, FAY_RULE_LIM_RESOURCE, "a path with too many values");
 	if (an->checking)
 		an->facts->cpu_features |= fay_op_table[insn_of(an)->op].features;
+	if (fay_partial_needed(an->current, insn_of(an)))
+		return fay_transfer_partial(an, insn_of(an)) && fay_stack_pointer_check(an);
 	return fay_op_table[insn_of(an)->op].transfer(an, insn_of(an)) && fay_stack_pointer_check(an);
 }
 

@@ -9,6 +9,7 @@
  * transfer_data.c      moves, lea, exchanges, conditional moves
  * transfer_alu.c       arithmetic, logic, shifts, bits
  * transfer_multiply.c  multiplication and division
+ * transfer_partial.c   registers of which only some bytes were written
  * transfer_stack.c     push, pop, call, ret
  * transfer_jump.c      jumps through tables
  * transfer_helper.c    the helpers' contracts
@@ -85,6 +86,13 @@ bool fay_stack_pointer_check(struct fay_analysis *an);
 	bool fay_transfer_##transfer(struct fay_analysis *an, const struct fay_insn *insn);
 #include "ops.def"
 #undef OP
+
+/* ---- transfer_partial.c ---- */
+/* Whether the operation follows bytes that were not written, and some register that it reads has such. */
+bool fay_partial_needed(const struct fay_state *s, const struct fay_insn *insn);
+bool fay_transfer_partial(struct fay_analysis *an, const struct fay_insn *insn);
+/* The registers whose unwritten bytes the operation may take in. */
+unsigned fay_partial_reads(const struct fay_insn *insn, uint8_t regs[3]);
 
 /* ---- transfer_jump.c ---- */
 /* A number was read from read-only data; it was extended from 32 to 64 bits with its sign. */
