@@ -19,6 +19,7 @@ struct trace {
 	const char *policy_path;
 	char **command;
 	uint64_t duration, every;
+	uint32_t share; /* fay_attach_options.shared_from */
 	bool timing, verbose, help;
 	/* what is traced */
 	pid_t pids[FAY_CLI_MAX_TARGETS];

@@ -101,6 +101,11 @@ static void print_timing(const struct trace *trace)
 		else
 			fprintf(stderr, "  probe %u: called from the trampoline\n", i);
 	}
+	size_t shared = 0;
+	for (size_t i = 0; i < trace->session_count; i++)
+		shared += fay_session_shared_points(trace->sessions[i]);
+	if (shared)
+		fprintf(stderr, "  %zu functions share a trampoline\n", shared);
 	uint64_t pause = 0;
 	for (size_t i = 0; i < trace->session_count; i++) {
 		uint64_t one = fay_session_longest_pause(trace->sessions[i]);

@@ -9,7 +9,7 @@
 
 static const char usage_text[] =
 	"usage: fay trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv]\n"
-	"                 [--timing] [--verbose] [--policy FILE] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+	"                 [--timing] [--verbose] [--policy FILE] [--share N] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
 {
@@ -31,6 +31,7 @@ void fay_trace_help(void)
 	       "  --json, --csv    for other programs to read\n"
 	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a query\n"
 	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
+	       "  --share N        N functions with the same probes share one trampoline (256 unless given)\n"
 	       "  --timing         how long each stage took, on standard error\n"
 	       "  -v, --verbose    the verifier's report, on standard error\n");
 }
@@ -77,6 +78,19 @@ static int set_duration(const char *name, const char *text, uint64_t *value)
 	return FAY_E_USAGE;
 }
 
+static int set_share(struct trace *trace, const char *text)
+{
+	char *end;
+	errno = 0;
+	long share = strtol(text, &end, 10);
+	if (errno || *end || end == text || share <= 0 || share > INT32_MAX) {
+		fprintf(stderr, "fay trace: --share wants a number of functions, not '%s'\n", text);
+		return FAY_E_USAGE;
+	}
+	trace->share = (uint32_t)share;
+	return FAY_OK;
+}
+
 static int parse_option(struct trace *trace, int option)
 {
 	switch (option) {
@@ -100,6 +114,8 @@ static int parse_option(struct trace *trace, int option)
 	case 'o':
 		trace->policy_path = optarg;
 		return FAY_OK;
+	case 's':
+		return set_share(trace, optarg);
 	case 't':
 		trace->timing = true;
 		return FAY_OK;
@@ -121,7 +137,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },	    { "csv", no_argument, NULL, 'C' },
 		{ "probe", required_argument, NULL, 'P' },  { "timing", no_argument, NULL, 't' },
 		{ "policy", required_argument, NULL, 'o' }, { "verbose", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },	    { 0 },
+		{ "help", no_argument, NULL, 'h' },	    { "share", required_argument, NULL, 's' },
+		{ 0 },
 	};
 	/* What follows `--` is the command, whatever it looks like. */
 	int own = argc;

@@ -10,7 +10,7 @@
 static int attach_one(struct trace *trace, pid_t pid, struct fay_error *error)
 {
 	size_t index = trace->session_count;
-	struct fay_attach_options options = { .size = sizeof(options) };
+	struct fay_attach_options options = { .size = sizeof(options), .shared_from = trace->share };
 	struct fay_target *target;
 	if (fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &target, error))
 		return error->code;

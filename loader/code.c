@@ -6,7 +6,8 @@
  *	+ page        the image: exactly verdict->layout.bytes, helper slots filled with the runtime's addresses
  *	+ 64          struct fay_runtime_state[state_count]
  *	+ 64          struct fay_return_point[], one for each function whose calls are watched
- *	+ 64          trampolines, each with its displaced instructions
+ *	+ 64          bodies of shared trampolines
+ *	+ 16          trampolines and stubs, each with its displaced instructions
  *	data, behind  struct fay_zone_header, struct fay_zone_patch[]
  */
 #include "session.h"
@@ -136,18 +137,20 @@ static void add_return_point(struct fay_zone_plan *zone, uint64_t trampoline, co
 	zone->return_count++;
 }
 
-/* The trampoline for one point at zone->code_size. False: `reason` says why this point cannot be done. */
-static bool write_point(struct fay_session *session, struct fay_zone_plan *zone, struct fay_point *point,
-			uint64_t link_slot, char reason[FAY_REASON_MAX])
+/* What points with the same probes have in common. `probes` has room for all of an image. */
+static struct fay_trampoline_spec spec_of_probes(const struct fay_session *session, const struct fay_zone_plan *zone, const struct fay_point *point,
+						 struct fay_trampoline_probe *probes)
 {
-	struct fay_trampoline_probe probes[FAY_IMAGE_MAX_PROBES];
-	struct fay_trampoline_spec spec = {
+	for (uint32_t i = 0; i < point->probe_count; i++) {
+		probes[i].facts = &session->verdict->probes[point->probes[i]];
+		probes[i].code = zone->image + probes[i].facts->code_offset;
+		probes[i].bytes = session->verdict->layout.bytes + probes[i].facts->code_offset;
+		probes[i].inlined = session->inlined[point->probes[i]];
+	}
+	return (struct fay_trampoline_spec){
 		.address = zone->address + zone->code_size,
 		.runtime = zone->address,
 		.global = session->shm_address + session->geometry.global_offset,
-		.function = fay_name_hash(point->function.name),
-		.module = fay_name_hash(point->function.module),
-		.place = point->function.address,
 		.hook = hook_address(zone, point->hook),
 		.tid_offset = session->tid_offset,
 		.thread_pointer = session->thread_pointer,
@@ -155,37 +158,70 @@ static bool write_point(struct fay_session *session, struct fay_zone_plan *zone,
 		.probes = probes,
 		.probe_count = point->probe_count,
 	};
-	uint8_t *code = zone->code + zone->code_size;
-	struct fay_trampoline made;
-	size_t hole, room = point->linked ? 6 + FAY_DISPLACED_ROOM : FAY_DISPLACED_ROOM;
-	uint64_t copy;
+}
 
-	for (uint32_t i = 0; i < point->probe_count; i++) {
-		probes[i].facts = &session->verdict->probes[point->probes[i]];
-		probes[i].code = zone->image + probes[i].facts->code_offset;
-		probes[i].bytes = session->verdict->layout.bytes + probes[i].facts->code_offset;
-		probes[i].inlined = session->inlined[point->probes[i]];
-	}
-	if (!fay_trampoline_emit(&spec, room, code, zone->capacity - zone->code_size, &made)) {
-		snprintf(reason, FAY_REASON_MAX, "needs a trampoline that does not fit (internal)");
-		return false;
-	}
-	hole = made.displaced;
-	copy = spec.address + hole + (point->linked ? 6 : 0);
-	if (!fay_displace(point->program, point->before_size, point->site, copy, &point->displaced, reason))
-		return false;
-	if (point->linked) { /* jmp *link(%rip) */
-		int32_t rel = (int32_t)(link_slot - (spec.address + hole + 6));
+static bool same_probes(const struct fay_point *a, const struct fay_point *b)
+{
+	return a->probe_count == b->probe_count && !memcmp(a->probes, b->probes, a->probe_count * sizeof(*a->probes));
+}
 
-		memcpy(code + hole, "\xff\x25", 2);
-		memcpy(code + hole + 2, &rel, 4);
+/* Finds the sets of probes that many points of the zone have. There are few sets; those beyond the room for them have trampolines of their own. */
+static void count_sets(const struct fay_session *session, struct fay_zone_plan *zone)
+{
+	for (size_t i = zone->first; i < zone->last; i++) {
+		const struct fay_point *point = &session->points[i];
+		size_t k = 0;
+
+		if (!point->usable || !point->probe_count || point->hook)
+			continue;
+		while (k < zone->set_count && !same_probes(zone->sets[k].model, point))
+			k++;
+		if (k == FAY_SHARED_SETS)
+			continue;
+		if (k == zone->set_count)
+			zone->sets[zone->set_count++] = (struct fay_shared_set){ .model = point };
+		zone->sets[k].points++;
 	}
-	memcpy(code + (copy - spec.address), point->displaced.code, point->displaced.size);
+	for (size_t k = 0; k < zone->set_count; k++) {
+		struct fay_trampoline_probe probes[FAY_IMAGE_MAX_PROBES];
+		struct fay_trampoline_spec spec = spec_of_probes(session, zone, zone->sets[k].model, probes);
+
+		zone->sets[k].chosen = zone->sets[k].points >= session->options.shared_from && fay_shared_possible(&spec);
+	}
+}
+
+static const struct fay_shared_set *set_of(const struct fay_zone_plan *zone, const struct fay_point *point)
+{
+	for (size_t k = 0; k < zone->set_count; k++)
+		if (zone->sets[k].chosen && !point->hook && same_probes(zone->sets[k].model, point))
+			return &zone->sets[k];
+	return NULL;
+}
+
+static bool write_shared(struct fay_session *session, struct fay_zone_plan *zone)
+{
+	for (size_t k = 0; k < zone->set_count; k++) {
+		struct fay_trampoline_probe probes[FAY_IMAGE_MAX_PROBES];
+		struct fay_trampoline_spec spec = spec_of_probes(session, zone, zone->sets[k].model, probes);
+
+		if (!zone->sets[k].chosen)
+			continue;
+		if (!fay_shared_emit(&spec, zone->code + zone->code_size, zone->capacity - zone->code_size, &zone->sets[k].body))
+			return false;
+		session->shared_points += zone->sets[k].points;
+		zone->code_size = round_up(zone->code_size + zone->sets[k].body.size, 64);
+	}
+	return true;
+}
+
+/* The record of the patch, once the trampoline's parts have their places. */
+static void note_patch(struct fay_point *point, const struct fay_trampoline *made, uint64_t address, uint64_t copy)
+{
 	point->patch = (struct fay_zone_patch){ .site = point->site,
-						.trampoline = spec.address,
+						.trampoline = address + made->entry,
 						.displaced = copy,
 						.link = copy,
-						.returns = made.returns ? spec.address + made.returns : 0,
+						.returns = made->returns ? address + made->returns : 0,
 						.linked = point->linked,
 						.hook = point->hook != FAY_HOOK_NONE };
 	memcpy(point->patch.original, point->before, FAY_JUMP_BYTES);
@@ -195,6 +231,44 @@ static bool write_point(struct fay_session *session, struct fay_zone_plan *zone,
 		memcpy(&rel, point->before + 1, 4);
 		point->patch.link = point->site + FAY_JUMP_BYTES + (uint64_t)(int64_t)rel;
 	}
+}
+
+/* The trampoline for one point at zone->code_size. False: `reason` says why this point cannot be done. */
+static bool write_point(struct fay_session *session, struct fay_zone_plan *zone, struct fay_point *point,
+			uint64_t link_slot, char reason[FAY_REASON_MAX])
+{
+	struct fay_trampoline_probe probes[FAY_IMAGE_MAX_PROBES];
+	struct fay_trampoline_spec spec = spec_of_probes(session, zone, point, probes);
+	const struct fay_shared_set *set = set_of(zone, point);
+	uint8_t *code = zone->code + zone->code_size;
+	struct fay_trampoline made;
+	size_t hole, link = point->linked ? 6 : 0, capacity = zone->capacity - zone->code_size;
+	uint64_t copy;
+	bool written;
+
+	spec.function = fay_name_hash(point->function.name);
+	spec.module = fay_name_hash(point->function.module);
+	spec.place = point->function.address;
+	written = set ? capacity >= FAY_SHARED_STUB_MAX + link + FAY_DISPLACED_ROOM && fay_shared_stub(&set->body, &spec, code, capacity, &made) :
+			fay_trampoline_emit(&spec, link + FAY_DISPLACED_ROOM, code, capacity, &made);
+	if (!written) {
+		snprintf(reason, FAY_REASON_MAX, "needs a trampoline that does not fit (internal)");
+		return false;
+	}
+	hole = made.displaced;
+	copy = spec.address + hole + link;
+	if (!fay_displace(point->program, point->before_size, point->site, copy, &point->displaced, reason))
+		return false;
+	if (point->linked) { /* jmp *link(%rip) */
+		int32_t rel = (int32_t)(link_slot - (spec.address + hole + 6));
+
+		memcpy(code + hole, "\xff\x25", 2);
+		memcpy(code + hole + 2, &rel, 4);
+	}
+	memcpy(code + (copy - spec.address), point->displaced.code, point->displaced.size);
+	if (set) /* nothing follows the displaced instructions of a stub */
+		made.size = hole + link + point->displaced.size;
+	note_patch(point, &made, spec.address, copy);
 	add_return_point(zone, spec.address, &made);
 	zone->code_size = round_up(zone->code_size + made.size, 16);
 	return true;
@@ -213,9 +287,16 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 	uint64_t trampolines_at, capacity = 0, data_size;
 	size_t watched = 0;
 
+	count_sets(session, zone);
+	for (size_t k = 0; k < zone->set_count; k++)
+		capacity += point_room(session, zone->sets[k].model) + 64;
 	for (size_t i = zone->first; i < zone->last; i++) {
-		capacity += point_room(session, &session->points[i]);
-		watched += session->points[i].watched;
+		const struct fay_point *point = &session->points[i];
+
+		if (!point->usable)
+			continue;
+		capacity += set_of(zone, point) ? FAY_SHARED_STUB_MAX + FAY_DISPLACED_ROOM + 32 : point_room(session, point);
+		watched += point->watched;
 	}
 	zone->returns_at = returns_at;
 	trampolines_at = round_up(returns_at + watched * sizeof(struct fay_return_point), 64);
@@ -237,6 +318,8 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 	write_image(session, zone);
 	write_states(session, zone->code + states_at);
 	zone->code_size = trampolines_at;
+	if (!write_shared(session, zone))
+		return fay_error_set(error, FAY_E_INTERNAL, "the shared trampoline does not fit");
 	zone->header = (struct fay_zone_header){ .magic = FAY_ZONE_MAGIC,
 						 .version = FAY_ZONE_VERSION,
 						 .session = session->id,

@@ -22,6 +22,7 @@
 
 #define ATTEMPTS 12u
 #define PAGE 4096u
+#define SHARED_FROM 256u
 #define SPILL_MIN (256u << 10)
 #define HWCAP2_FSGSBASE 2u
 #define TID_OFFSET_GLIBC 0x2d0 /* struct pthread.tid on x86-64, glibc 2.3 to 2.41; checked against every thread */
@@ -166,7 +167,7 @@ static void forget_plan(struct fay_session *session)
 	fay_text_deinit(&session->text);
 	free(session->skipped);
 	session->skipped = NULL;
-	session->skipped_count = 0;
+	session->skipped_count = session->shared_points = 0;
 }
 
 /* Sessions that watch calls have to differ in it (dispatcher/user/calls.c). */
@@ -286,6 +287,8 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		session->options.slot_max = 4096;
 	if (!session->options.stop_timeout_ms)
 		session->options.stop_timeout_ms = FAY_STOP_TIMEOUT_MS;
+	if (!session->options.shared_from)
+		session->options.shared_from = SHARED_FROM;
 	if (!session->options.tracer_wait_ms)
 		session->options.tracer_wait_ms = FAY_TRACER_WAIT_MS;
 	if (getrandom(&session->id, sizeof(session->id), 0) != (ssize_t)sizeof(session->id))
@@ -432,6 +435,11 @@ uint32_t fay_session_inlined(const struct fay_session *session, uint32_t probe, 
 {
 	*unguarded = session->unguarded;
 	return probe < session->probe_count ? session->inlined[probe] : 0;
+}
+
+size_t fay_session_shared_points(const struct fay_session *session)
+{
+	return session->shared_points;
 }
 
 uint64_t fay_session_longest_pause(const struct fay_session *session)

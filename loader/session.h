@@ -34,6 +34,15 @@ struct fay_point {
 	struct fay_zone_patch patch;
 };
 
+/* Probes that many points of a zone have: these share one trampoline if there are enough of them. */
+#define FAY_SHARED_SETS 16u
+struct fay_shared_set {
+	const struct fay_point *model; /* one of the points */
+	size_t points;
+	bool chosen;
+	struct fay_shared body;
+};
+
 /* A zone being built. */
 struct fay_zone_plan {
 	size_t first, last; /* points [first, last) */
@@ -42,6 +51,8 @@ struct fay_zone_plan {
 	uint8_t *code;
 	size_t code_size, capacity;
 	uint64_t image; /* address of the layout's bytes */
+	struct fay_shared_set sets[FAY_SHARED_SETS];
+	size_t set_count;
 	size_t returns_at, return_count; /* struct fay_return_point[] in the code */
 	struct fay_zone_header header;
 	uint8_t *data;  /* header and patches, data_size bytes */
@@ -64,6 +75,7 @@ struct fay_session {
 	uint32_t inlined[FAY_IMAGE_MAX_PROBES]; /* bytes of each probe that are copied into trampolines; 0: it is called */
 	uint32_t probe_count;
 	struct fay_host *host; /* begin, end and timer probes; NULL: none */
+	size_t shared_points; /* points that share a trampoline */
 	bool unguarded; /* struct fay_trampoline_spec */
 	int32_t tid_offset;
 	bool thread_pointer; /* fs:0 holds the fs base in every thread */

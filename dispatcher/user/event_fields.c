@@ -17,7 +17,42 @@ void fay_fields_rdtsc(struct fay_emitter *e)
 	fay_emit_bytes(e, rdtsc_to_rax, sizeof(rdtsc_to_rax));
 }
 
-/* Arguments and return values, before anything changes the registers. */
+static const struct {
+	uint32_t field;
+	int32_t event, stub; /* where it goes, and where it lies, from the address that the stub's call leaves */
+} names[] = {
+	{ FAY_FIELD_FUNCTION, EVENT(function), -FAY_STUB_CALL - FAY_STUB_NAMES },
+	{ FAY_FIELD_MODULE, EVENT(module), -FAY_STUB_CALL - FAY_STUB_NAMES + 8 },
+	{ FAY_FIELD_ADDRESS, EVENT(address), -FAY_STUB_CALL - FAY_STUB_NAMES + 16 },
+};
+
+void fay_fields_names(struct fay_emitter *e, const struct fay_part *part, unsigned stub)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (part->fields & names[i].field) {
+			fay_emit_load64(e, part->temporary, stub, names[i].stub);
+			fay_emit_store64(e, FAY_RSP, names[i].event, part->temporary);
+		}
+}
+
+/* The stub's address is what its call pushed at the entry, and is told by its distance from a base when the call returns. */
+static void emit_stub_names(struct fay_emitter *e, const struct fay_part *part)
+{
+	unsigned t = part->temporary;
+
+	if (!(part->fields & (FAY_FIELD_FUNCTION | FAY_FIELD_MODULE | FAY_FIELD_ADDRESS)))
+		return;
+	fay_emit_load64(e, FAY_RSI, FAY_RSP, part->frame - part->pushed);
+	if (!(part->kinds >> FAY_PROBE_ENTRY & 1)) {
+		fay_emit_rip_relative(e, 0x8d, t, part->spec->base); /* lea */
+		fay_emit_byte(e, t >= 8 ? 0x4c : 0x48);              /* add %t, %rsi */
+		fay_emit_byte(e, 0x01);
+		fay_emit_byte(e, 0xc0 | (t & 7) << 3 | FAY_RSI);
+	}
+	fay_fields_names(e, part, FAY_RSI);
+}
+
+/* Arguments and return values, before anything changes the registers; and what is behind rsi in a stub. */
 void fay_fields_early(struct fay_emitter *e, const struct fay_part *part)
 {
 	static const uint8_t argument[6] = { FAY_RDI, FAY_RSI, FAY_RDX, FAY_RCX, FAY_R8, FAY_R9 };
@@ -34,6 +69,8 @@ void fay_fields_early(struct fay_emitter *e, const struct fay_part *part)
 		fay_emit_bytes(e, movq_xmm0_rsp, sizeof(movq_xmm0_rsp));
 		fay_emit_imm32(e, EVENT(retval_float));
 	}
+	if (part->spec->shared)
+		emit_stub_names(e, part);
 }
 
 /* rax = rax * multiplier >> 32, bits 32..95 of the product; clobbers rdx. */
@@ -118,7 +155,7 @@ static void emit_cpu(struct fay_emitter *e, unsigned t)
 
 static void emit_constant(struct fay_emitter *e, const struct fay_part *part, uint32_t field, int32_t at, uint64_t value)
 {
-	if (!(part->fields & field))
+	if (!(part->fields & field) || part->spec->shared)
 		return;
 	fay_emit_movabs(e, part->temporary, value);
 	fay_emit_store64(e, FAY_RSP, at, part->temporary);

@@ -33,7 +33,8 @@ struct fay_part {
 	struct fay_vectors vectors;
 	int32_t vectors_at; /* rsp offset where they are kept */
 	int32_t area;     /* bytes between the pushes and rsp */
-	int32_t frame;    /* bytes from rsp at the probes' calls to rsp at the part's begin */
+	int32_t pushed;   /* by a stub: bytes between the part's begin and the program's stack */
+	int32_t frame;    /* bytes from rsp at the probes' calls to rsp where the program left it */
 };
 
 /* Registers in `saved` are kept in any case. At the part's begin rsp is 8 modulo 16. */
@@ -55,6 +56,18 @@ void fay_fields_early(struct fay_emitter *e, const struct fay_part *part);
 void fay_fields_late(struct fay_emitter *e, const struct fay_part *part);
 /* rax = time stamp counter; clobbers rdx */
 void fay_fields_rdtsc(struct fay_emitter *e);
+
+/* function, module and address of a point with a stub; `stub` holds its address and is kept, part->temporary is not. */
+void fay_fields_names(struct fay_emitter *e, const struct fay_part *part, unsigned stub);
+
+/* trampoline.c: the part that runs at the entry, up to the displaced instructions; what is out of line follows behind `room` bytes for them. */
+void fay_entry_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room, struct fay_trampoline *trampoline);
+bool fay_spec_has_kind(const struct fay_trampoline_spec *spec, uint32_t kinds);
+
+/* trampoline_shared.c: what a stub's parts are. Bytes from the address that the stub's call of the body leaves on the stack. */
+size_t fay_stub_unwatched(const struct fay_trampoline_spec *spec);
+#define FAY_STUB_CALL 5
+#define FAY_STUB_NAMES 24 /* function, module, address: in front of the stub */
 
 /* trampoline_call.c: watching a call until it returns. */
 void fay_watch_push(struct fay_emitter *e, const struct fay_part *part, size_t *full);

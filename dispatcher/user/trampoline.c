@@ -105,7 +105,8 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 		part.area += 8;
 	part.vectors_at = part.area;
 	part.area += fay_vectors_size(&part.vectors);
-	part.frame = part.area + 8 * __builtin_popcount(part.saved);
+	part.pushed = spec->shared ? 8 : 0;
+	part.frame = part.area + 8 * __builtin_popcount(part.saved) + part.pushed;
 	if (part.frame % 16 != 8) {
 		part.area += 8;
 		part.frame += 8;
@@ -235,7 +236,7 @@ bool fay_trampoline_watches(const struct fay_probe_facts *facts)
 	return WATCHING_KINDS >> facts->kind & 1;
 }
 
-static bool has_kind(const struct fay_trampoline_spec *spec, uint32_t kinds)
+bool fay_spec_has_kind(const struct fay_trampoline_spec *spec, uint32_t kinds)
 {
 	for (size_t i = 0; i < spec->probe_count; i++)
 		if (kinds >> spec->probes[i].facts->kind & 1)
@@ -274,8 +275,15 @@ static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const
 		return;
 	}
 	unwatched = e->size;
-	fay_part_close(e, part);
-	fay_emit_jump(e, e->address + displaced);
+	if (part->spec->shared) { /* the stub goes on behind the watching */
+		fay_emit_memory(e, true, 0x83, 0, FAY_RSP, part->frame - part->pushed);
+		fay_emit_byte(e, (unsigned)fay_stub_unwatched(part->spec));
+		fay_part_close(e, part);
+		fay_emit_byte(e, 0xc3);
+	} else {
+		fay_part_close(e, part);
+		fay_emit_jump(e, e->address + displaced);
+	}
 	fay_emit_land(e, aside->reentrant);
 	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
 	fay_emit_jump(e, e->address + unwatched);
@@ -289,11 +297,9 @@ static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const
 	fay_emit_jump(e, e->address + unwatched);
 }
 
-/* Returns the place of the call to the displaced instructions, 0 if calls are not watched. */
-static void emit_entry(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room,
-		       struct fay_trampoline *trampoline)
+void fay_entry_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room, struct fay_trampoline *trampoline)
 {
-	bool watch = has_kind(spec, WATCHING_KINDS);
+	bool watch = fay_spec_has_kind(spec, WATCHING_KINDS);
 	uint32_t watch_uses = FAY_BIT(FAY_RAX) | FAY_BIT(FAY_RCX) | FAY_BIT(FAY_RDX) | FAY_BIT(FAY_RDI);
 	struct fay_part part = fay_part_plan(spec, ENTRY_KINDS, watch ? watch_uses : 0);
 	struct aside aside = { 0 };
@@ -314,7 +320,9 @@ static void emit_entry(struct fay_emitter *e, const struct fay_trampoline_spec *
 		fay_part_set_busy(e, 0);
 	restore = e->size;
 	fay_part_close(e, &part);
-	if (watch) {
+	if (spec->shared) {
+		fay_emit_byte(e, 0xc3);
+	} else if (watch) {
 		fay_emit_lea(e, FAY_RSP, FAY_RSP, 8);
 		watched = fay_emit_call_ahead(e);
 		trampoline->returns = e->size;
@@ -324,7 +332,7 @@ static void emit_entry(struct fay_emitter *e, const struct fay_trampoline_spec *
 	trampoline->displaced = e->size;
 	leave_hole(e, room);
 	emit_aside(e, &part, &aside, watch, restore, trampoline->displaced);
-	if (has_kind(spec, 1u << FAY_PROBE_EXCEPTION)) {
+	if (fay_spec_has_kind(spec, 1u << FAY_PROBE_EXCEPTION)) {
 		trampoline->exception = e->size;
 		fay_exception_emit(e, spec);
 	}
@@ -338,10 +346,10 @@ bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displace
 	*trampoline = (struct fay_trampoline){ 0 };
 	if (spec->hook)
 		fay_emit_call(&e, spec->hook);
-	if (has_kind(spec, 1u << FAY_PROBE_OFFSET)) {
+	if (fay_spec_has_kind(spec, 1u << FAY_PROBE_OFFSET)) {
 		trampoline->displaced = fay_offset_emit(&e, spec, displaced_room);
 	} else if (spec->probe_count) {
-		emit_entry(&e, spec, displaced_room, trampoline);
+		fay_entry_emit(&e, spec, displaced_room, trampoline);
 	} else {
 		trampoline->displaced = e.size;
 		leave_hole(&e, displaced_room);

@@ -38,6 +38,8 @@ struct fay_trampoline_spec {
 	int32_t tid_offset; /* fs:offset holds the thread id (glibc's TCB, checked by the loader); -1: ask the kernel */
 	bool thread_pointer; /* fs:0 holds the fs base (checked by the loader); else rdfsbase is used, which is slow */
 	bool unguarded; /* all probes of the image are inlined and reentrant (inline.h): a thread need not be marked as busy */
+	bool shared; /* fay_shared_emit()'s: what is a point's own lies at its stub */
+	uint64_t base; /* then: the stubs' returning sides push their distance from it */
 	const struct fay_trampoline_probe *probes; /* run in this order */
 	size_t probe_count;
 };
@@ -45,6 +47,7 @@ struct fay_trampoline_spec {
 /* Offsets from the first byte. */
 struct fay_trampoline {
 	size_t size;
+	size_t entry;     /* where the patched place jumps to */
 	size_t displaced; /* the hole: execution goes on here after the probes */
 	size_t returns;   /* where a watched call returns to; 0: calls are not watched */
 	size_t exception; /* routine that the runtime calls when a watched call is left by unwinding; 0 none */
@@ -53,6 +56,24 @@ struct fay_trampoline {
 /* Writes the trampoline to `code`. False if `capacity` is too small or something is out of a rel32's reach. */
 bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displaced_room, uint8_t *code, size_t capacity,
 			 struct fay_trampoline *trampoline);
+
+/*
+ * The shared strategy: one body for all points with the same probes, and for each of them a stub of some bytes, which calls the body and then runs the
+ * displaced instructions (trampoline_shared.c). Neither hooks nor offset probes.
+ */
+#define FAY_SHARED_STUB_MAX 80u
+struct fay_shared {
+	uint64_t entry, returns, exception; /* addresses of the body's parts; 0: there is none */
+	uint64_t base;
+	bool names; /* the stub carries function, module, address */
+	size_t size;
+};
+bool fay_shared_possible(const struct fay_trampoline_spec *spec);
+/* Writes the body. spec->function, module and place are not looked at. */
+bool fay_shared_emit(const struct fay_trampoline_spec *spec, uint8_t *code, size_t capacity, struct fay_shared *shared);
+/* Writes one point's stub; of the spec only address, function, module and place are looked at. The displaced instructions go behind its end. */
+bool fay_shared_stub(const struct fay_shared *shared, const struct fay_trampoline_spec *spec, uint8_t *code, size_t capacity,
+		     struct fay_trampoline *trampoline);
 
 /* Do these probes need calls to be watched until they return? */
 bool fay_trampoline_watches(const struct fay_probe_facts *facts);

@@ -86,7 +86,8 @@ void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 	bool probes = !fay_part_empty(&part), timed = part.fields & FAY_FIELD_DURATION;
 	size_t slow, have, search, popped, reentrant = 0, restore, lost;
 
-	fay_emit_lea(e, FAY_RSP, FAY_RSP, -8);
+	if (!spec->shared)
+		fay_emit_lea(e, FAY_RSP, FAY_RSP, -8);
 	fay_part_open(e, &part);
 	fay_fields_early(e, &part);
 	slow = fay_part_lookup(e, &part);
@@ -109,6 +110,8 @@ void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 		reentrant = run_probes(e, &part);
 	restore = e->size;
 	fay_part_close(e, &part);
+	if (part.pushed)
+		fay_emit_lea(e, FAY_RSP, FAY_RSP, part.pushed);
 	fay_emit_byte(e, 0xc3);
 
 	if (probes) {
@@ -132,7 +135,7 @@ void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 	fay_emit_jump(e, e->address + restore);
 }
 
-/* void exception(uint64_t cycles, void *local, uint64_t slot), called by the runtime's personality routine. */
+/* void exception(uint64_t cycles, void *local, uint64_t slot [, stub]), called by the runtime's personality routine [through the stub]. */
 void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec)
 {
 	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_EXCEPTION, 0);
@@ -150,6 +153,8 @@ void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec 
 		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, duration), FAY_RDI);
 	if (part.fields & FAY_FIELD_STACK_POINTER)
 		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, stack_pointer), FAY_RDX);
+	if (spec->shared)
+		fay_fields_names(e, &part, FAY_RCX);
 	reentrant = run_probes(e, &part);
 	restore = e->size;
 	fay_emit_lea(e, FAY_RSP, FAY_RSP, area);

@@ -54,6 +54,7 @@ struct fay_attach_options {
 	uint32_t slot_max;        /* threads that can have a slot at once over the session; 0: 4096 */
 	uint32_t stop_timeout_ms; /* give up if the target's threads cannot be stopped in this time; 0: 2000 */
 	uint32_t tracer_wait_ms;  /* wait for another tracer (another fay attaching) to let go; 0: 5000 */
+	uint32_t shared_from;     /* this many functions with the same probes share one trampoline; 0: 256 */
 };
 
 /* A point that could not be patched; the others are installed all the same. */
@@ -108,6 +109,8 @@ int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_er
 
 /* Bytes of a probe's code that were copied into each trampoline; 0: it is called. *unguarded: without a guard against reentrance, which it does not need. */
 uint32_t fay_session_inlined(const struct fay_session *session, uint32_t probe, bool *unguarded);
+/* Functions whose trampoline is shared with others; the rest have one of their own. */
+size_t fay_session_shared_points(const struct fay_session *session);
 /* Nanoseconds for which the target was stopped, longest single pause; for --timing. */
 uint64_t fay_session_longest_pause(const struct fay_session *session);
 

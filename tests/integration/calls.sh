@@ -14,7 +14,7 @@ ending() { grep '^{' "$work/out" | jq -s "map(select(.type == \"end\"))[0].$1"; 
 run() {
 	local program=$1
 	shift
-	"$FAY" trace --json --probe "$work/$program.fay" -- "$bin/$program" "$@" >"$work/out" 2>"$work/err" || { cat "$work/out" "$work/err"; fail "$program $*"; }
+	"$FAY" trace --json ${FAY_TRACE_OPTIONS:-} --probe "$work/$program.fay" -- "$bin/$program" "$@" >"$work/out" 2>"$work/err" || { cat "$work/out" "$work/err"; fail "$program $*"; }
 	read -r e r x < <(grep -v '^{' "$work/out" | tail -1) || { cat "$work/err"; fail "$program $*: no tally"; }
 }
 exact() {
@@ -61,7 +61,7 @@ for _ in $(seq 200); do [ "$(grep -c waiting "$work/waiting")" = 2 ] && break; s
 first=$tracer
 cp "$work/trace.json" "$work/first.json"
 # A second one on top, which leaves after the first: chains of watched calls.
-"$FAY" trace --json -p "$target" --probe "$work/calls_target.fay" >"$work/second.json" 2>"$work/second.err" &
+"$FAY" trace --json ${FAY_TRACE_OPTIONS:-} -p "$target" --probe "$work/calls_target.fay" >"$work/second.json" 2>"$work/second.err" &
 second=$!
 started+=("$second")
 wait_for "$work/second.err" "fay: tracing"

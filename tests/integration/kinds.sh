@@ -6,13 +6,13 @@ bin=$(dirname "$TARGET")
 "$FAY" cc "$here/kinds.c" -o "$work/kinds.fay" || fail "kinds.c does not compile"
 value() { grep '^{' "$work/out" | jq -s --arg c "$1" '[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] | add // 0'; }
 
-exits "8 threads, from the start" 0 "$FAY" trace --json --probe "$work/kinds.fay" -- "$bin/calls_target" threads
+exits "8 threads, from the start" 0 "$FAY" trace --json ${FAY_TRACE_OPTIONS:-} --probe "$work/kinds.fay" -- "$bin/calls_target" threads
 equal "begin" 1 "$(value begins)"
 equal "end" 1 "$(value ends)"
 equal "thread ends" 8 "$(value thread_ends)"
 equal "thread begins" 8 "$(value thread_begins)"
 equal "the begin probe's row" calls_target "$(grep '^{' "$work/out" | jq -r 'select(.type == "row" and .values.comm) | .values.comm' | head -1)"
-exits "200 threads, half of them cancelled" 0 "$FAY" trace --json --probe "$work/kinds.fay" -- "$bin/calls_target" thread_exit 200
+exits "200 threads, half of them cancelled" 0 "$FAY" trace --json ${FAY_TRACE_OPTIONS:-} --probe "$work/kinds.fay" -- "$bin/calls_target" thread_exit 200
 equal "thread ends" 200 "$(value thread_ends)"
 
 # A killed program: the end probe still runs, and nothing is lost.
@@ -34,7 +34,7 @@ echo "ok: timer"
 
 refused() { # WHAT TEXT
 	"$FAY" cc "$work/r.c" -o "$work/r.fay" || fail "$1 does not compile"
-	exits "$1" 1 "$FAY" trace --probe "$work/r.fay" -- "$bin/calls_target" values
+	exits "$1" 1 "$FAY" trace ${FAY_TRACE_OPTIONS:-} --probe "$work/r.fay" -- "$bin/calls_target" values
 	contains "$1 is explained" "$work/err" "$2"
 }
 source() { printf '#include <fay/probe.h>\nFAY_SUM(s);\n%s\n' "$1" >"$work/r.c"; }

@@ -35,7 +35,7 @@ wait_for() {
 # trace ARGS...: fay trace --json in the background, returns when it is attached; pid in $tracer
 trace() {
 	rm -f "$work/trace.err" # an earlier one would look like attached
-	"$FAY" trace --json "$@" >"$work/trace.json" 2>"$work/trace.err" &
+	"$FAY" trace --json ${FAY_TRACE_OPTIONS:-} "$@" >"$work/trace.json" 2>"$work/trace.err" &
 	tracer=$!
 	started+=("$tracer")
 	wait_for "$work/trace.err" "fay: tracing"
