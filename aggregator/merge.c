@@ -86,11 +86,25 @@ static bool decode_key(const struct fay_schema_column *column, const uint8_t *by
 	return decode_integer(column, word, value);
 }
 
+/* Two words: whether there is a value, and the value. */
+static bool decode_computed(const struct fay_schema_column *column, const uint64_t words[2], struct fay_value *value)
+{
+	if (!words[0])
+		return false;
+	if (column->type != (uint16_t)FAY_RESULT_REAL)
+		return decode_integer(column, words[1], value);
+	value->kind = FAY_VALUE_DOUBLE;
+	memcpy(&value->d, &words[1], sizeof(value->d));
+	return true;
+}
+
 bool fay_value_decode(const struct fay_schema_column *column, const uint8_t *row, struct fay_value *value)
 {
 	const uint8_t *bytes = row + column->offset;
 	uint64_t words[2] = { 0 };
 	memcpy(words, bytes, column->size < sizeof(words) ? column->size : sizeof(words));
+	if (column->merge == (uint16_t)FAY_RESULT_COMPUTED)
+		return decode_computed(column, words, value);
 	switch (column->merge) {
 	case FAY_MERGE_KEY:
 		return decode_key(column, bytes, value);

@@ -64,8 +64,11 @@ struct fay_view_column {
 struct fay_view {
 	uint32_t state;
 	const char *title; /* NULL: do not print one */
-	bool streams;
+	bool streams;      /* rows are shown as they come */
+	bool ordered;      /* the query says in which order rows are shown */
+	uint32_t row_size; /* of the image's state */
 	struct fay_view_column *columns;
+	struct fay_schema_column *computed; /* of columns that the image has not; by the same index */
 	uint32_t column_count;
 };
 

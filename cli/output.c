@@ -24,6 +24,22 @@ static const char *const merge_names[] = { "key",     "count",	   "sum",	 "min",
 static const char *const type_names[] = { "?",	      "int64", "uint64", "string",
 					  "function", "time",  "bool" };
 
+/* A value as it is, not one that many were merged into. */
+static bool is_plain(const struct fay_schema_column *column)
+{
+	return column->merge == FAY_MERGE_KEY || column->merge == (uint16_t)FAY_RESULT_COMPUTED;
+}
+
+static const char *merge_name(const struct fay_schema_column *column)
+{
+	return column->merge == (uint16_t)FAY_RESULT_COMPUTED ? "computed" : merge_names[column->merge];
+}
+
+static const char *type_name(const struct fay_schema_column *column)
+{
+	return column->type == (uint16_t)FAY_RESULT_REAL ? "double" : type_names[column->type];
+}
+
 void fay_json_string(FILE *out, const char *bytes, size_t size)
 {
 	fputc('"', out);
@@ -231,7 +247,7 @@ static void format_value(const struct fay_writer *writer, const struct fay_schem
 			snprintf(text, size, "%s", function_name(writer, value.u64, unknown));
 		else if (column->type == FAY_TYPE_TIME)
 			format_time(value.u64, text, size);
-		else if (column->type == FAY_TYPE_BOOL && column->merge == FAY_MERGE_KEY)
+		else if (column->type == FAY_TYPE_BOOL && is_plain(column))
 			snprintf(text, size, "%s", value.u64 ? "true" : "false");
 		else
 			snprintf(text, size, "%" PRIu64, value.u64);
@@ -274,7 +290,7 @@ static void json_value(const struct fay_writer *writer, const struct fay_schema_
 		if (column->type == FAY_TYPE_FUNCTION) {
 			const char *name = function_name(writer, value.u64, unknown);
 			fay_json_string(out, name, strlen(name));
-		} else if (column->type == FAY_TYPE_BOOL && column->merge == FAY_MERGE_KEY) {
+		} else if (column->type == FAY_TYPE_BOOL && is_plain(column)) {
 			fprintf(out, "%s", value.u64 ? "true" : "false");
 		} else {
 			fprintf(out, "%" PRIu64, value.u64);
@@ -330,7 +346,7 @@ void fay_write_schema(struct fay_writer *writer, const char *query, const struct
 			fprintf(out, "%s{\"name\":", c ? "," : "");
 			fay_json_string(out, column->name, strlen(column->name));
 			fprintf(out, ",\"type\":\"%s\",\"merge\":\"%s\"}",
-				type_names[column->column->type], merge_names[column->column->merge]);
+				type_name(column->column), merge_name(column->column));
 		}
 		fprintf(out, "]}");
 	}
@@ -504,7 +520,7 @@ static unsigned print_table(struct fay_writer *writer, const struct fay_view *vi
 	int bars = bar_column(view);
 	uint64_t largest = 0;
 	unsigned lines = 1;
-	struct ranked *ranked = bars >= 0 && rows < result->row_count ? rank_rows(view, result, bars) : NULL;
+	struct ranked *ranked = bars >= 0 && !view->ordered && rows < result->row_count ? rank_rows(view, result, bars) : NULL;
 	column_widths(writer, view, result, ranked, rows, widths);
 	for (size_t r = 0; bars >= 0 && r < result->row_count; r++) {
 		uint64_t count =

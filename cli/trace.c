@@ -34,8 +34,11 @@ static void deinit(struct trace *trace)
 		fay_session_destroy(trace->sessions[i]);
 	for (size_t i = 0; i < trace->session_count; i++)
 		fay_target_close(trace->targets[i]);
-	for (size_t i = 0; trace->views && i < trace->view_count; i++)
+	for (size_t i = 0; trace->views && i < trace->view_count; i++) {
 		free(trace->views[i].columns);
+		free(trace->views[i].computed);
+	}
+	fay_result_deinit(&trace->collected);
 	free(trace->views);
 	if (trace->verified)
 		fay_verdict_deinit(&trace->verdict);

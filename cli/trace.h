@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_run.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_run.c, trace_rows.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -39,6 +39,11 @@ struct trace {
 	struct fay_view *views;
 	size_t view_count;
 	struct fay_writer writer;
+	/* rows of events (trace_rows.c) */
+	struct fay_result collected; /* kept for the end; memory for collected_room rows */
+	size_t collected_room;
+	bool collect_failed;
+	uint64_t rows_seen, rows_shown;
 	/* bookkeeping */
 	uint64_t started; /* monotonic ns at main */
 	struct stage stages[16];
@@ -65,10 +70,16 @@ const char *fay_trace_function_name(void *context, uint64_t hash);
 
 /* trace_run.c */
 int fay_trace_run(struct trace *trace, struct fay_error *error);
-void fay_trace_row(void *context, uint32_t state, const uint8_t *row);
 int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error);
 extern int fay_trace_errno_of_output; /* of the first write that failed */
 int fay_trace_check_output(struct trace *trace, struct fay_error *error);
+
+/* trace_rows.c */
+void fay_trace_row(void *context, uint32_t state, const uint8_t *row);
+/* The query asked for so many rows, and they were shown. */
+bool fay_trace_has_all_rows(const struct trace *trace);
+/* FAY_E_LIMIT if rows could not be kept. */
+int fay_trace_rows_error(const struct trace *trace, struct fay_error *error);
 
 /* trace_end.c: detaches first in every case; then the last picture, if the output still takes it. */
 int fay_trace_finish(struct trace *trace, int result, struct fay_error *error);

@@ -139,6 +139,8 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 		result = drawn;
 	}
 	if (!result)
+		result = fay_trace_rows_error(trace, error);
+	if (!result)
 		result = fay_trace_check_output(trace, error);
 	fay_result_deinit(&last);
 	print_timing(trace);

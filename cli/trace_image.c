@@ -87,17 +87,31 @@ static int verify_image(struct trace *trace, struct fay_error *error)
 	return FAY_OK;
 }
 
+/* As if the image had it. */
+static const struct fay_schema_column *computed_column(const struct fay_plan_column *column, struct fay_schema_column *made)
+{
+	*made = (struct fay_schema_column){ .name = column->name,
+					    .type = (uint16_t)column->type,
+					    .merge = (uint16_t)column->merge,
+					    .offset = column->offset,
+					    .size = FAY_RESULT_COMPUTED_SIZE };
+	return made;
+}
+
 static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *view)
 {
 	const struct fay_schema *schema = &trace->verdict.schema;
 	const struct fay_schema_state *state = &schema->states[index];
 	view->state = index;
-	view->streams = state->kind == FAY_STATE_STREAM;
+	view->streams = state->kind == FAY_STATE_STREAM && !(trace->plan && trace->plan->collects);
+	view->ordered = trace->plan && trace->plan->ordered;
+	view->row_size = state->row_size;
 	view->title = trace->plan ? NULL : state->name;
 	view->column_count = trace->plan ? trace->plan->column_count :
 					   (uint32_t)state->keys + state->values;
 	view->columns = calloc(view->column_count + 1u, sizeof(*view->columns));
-	if (!view->columns)
+	view->computed = calloc(view->column_count + 1u, sizeof(*view->computed));
+	if (!view->columns || !view->computed)
 		return FAY_E_LIMIT;
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		uint32_t position = c;
@@ -107,7 +121,10 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 			if (column->source == FAY_PLAN_VALUE)
 				position += state->keys;
 		}
-		view->columns[c].column = &schema->columns[state->first_column + position];
+		if (trace->plan && trace->plan->columns[c].source == FAY_PLAN_COMPUTED)
+			view->columns[c].column = computed_column(&trace->plan->columns[c], &view->computed[c]);
+		else
+			view->columns[c].column = &schema->columns[state->first_column + position];
 		view->columns[c].name = trace->plan ? trace->plan->columns[c].name :
 						      view->columns[c].column->name;
 	}

@@ -12,15 +12,6 @@
 #define POLL_MS 5
 #define DEFAULT_EVERY 1000000000u
 
-void fay_trace_row(void *context, uint32_t state, const uint8_t *row)
-{
-	struct trace *trace = context;
-	for (size_t i = 0; i < trace->view_count; i++) {
-		if (trace->views[i].state == state)
-			fay_write_row(&trace->writer, &trace->views[i], row);
-	}
-}
-
 static bool targets_alive(struct trace *trace)
 {
 	if (trace->child && waitpid(trace->child, &trace->child_status, WNOHANG) == trace->child) {
@@ -47,21 +38,41 @@ int fay_trace_check_output(struct trace *trace, struct fay_error *error)
 			     strerror(fay_trace_errno_of_output));
 }
 
+/* What the root makes of the merged rows, or of the rows collected so far. */
+static int draw_finished(struct trace *trace, const struct fay_view *view, const struct fay_result *merged, bool final,
+			 struct fay_error *error)
+{
+	const struct fay_plan *plan = trace->plan;
+	struct fay_result finished;
+	if (!plan || !plan->finishes) {
+		fay_write_result(&trace->writer, view, merged, final);
+		return FAY_OK;
+	}
+	if (fay_plan_finish(plan, plan->collects ? &trace->collected : merged, fay_trace_function_name, trace, &finished,
+			    error))
+		return error->code;
+	fay_write_result(&trace->writer, view, &finished, final);
+	fay_result_deinit(&finished);
+	return FAY_OK;
+}
+
 int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
 {
 	fay_write_restart(&trace->writer);
 	for (size_t i = 0; i < trace->view_count; i++) {
+		const struct fay_view *view = &trace->views[i];
 		struct fay_result result;
-		if (fay_aggregator_snapshot(trace->aggregator, trace->views[i].state, &result, error))
+		if (fay_aggregator_snapshot(trace->aggregator, view->state, &result, error))
 			return error->code;
-		if (!trace->views[i].streams)
-			fay_write_result(&trace->writer, &trace->views[i], &result, final);
+		int drawn = view->streams ? FAY_OK : draw_finished(trace, view, &result, final, error);
 		if (last) {
 			fay_result_deinit(last);
 			*last = result;
 		} else {
 			fay_result_deinit(&result);
 		}
+		if (drawn)
+			return drawn;
 	}
 	if (fay_trace_check_output(trace, error))
 		return error->code;
@@ -147,6 +158,8 @@ static const char *reason_to_end(struct trace *trace, uint64_t end)
 		return "time is up";
 	if (trace->plan && trace->plan->deadline && fay_cli_realtime() > trace->plan->deadline)
 		return "the query's own deadline passed";
+	if (fay_trace_has_all_rows(trace))
+		return "the query has its rows";
 	if (!targets_alive(trace)) {
 		/* A child of ours that is ending has given up its memory a moment before it can be waited for. */
 		for (int i = 0; i < 100 && trace->child && !targets_alive(trace); i++)
@@ -168,7 +181,7 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 		fay_aggregator_wait(trace->aggregator, waiting_first ? 1 : POLL_MS);
 		for (size_t i = 0; i < trace->session_count; i++)
 			fay_session_tick(trace->sessions[i]);
-		if (fay_aggregator_poll(trace->aggregator, error) < 0)
+		if (fay_aggregator_poll(trace->aggregator, error) < 0 || fay_trace_rows_error(trace, error))
 			return error->code;
 		if (waiting_first && any_event(trace)) {
 			fay_trace_stage(trace, "first event", now);

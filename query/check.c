@@ -177,8 +177,8 @@ static struct fay_value_node *check_member(struct fay_checked *checked,
 					   const struct fay_scope *scope,
 					   const struct fay_node *node)
 {
-	static const char *const group[] = {"Key", "Count",   "Sum",	   "Min",   "Max",
-					    "Average", "Histogram", "Where", "Select"};
+	static const char *const group[] = {"Key",	 "Count", "Sum",    "Min",  "Max",	"Average",
+					    "Histogram", "Where", "Select", "Take", "Distinct", "OrderBy"};
 	struct fay_query *query = checked->exprs.query;
 	struct fay_value_node *object = fay_check_node(checked, scope, node->a);
 	if (!object)
@@ -335,8 +335,8 @@ static void *fail_without_module(struct fay_query *query, const struct fay_node 
 static const char *check_pattern(struct fay_checked *checked, const struct fay_node *call)
 {
 	struct fay_query *query = checked->exprs.query;
-	struct fay_item *first = call->items, *second = first ? first->next : NULL;
-	for (struct fay_item *item = first; item; item = item->next)
+	struct fay_argument *first = call->items, *second = first ? first->next : NULL;
+	for (struct fay_argument *item = first; item; item = item->next)
 		if (item->value->kind != NODE_STRING &&
 		    !(item == first && call->item_count == 2 && checked->kernel))
 			return fay_query_fail(query, FAY_E_USAGE, item->value->span,
@@ -471,10 +471,6 @@ static const struct fay_expr *operand(struct fay_checked *checked, const struct 
 		return fay_query_fail(query, FAY_E_USAGE, node->span,
 				      "an operator needs a number, string or time, but this is %s",
 				      fay_check_describe(checked, value));
-	if (value->expr->has_aggregate)
-		return fay_query_fail(query, FAY_E_REFUSED, node->span,
-				      "computing with an aggregate is not supported yet; select it as "
-				      "a column of its own");
 	return value->expr;
 }
 
@@ -516,6 +512,18 @@ static const struct fay_expr *mismatch(struct fay_checked *checked, const struct
 			      fay_type_name(a->type), fay_type_name(b->type), extra);
 }
 
+static bool is_number(const struct fay_expr *expr)
+{
+	return expr->type == TYPE_INT || expr->type == TYPE_REAL;
+}
+
+/* Computing with real numbers: at the root only, that is, where an aggregate is among the operands. */
+static bool is_real(const struct fay_expr *a, const struct fay_expr *b)
+{
+	return is_number(a) && is_number(b) && (a->type == TYPE_REAL || b->type == TYPE_REAL) &&
+	       (a->has_aggregate || b->has_aggregate);
+}
+
 static const struct fay_expr *check_binary(struct fay_checked *checked,
 					   const struct fay_scope *scope,
 					   const struct fay_node *node)
@@ -531,22 +539,25 @@ static const struct fay_expr *check_binary(struct fay_checked *checked,
 		b = adapt(checked, node->b, b, a->type);
 	if (!a || !b)
 		return NULL;
+	bool real = is_real(a, b);
 	bool fine = a->type == b->type && a->type != TYPE_REAL;
 	enum fay_type type = TYPE_BOOL;
 	switch (binary_operators[i].group) {
 	case ARITHMETIC:
-		type = a->type;
+		type = real ? TYPE_REAL : a->type;
 		fine = fine && (a->type == TYPE_INT ||
 				(a->type == TYPE_BOOL && (op == EXPR_BIT_AND || op == EXPR_BIT_OR ||
 							  op == EXPR_BIT_XOR)));
+		fine |= real && (op == EXPR_ADD || op == EXPR_SUB || op == EXPR_MUL || op == EXPR_DIV);
 		break;
 	case ORDER:
-		fine = fine && (a->type == TYPE_INT || a->type == TYPE_TIME);
+		fine = real || (fine && (a->type == TYPE_INT || a->type == TYPE_TIME));
 		break;
 	case LOGIC:
 		fine = fine && a->type == TYPE_BOOL;
 		break;
 	case EQUALITY:
+		fine = (fine || real) && a->type != TYPE_HISTOGRAM;
 		break;
 	}
 	if (!fine)
@@ -564,7 +575,8 @@ static const struct fay_expr *check_unary(struct fay_checked *checked,
 	if (a->type == TYPE_REAL && fay_expr_is_constant(a) && node->op == OPERATOR_SUB)
 		return fay_expr_real(&checked->exprs, -a->real);
 	enum fay_type needed = node->op == OPERATOR_NOT ? TYPE_BOOL : TYPE_INT;
-	if (a->type != needed)
+	bool real = a->type == TYPE_REAL && a->has_aggregate && (node->op == OPERATOR_SUB || node->op == OPERATOR_ADD);
+	if (a->type != needed && !real)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
 				      "`%s` needs %s %s, but this is %s %s",
 				      fay_operator_text(node->op), needed == TYPE_INT ? "an" : "a",
@@ -593,11 +605,12 @@ static const struct fay_expr *check_cond(struct fay_checked *checked,
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->a->span,
 				      "the condition of `? :` must be a bool, but this is %s %s",
 				      a->type == TYPE_INT ? "an" : "a", fay_type_name(a->type));
-	if (b->type != c->type || b->type == TYPE_REAL)
+	bool real = is_real(b, c) || (a->has_aggregate && b->type == TYPE_REAL && c->type == TYPE_REAL);
+	if ((b->type != c->type || b->type == TYPE_REAL || b->type == TYPE_HISTOGRAM) && !real)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
 				      "the sides of `? :` must be of one type, not %s and %s",
 				      fay_type_name(b->type), fay_type_name(c->type));
-	return fay_expr_make(&checked->exprs, node->span, EXPR_COND, b->type, a, b, c);
+	return fay_expr_make(&checked->exprs, node->span, EXPR_COND, real ? TYPE_REAL : b->type, a, b, c);
 }
 
 static struct fay_value_node *check_new(struct fay_checked *checked,
@@ -611,7 +624,7 @@ static struct fay_value_node *check_new(struct fay_checked *checked,
 		return fay_query_fail(query, FAY_E_LIMIT, node->span,
 				      "a record may have %u members", FAY_QUERY_MAX_COLUMNS);
 	struct fay_member **tail = &record->members;
-	for (struct fay_item *item = node->items; item; item = item->next) {
+	for (struct fay_argument *item = node->items; item; item = item->next) {
 		struct fay_member *member = fay_query_alloc(query, sizeof(*member));
 		const char *name = item->name ? item->name : fay_check_inferred_name(item->value);
 		struct fay_span span = item->name ? item->name_span : item->value->span;

@@ -47,6 +47,24 @@ struct fay_key {
 	struct fay_key *next;
 };
 
+/* Keys of an order, or the columns by which rows are told apart. */
+struct fay_order {
+	const struct fay_expr *expr;
+	bool descending;
+	struct fay_order *next;
+};
+
+/* What is done with the merged rows, in the order of the text (root.h). */
+struct fay_root_op {
+	enum { ROOT_FILTER, ROOT_ORDER, ROOT_DISTINCT, ROOT_TAKE, ROOT_SKIP, ROOT_FOLD } kind;
+	const struct fay_expr *expr; /* FILTER; FOLD: operand, NULL for a count */
+	struct fay_order *orders;    /* ORDER, DISTINCT */
+	uint64_t count;              /* TAKE, SKIP */
+	enum fay_merge merge;        /* FOLD */
+	const char *text;            /* FOLD: "Sum" ... */
+	struct fay_root_op *next;
+};
+
 struct fay_checked {
 	struct fay_exprs exprs;
 	const char *pattern;     /* NULL until cluster.Function or the like is seen */
@@ -57,6 +75,7 @@ struct fay_checked {
 	bool kernel;
 	struct fay_filter *filters, **filters_tail;
 	struct fay_key *keys;    /* of the grouping, in order */
+	struct fay_root_op *root, **root_tail;
 	struct fay_value_node *result;
 	const char *result_name; /* of a scalar result or a single column */
 };

@@ -6,7 +6,7 @@
  * `Where` on the whole sequence appends filters to the query; on a group it narrows which events an
  * aggregate sees. `Select` maps the element. `GroupBy` records the keys and makes the element a group.
  */
-#include "check.h"
+#include "check_root.h"
 
 #include <string.h>
 
@@ -53,12 +53,9 @@ static bool append_filter(struct fay_checked *checked, const struct fay_expr *ex
 static bool add_filter(struct fay_checked *checked, const struct fay_node *node,
 		       const struct fay_expr *expr)
 {
-	if (expr->has_aggregate)
-		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->span,
-				      "`where` on an aggregate is not supported yet") != NULL;
 	if (expr->op == EXPR_AND)
 		return add_filter(checked, node, expr->a) && add_filter(checked, node, expr->b);
-	return append_filter(checked, expr);
+	return fay_check_at_root(checked, expr) ? fay_check_root_filter(checked, expr) : append_filter(checked, expr);
 }
 
 static value *with_element(struct fay_checked *checked, const value *object, value *element,
@@ -120,6 +117,8 @@ static value *group_by(struct fay_checked *checked, const struct fay_node *node,
 	if (sequence->grouped)
 		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->span,
 				      "grouping groups again is not supported yet");
+	if (!fay_check_before_root(checked, node->span, "grouping"))
+		return NULL;
 	value *group = fay_check_value(checked, VALUE_GROUP);
 	struct fay_key **tail = &checked->keys;
 	if (!group)
@@ -147,21 +146,21 @@ static const struct {
 /* What is summed, or NULL with the error recorded. */
 static const struct fay_expr *aggregate_operand(struct fay_checked *checked,
 						struct fay_span span, value *v,
-						const char *name, enum fay_merge merge)
+						const char *name, enum fay_merge merge, bool of_rows)
 {
 	struct fay_query *query = checked->exprs.query;
 	if (v->kind == VALUE_EVENT)
 		return fay_query_fail(query, FAY_E_USAGE, span,
 				      "`%s` of what? As in `%s(x => x.Arg(2))`", name, name);
 	bool order = merge == FAY_MERGE_MIN || merge == FAY_MERGE_MAX;
-	if (v->kind != VALUE_SCALAR || !(v->expr->type == TYPE_INT ||
+	if (v->kind != VALUE_SCALAR || !(v->expr->type == TYPE_INT || (of_rows && v->expr->type == TYPE_REAL) ||
 					 (order && v->expr->type == TYPE_TIME)))
 		return fay_query_fail(query, FAY_E_USAGE, span,
 				      "`%s` needs an integer%s, but this is %s", name,
 				      order ? " or a time" : "", fay_check_describe(checked, v));
-	if (v->expr->has_aggregate)
-		return fay_query_fail(query, FAY_E_REFUSED, span,
-				      "an aggregate of aggregates is not supported yet");
+	if (v->expr->has_aggregate && !of_rows)
+		return fay_query_fail(query, FAY_E_USAGE, span,
+				      "an aggregate of the events in a group cannot look at aggregates");
 	return v->expr;
 }
 
@@ -172,13 +171,33 @@ static bool narrow(struct fay_checked *checked, const struct fay_node *node, val
 	if (object->kind == VALUE_SEQUENCE)
 		return add_filter(checked, node, predicate);
 	if (predicate->has_aggregate)
-		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->span,
-				      "a condition on an aggregate is not supported yet") != NULL;
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
+				      "a condition on the events of a group cannot look at aggregates") != NULL;
 	object->condition = object->condition
 				    ? fay_expr_make(&checked->exprs, node->span, EXPR_AND, TYPE_BOOL,
 						    object->condition, predicate, NULL)
 				    : predicate;
 	return object->condition != NULL;
+}
+
+/* What an aggregate is of: the operand, or for a count the condition, which narrows *object. */
+static bool read_operand(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
+			 value *object, size_t which, const struct fay_expr **operand)
+{
+	const char *name = aggregates[which].name;
+	enum fay_merge merge = aggregates[which].merge;
+	const struct fay_node *lambda = call->item_count ? call->items->value : NULL;
+	value *argument = lambda ? apply(checked, scope, lambda, object->element, name) : object->element;
+	*operand = NULL;
+	if (!argument)
+		return false;
+	if (merge != FAY_MERGE_COUNT) {
+		*operand = aggregate_operand(checked, lambda ? lambda->a->span : call->a->name_span, argument, name,
+					     merge, object->kind == VALUE_SEQUENCE && object->grouped);
+		return *operand != NULL;
+	}
+	const struct fay_expr *predicate = lambda ? need_bool(checked, lambda->a, argument, "`Count`") : NULL;
+	return !lambda || (predicate && narrow(checked, lambda->a, object, predicate));
 }
 
 static value *aggregate(struct fay_checked *checked, const struct fay_scope *scope,
@@ -188,33 +207,17 @@ static value *aggregate(struct fay_checked *checked, const struct fay_scope *sco
 	enum fay_merge merge = aggregates[which].merge;
 	const char *name = aggregates[which].name;
 	value object = *on;
-	if (on->kind == VALUE_SEQUENCE && on->grouped)
-		return fay_query_fail(query, FAY_E_REFUSED, call->a->name_span,
-				      "`%s` over the groups is not supported yet; inside the select "
-				      "use it on the group, as in `g.%s(...)`",
-				      name, name);
+	struct fay_aggregate entry = {.merge = merge, .type = TYPE_INT, .text = name};
 	if (call->item_count > 1)
 		return fay_query_fail(query, FAY_E_USAGE, call->span, "`%s` takes one lambda", name);
-	const struct fay_node *lambda = call->item_count ? call->items->value : NULL;
-	value *argument = object.element;
-	if (lambda)
-		argument = apply(checked, scope, lambda, object.element, name);
-	if (!argument)
+	if (on->kind == VALUE_SEQUENCE && !on->grouped && !fay_check_before_root(checked, call->a->name_span, name))
 		return NULL;
-	struct fay_aggregate entry = {.merge = merge, .type = TYPE_INT, .text = name};
-	if (merge == FAY_MERGE_COUNT) {
-		const struct fay_expr *predicate =
-			lambda ? need_bool(checked, lambda->a, argument, "`Count`") : NULL;
-		if (lambda && (!predicate || !narrow(checked, lambda->a, &object, predicate)))
-			return NULL;
-	} else {
-		entry.operand = aggregate_operand(checked,
-						  lambda ? lambda->a->span : call->a->name_span,
-						  argument, name, merge);
-		if (!entry.operand)
-			return NULL;
+	if (!read_operand(checked, scope, call, &object, which, &entry.operand))
+		return NULL;
+	if (on->kind == VALUE_SEQUENCE && on->grouped)
+		return fay_check_fold(checked, call->a->name_span, name, merge, entry.operand);
+	if (entry.operand)
 		entry.type = entry.operand->type;
-	}
 	entry.condition = object.condition;
 	if (entry.condition && fay_expr_is_constant(entry.condition) && entry.condition->value)
 		entry.condition = NULL;
@@ -258,15 +261,60 @@ static value *group_by_method(struct fay_checked *checked, const struct fay_scop
 	return key ? group_by(checked, lambda->a, object, key, element) : NULL;
 }
 
+static value *order_by(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
+		       value *object)
+{
+	const struct fay_node *lambda = call->items->value;
+	const char *name = call->a->name;
+	value *key = apply(checked, scope, lambda, object->element, name);
+	bool descending = strstr(name, "Descending") != NULL, then = strncmp(name, "Then", 4) == 0;
+	return key && fay_check_order(checked, lambda->a, key, descending, then) ? object : NULL;
+}
+
+static value *window(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
+		     value *object)
+{
+	const struct fay_node *argument = call->items->value;
+	value *count = fay_check_node(checked, scope, argument);
+	return count && fay_check_window(checked, argument, count, call->a->name[0] == 'T') ? object : NULL;
+}
+
+/* Of rows of groups: at the root. Of events: each element is a key, so that the probe drops repeated ones. */
+static value *distinct(struct fay_checked *checked, struct fay_span span, value *object)
+{
+	if (object->grouped)
+		return fay_check_distinct(checked, span, object->element) ? object : NULL;
+	if (object->element->kind == VALUE_EVENT)
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, span,
+				      "no two events are the same: select first what should be distinct");
+	if (!fay_check_before_root(checked, span, "`Distinct`"))
+		return NULL;
+	struct fay_node place = {.kind = NODE_NAME, .span = span};
+	struct fay_key **tail = &checked->keys;
+	value *element = add_keys(checked, &place, object->element, object->name ? object->name : "value", &tail);
+	value *result = element ? with_element(checked, object, element, object->name) : NULL;
+	if (result)
+		result->grouped = true;
+	return result;
+}
+
+static value *distinct_method(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
+			      value *object)
+{
+	(void)scope;
+	return distinct(checked, call->a->name_span, object);
+}
+
 static value *unknown_method(struct fay_checked *checked, const struct fay_node *call,
 			     const value *object)
 {
-	static const char *const known[] = {"Count",	 "Sum",	   "Min",    "Max",   "Average",
-					    "Histogram", "Where", "Select", "GroupBy"};
-	static const char *const later[] = {
-		"OrderBy", "OrderByDescending", "Take",	     "Skip",  "Distinct", "First",
-		"Last",	   "Any",		"All",	     "Join",  "Top",	  "Quantile",
-		"ToList",  "SelectMany",	"Aggregate", "ThenBy"};
+	static const char *const known[] = {
+		"Count",   "Sum",     "Min",		    "Max",    "Average",	  "Histogram", "Where",
+		"Select",  "GroupBy", "OrderBy",	    "ThenBy", "OrderByDescending", "ThenByDescending",
+		"Take",	   "Skip",    "Distinct"};
+	static const char *const later[] = {"First",  "Last",	  "Any",    "All",	 "Join",
+					    "TopK",   "Quantile", "ToList", "SelectMany", "Aggregate",
+					    "StdDev", "DistinctCount"};
 	struct fay_query *query = checked->exprs.query;
 	const char *name = call->a->name;
 	bool group = object->kind == VALUE_GROUP;
@@ -280,7 +328,7 @@ static value *unknown_method(struct fay_checked *checked, const struct fay_node 
 	return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
 			      "unknown function `%s` of a %s%s", name, group ? "group" : "sequence",
 			      fay_query_did_you_mean(query, name, known,
-						     COUNT_OF(known) - (group ? 1 : 0)));
+						     group ? 8 : COUNT_OF(known)));
 }
 
 value *fay_check_method(struct fay_checked *checked, const struct fay_scope *scope,
@@ -290,20 +338,31 @@ value *fay_check_method(struct fay_checked *checked, const struct fay_scope *sco
 		const char *name;
 		value *(*check)(struct fay_checked *, const struct fay_scope *,
 				const struct fay_node *, value *);
-		unsigned most; /* arguments */
+		unsigned least, most; /* arguments */
+		const char *takes;
+		bool of_groups; /* of one group, too */
 	} methods[] = {
-		{"Where", where, 1}, {"Select", select_method, 1}, {"GroupBy", group_by_method, 2}};
+		{"Where", where, 1, 1, "one lambda", true},
+		{"Select", select_method, 1, 1, "one lambda", true},
+		{"GroupBy", group_by_method, 1, 2, "one lambda", false},
+		{"OrderBy", order_by, 1, 1, "one lambda", false},
+		{"OrderByDescending", order_by, 1, 1, "one lambda", false},
+		{"ThenBy", order_by, 1, 1, "one lambda", false},
+		{"ThenByDescending", order_by, 1, 1, "one lambda", false},
+		{"Take", window, 1, 1, "one number", false},
+		{"Skip", window, 1, 1, "one number", false},
+		{"Distinct", distinct_method, 0, 0, "nothing", false},
+	};
 	const char *name = call->a->name;
 	for (size_t i = 0; i < COUNT_OF(aggregates); i++)
 		if (strcmp(aggregates[i].name, name) == 0)
 			return aggregate(checked, scope, call, object, i);
 	for (size_t i = 0; i < COUNT_OF(methods); i++) {
-		if (strcmp(methods[i].name, name) != 0 ||
-		    (object->kind == VALUE_GROUP && methods[i].check == group_by_method))
+		if (strcmp(methods[i].name, name) != 0 || (object->kind == VALUE_GROUP && !methods[i].of_groups))
 			continue;
-		if (call->item_count < 1 || call->item_count > methods[i].most)
-			return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->span,
-					      "`%s` takes one lambda", name);
+		if (call->item_count < methods[i].least || call->item_count > methods[i].most)
+			return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->span, "`%s` takes %s", name,
+					      methods[i].takes);
 		return methods[i].check(checked, scope, call, object);
 	}
 	return unknown_method(checked, call, object);
@@ -353,6 +412,19 @@ static value *check_group(struct fay_checked *checked, const struct fay_scope *s
 	return key ? group_by(checked, clause->b, sequence, key, element) : NULL;
 }
 
+/* Clauses that leave what is known as it is. */
+static value *check_rows(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_clause *clause,
+			 value *sequence)
+{
+	if (clause->kind == CLAUSE_DISTINCT)
+		return distinct(checked, clause->span, sequence);
+	value *v = fay_check_node(checked, scope, clause->a);
+	bool order = clause->kind == CLAUSE_ORDER || clause->kind == CLAUSE_THEN;
+	bool fine = v && (order ? fay_check_order(checked, clause->a, v, clause->descending, clause->kind == CLAUSE_THEN)
+				: fay_check_window(checked, clause->a, v, clause->kind == CLAUSE_TAKE));
+	return fine ? sequence : NULL;
+}
+
 value *fay_check_comprehension(struct fay_checked *checked, const struct fay_scope *outer,
 			       const struct fay_node *node)
 {
@@ -360,46 +432,45 @@ value *fay_check_comprehension(struct fay_checked *checked, const struct fay_sco
 	value *sequence = check_from(checked, outer, clause);
 	const struct fay_scope *scope =
 		sequence ? bind(checked, outer, clause->name, sequence->element) : NULL;
-	while (scope && (clause = clause->next)) {
+	while (scope && sequence && (clause = clause->next)) {
 		switch (clause->kind) {
 		case CLAUSE_LET:
 			scope = bind(checked, scope, clause->name,
 				     fay_check_node(checked, scope, clause->a));
-			break;
+			continue;
 		case CLAUSE_WHERE:
 			scope = check_where(checked, scope, clause) ? scope : NULL;
-			break;
+			continue;
 		case CLAUSE_GROUP:
 			sequence = check_group(checked, scope, clause, sequence);
 			break;
-		default: { /* CLAUSE_SELECT */
+		case CLAUSE_SELECT: {
 			value *v = fay_check_node(checked, scope, clause->a);
 			sequence = with_element(checked, sequence, v,
 						fay_check_inferred_name(clause->a));
 			break;
 		}
+		default:
+			sequence = check_rows(checked, scope, clause, sequence);
+			continue;
 		}
-		if (!sequence)
-			return NULL;
-		if (clause->kind == CLAUSE_GROUP || clause->kind == CLAUSE_SELECT) {
-			if (!clause->name)
-				return sequence; /* the last one, says the parser */
+		if (sequence && clause->name)
 			scope = bind(checked, outer, clause->name, sequence->element);
-		}
 	}
-	return NULL;
+	return scope ? sequence : NULL;
 }
 
 bool fay_query_check(struct fay_checked *checked, const struct fay_node *root)
 {
 	checked->filters_tail = &checked->filters;
+	checked->root_tail = &checked->root;
 	checked->result = fay_check_node(checked, NULL, root);
 	struct fay_query *query = checked->exprs.query;
 	value *result = checked->result;
 	if (!result)
 		return false;
 	if (result->kind == VALUE_SEQUENCE ||
-	    (result->kind == VALUE_SCALAR && result->expr->op == EXPR_AGGREGATE))
+	    (result->kind == VALUE_SCALAR && result->expr->has_aggregate))
 		return true;
 	if (!checked->pattern)
 		fay_query_fail(query, FAY_E_USAGE, root->span,

@@ -86,7 +86,7 @@ static const struct fay_expr *intern(struct fay_exprs *exprs, const struct fay_e
 	expr->id = exprs->count++;
 	expr->depth = 1;
 	expr->operations = 1;
-	expr->has_aggregate = expr->op == EXPR_AGGREGATE;
+	expr->has_aggregate = expr->op == EXPR_AGGREGATE || expr->op == EXPR_FOLDED;
 	const struct fay_expr *children[] = {expr->a, expr->b, expr->c};
 	for (unsigned i = 0; i < 3; i++) {
 		if (!children[i])
@@ -150,6 +150,16 @@ const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_ag
 				     .op = EXPR_AGGREGATE, .type = type, .aggregate = copy});
 }
 
+const struct fay_expr *fay_expr_quantile(struct fay_exprs *exprs, const struct fay_expr *aggregate, double q)
+{
+	return intern(exprs, &(struct fay_expr){.op = EXPR_QUANTILE, .type = TYPE_REAL, .a = aggregate, .real = q});
+}
+
+const struct fay_expr *fay_expr_folded(struct fay_exprs *exprs, enum fay_type type)
+{
+	return intern(exprs, &(struct fay_expr){.op = EXPR_FOLDED, .type = type});
+}
+
 static int64_t divide(int64_t x, int64_t y)
 {
 	if (y == 0)
@@ -170,7 +180,7 @@ static int compare(enum fay_type type, int64_t x, int64_t y)
 	return (x > y) - (x < y);
 }
 
-static int64_t fold_ints(enum fay_expr_op op, enum fay_type type, int64_t x, int64_t y)
+int64_t fay_expr_fold_ints(enum fay_expr_op op, enum fay_type type, int64_t x, int64_t y)
 {
 	uint64_t u = (uint64_t)x, v = (uint64_t)y;
 	switch (op) {
@@ -237,7 +247,7 @@ static const struct fay_expr *fold(struct fay_exprs *exprs, enum fay_expr_op op,
 					     memcmp(a->string, b->string, b->length) == 0));
 	if (a->type == TYPE_STRING)
 		return fay_expr_int(exprs, type, strings_equal(a, b) == (op == EXPR_EQ));
-	return fay_expr_int(exprs, type, fold_ints(op, a->type, a->value, b ? b->value : 0));
+	return fay_expr_int(exprs, type, fay_expr_fold_ints(op, a->type, a->value, b ? b->value : 0));
 }
 
 /* Rules for && and || with one constant side, and ?: with a constant condition. NULL: none applies. */

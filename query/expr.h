@@ -42,6 +42,8 @@ enum fay_expr_op {
 	EXPR_AND, EXPR_OR,
 	EXPR_COND,        /* a ? b : c */
 	EXPR_STARTS_WITH, /* a, b constant */
+	EXPR_QUANTILE,    /* a: an aggregate of QUANTILE; real: which one. At the root only */
+	EXPR_FOLDED,      /* what the aggregate over all rows gave. At the root only */
 };
 
 struct fay_aggregate;
@@ -109,6 +111,11 @@ const struct fay_expr *fay_expr_make(struct fay_exprs *exprs, struct fay_span sp
 				     enum fay_expr_op op, enum fay_type type,
 				     const struct fay_expr *a, const struct fay_expr *b,
 				     const struct fay_expr *c);
+
+/* What `op` of integers is; `type` of the operands for comparisons, else of the result. */
+int64_t fay_expr_fold_ints(enum fay_expr_op op, enum fay_type type, int64_t x, int64_t y);
+const struct fay_expr *fay_expr_quantile(struct fay_exprs *exprs, const struct fay_expr *aggregate, double q);
+const struct fay_expr *fay_expr_folded(struct fay_exprs *exprs, enum fay_type type);
 
 static inline bool fay_expr_is_constant(const struct fay_expr *expr)
 {

@@ -130,11 +130,11 @@ static struct fay_node *finish(struct parser *parser, struct fay_node *node)
 	for (unsigned i = 0; i < 3; i++)
 		if (children[i] && children[i]->depth >= node->depth)
 			node->depth = children[i]->depth + 1;
-	for (struct fay_item *item = node->items; item; item = item->next)
+	for (struct fay_argument *item = node->items; item; item = item->next)
 		if (item->value->depth >= node->depth)
 			node->depth = item->value->depth + 1;
 	for (struct fay_clause *clause = node->clauses; clause; clause = clause->next) {
-		if (clause->a->depth >= node->depth)
+		if (clause->a && clause->a->depth >= node->depth)
 			node->depth = clause->a->depth + 1;
 		if (clause->b && clause->b->depth >= node->depth)
 			node->depth = clause->b->depth + 1;
@@ -163,10 +163,10 @@ static struct fay_node *parse_call(struct parser *parser, struct fay_node *calle
 	if (!node)
 		return NULL;
 	node->a = callee;
-	struct fay_item **tail = &node->items;
+	struct fay_argument **tail = &node->items;
 	if (!accept(parser, OPERATOR_CLOSE)) {
 		do {
-			struct fay_item *item = fay_query_alloc(parser->query, sizeof(*item));
+			struct fay_argument *item = fay_query_alloc(parser->query, sizeof(*item));
 			if (!item || !(item->value = parse_expression(parser)))
 				return NULL;
 			*tail = item;
@@ -185,9 +185,9 @@ static struct fay_node *parse_new(struct parser *parser, uint32_t start)
 	struct fay_node *node = new_node(parser, NODE_NEW, start);
 	if (!node || !expect(parser, OPERATOR_OPEN_BRACE, "after `new`"))
 		return NULL;
-	struct fay_item **tail = &node->items;
+	struct fay_argument **tail = &node->items;
 	while (!at_operator(parser, OPERATOR_CLOSE_BRACE)) {
-		struct fay_item *item = fay_query_alloc(parser->query, sizeof(*item));
+		struct fay_argument *item = fay_query_alloc(parser->query, sizeof(*item));
 		if (!item)
 			return NULL;
 		if (parser->token->kind == TOKEN_NAME &&
@@ -252,10 +252,32 @@ static bool parse_let(struct parser *parser, struct fay_clause *clause)
 	       parse_clause_body(parser, clause);
 }
 
+/* "orderby" read: one clause for each key. */
+static bool parse_orderby(struct parser *parser, struct fay_clause *clause)
+{
+	clause->kind = CLAUSE_ORDER;
+	for (;;) {
+		if (!parse_clause_body(parser, clause))
+			return false;
+		clause->descending = accept_word(parser, "descending");
+		if (!clause->descending)
+			accept_word(parser, "ascending");
+		if (!accept(parser, OPERATOR_COMMA))
+			return true;
+		clause->next = fay_query_alloc(parser->query, sizeof(*clause));
+		if (!clause->next)
+			return false;
+		clause = clause->next;
+		clause->kind = CLAUSE_THEN;
+		clause->span = parser->token->span;
+	}
+}
+
 static bool unknown_clause(struct parser *parser)
 {
-	static const char *const known[] = {"where", "let", "group", "select"};
-	static const char *const later[] = {"orderby", "join", "from", "take", "skip"};
+	static const char *const known[] = {"where", "let",  "group", "select",
+					    "orderby", "take", "skip",  "distinct"};
+	static const char *const later[] = {"join", "from"};
 	const struct fay_token *token = parser->token;
 	if (at_operator(parser, OPERATOR_ASSIGN)) {
 		fay_query_fail(parser->query, FAY_E_USAGE, token->span,
@@ -265,14 +287,15 @@ static bool unknown_clause(struct parser *parser)
 	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
 		if (token_is_word(token, later[i])) {
 			fay_query_fail(parser->query, FAY_E_REFUSED, token->span,
-				       i == 2 ? "a second `%s` is not supported yet"
+				       i == 1 ? "a second `%s` is not supported yet"
 					      : "`%s` is not supported yet",
 				       later[i]);
 			return false;
 		}
 	}
 	const char *hint = token->kind == TOKEN_NAME
-				   ? fay_query_did_you_mean(parser->query, token->string, known, 4)
+				   ? fay_query_did_you_mean(parser->query, token->string, known,
+							    sizeof(known) / sizeof(known[0]))
 				   : "";
 	fay_query_fail(parser->query, FAY_E_USAGE, token->span,
 		       "expected `where`, `let`, `group` or `select`, found %s%s",
@@ -280,7 +303,7 @@ static bool unknown_clause(struct parser *parser)
 	return false;
 }
 
-/* One clause. *last: nothing may follow it. */
+/* One clause (`orderby`: as many as it has keys). *last: only `take`, `skip` and `distinct` may follow it. */
 static struct fay_clause *parse_clause(struct parser *parser, bool *last)
 {
 	struct fay_clause *clause = fay_query_alloc(parser->query, sizeof(*clause));
@@ -300,6 +323,16 @@ static struct fay_clause *parse_clause(struct parser *parser, bool *last)
 		clause->kind = CLAUSE_SELECT;
 		fine = parse_clause_body(parser, clause) && parse_into(parser, clause);
 		*last = !clause->name;
+	} else if (accept_word(parser, "orderby")) {
+		fine = parse_orderby(parser, clause);
+	} else if (at_word(parser, "take") || at_word(parser, "skip")) {
+		clause->kind = accept_word(parser, "take") ? CLAUSE_TAKE : CLAUSE_SKIP;
+		if (clause->kind == CLAUSE_SKIP)
+			advance(parser);
+		fine = parse_clause_body(parser, clause) != NULL;
+	} else if (accept_word(parser, "distinct")) {
+		clause->kind = CLAUSE_DISTINCT;
+		fine = true;
 	} else {
 		fine = unknown_clause(parser);
 	}
@@ -325,11 +358,13 @@ static struct fay_node *parse_comprehension(struct parser *parser)
 		return NULL;
 	node->clauses = from;
 	bool last = false;
-	for (struct fay_clause *clause, **tail = &from->next; !last; tail = &clause->next) {
-		clause = parse_clause(parser, &last);
-		if (!clause)
+	struct fay_clause **tail = &from->next;
+	while (!last || at_word(parser, "take") || at_word(parser, "skip") || at_word(parser, "distinct")) {
+		*tail = parse_clause(parser, &last);
+		if (!*tail)
 			return NULL;
-		*tail = clause;
+		while (*tail)
+			tail = &(*tail)->next;
 	}
 	return finish(parser, node);
 }

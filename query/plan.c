@@ -35,6 +35,8 @@ static enum fay_column_type column_type(enum fay_type type)
 		return FAY_TYPE_TIME;
 	case TYPE_FUNCTION:
 		return FAY_TYPE_FUNCTION;
+	case TYPE_REAL: /* computed at the root; an average's column is of what it is the average of */
+		return FAY_RESULT_REAL;
 	default:
 		return FAY_TYPE_I64;
 	}
@@ -102,6 +104,48 @@ static uint32_t value_column(struct planner *planner, const struct fay_expr *exp
 	return p->values++;
 }
 
+/* The columns that the root needs to compute `expr`; depth is bounded by FAY_QUERY_MAX_DEPTH. */
+static bool need(struct planner *planner, const struct fay_expr *expr)
+{
+	const struct fay_plan_private *p = planner->private_plan;
+	if (expr->op == EXPR_CONSTANT || expr->op == EXPR_FOLDED)
+		return true;
+	bool grouped = planner->private_plan->kind == FAY_STATE_TABLE;
+	if (expr->op == EXPR_AGGREGATE) {
+		value_column(planner, expr,
+			     fay_query_format(planner->query, "%s_%u", expr->aggregate->text, p->values + 1));
+		return true;
+	}
+	if (expr->op == EXPR_KEY || (!expr->has_aggregate && !grouped))
+		return key_column(planner, expr, fay_query_format(planner->query, "root_%u", p->keys + 1)) >= 0;
+	return need(planner, expr->a) && (!expr->b || need(planner, expr->b)) && (!expr->c || need(planner, expr->c));
+}
+
+static bool add_computed(struct planner *planner, const struct fay_expr *expr, struct fay_plan_column *column)
+{
+	struct fay_plan_private *p = planner->private_plan;
+	if (!need(planner, expr))
+		return false;
+	column->source = FAY_PLAN_COMPUTED;
+	column->index = p->computed_count;
+	column->type = column_type(expr->type);
+	column->merge = FAY_RESULT_COMPUTED;
+	p->computed[p->computed_count++] = expr;
+	return true;
+}
+
+static bool need_for_root(struct planner *planner)
+{
+	for (const struct fay_root_op *op = planner->private_plan->checked.root; op; op = op->next) {
+		if (op->expr && !need(planner, op->expr))
+			return false;
+		for (const struct fay_order *order = op->orders; order; order = order->next)
+			if (!need(planner, order->expr))
+				return false;
+	}
+	return true;
+}
+
 static bool add_output(struct planner *planner, const struct fay_expr *expr, const char *name)
 {
 	struct fay_plan *plan = planner->plan;
@@ -118,6 +162,9 @@ static bool add_output(struct planner *planner, const struct fay_expr *expr, con
 		column->index = value_column(planner, expr, name);
 		column->type = column_type(expr->aggregate->type);
 		column->merge = expr->aggregate->merge;
+	} else if (expr->has_aggregate) {
+		if (!add_computed(planner, expr, column))
+			return false;
 	} else {
 		int index = key_column(planner, expr, name);
 		if (index < 0)
@@ -237,6 +284,52 @@ static uint64_t deadline_of(const struct fay_expr *filter)
 	return end ? end : 1;
 }
 
+/* Streams of which only a part is shown: which part, if nothing else is done with the rows. */
+static void find_window(struct fay_plan *plan, const struct fay_root_op *op)
+{
+	plan->row_limit = UINT64_MAX;
+	for (; op; op = op->next) {
+		if (op->kind == ROOT_TAKE && op->count < plan->row_limit) {
+			plan->row_limit = op->count;
+		} else if (op->kind == ROOT_SKIP) {
+			if (__builtin_add_overflow(plan->first_row, op->count, &plan->first_row))
+				plan->first_row = UINT64_MAX;
+			if (plan->row_limit != UINT64_MAX)
+				plan->row_limit -= op->count < plan->row_limit ? op->count : plan->row_limit;
+		} else if (op->kind != ROOT_TAKE) {
+			plan->collects = true;
+		}
+	}
+}
+
+/* What the root reads merged rows with. */
+static bool prepare_root(struct planner *planner)
+{
+	struct fay_plan *plan = planner->plan;
+	struct fay_plan_private *p = planner->private_plan;
+	p->column_of = fay_query_alloc(planner->query, (p->checked.exprs.count + 1u) * sizeof(*p->column_of));
+	if (!p->column_of)
+		return false;
+	for (uint32_t i = 0; i < p->keys + p->values; i++) {
+		const struct fay_spec_column *column = &p->spec_columns[i];
+		p->schema[i] = (struct fay_schema_column){.name = column->name,
+							  .type = (uint16_t)column->type,
+							  .merge = (uint16_t)column->merge,
+							  .offset = column->offset,
+							  .size = column->size};
+		p->column_of[p->columns[i].expr->id] = i + 1;
+	}
+	for (uint32_t i = 0; i < plan->column_count; i++)
+		if (plan->columns[i].source == FAY_PLAN_COMPUTED)
+			plan->columns[i].offset = p->row_size + plan->columns[i].index * FAY_RESULT_COMPUTED_SIZE;
+	for (const struct fay_root_op *op = p->checked.root; op; op = op->next)
+		plan->ordered |= op->kind == ROOT_ORDER;
+	if (plan->streams)
+		find_window(plan, p->checked.root);
+	plan->finishes = p->computed_count || (plan->streams ? plan->collects : p->checked.root != NULL);
+	return true;
+}
+
 static void fill_spec(struct planner *planner)
 {
 	struct fay_plan *plan = planner->plan;
@@ -294,19 +387,21 @@ static bool make_plan(struct planner *planner)
 	plan->columns = p->plan_columns;
 	plan->scalar = result->kind == VALUE_SCALAR;
 	plan->streams = !plan->scalar && !result->grouped;
-	p->kind = plan->scalar	  ? FAY_STATE_CELL
+	bool folded = plan->scalar && p->checked.keys;
+	p->kind = folded	  ? FAY_STATE_TABLE
+		  : plan->scalar  ? FAY_STATE_CELL
 		  : plan->streams ? FAY_STATE_STREAM
 				  : FAY_STATE_TABLE;
-	for (struct fay_key *key = p->checked.keys; key && !plan->scalar; key = key->next)
+	for (struct fay_key *key = p->checked.keys; key; key = key->next)
 		if (key_column(planner, key->expr, key->name) < 0)
 			return false;
 	const struct fay_value_node *row = plan->scalar ? result : result->element;
-	const char *name = plan->scalar	  ? result->expr->aggregate->text
+	const char *name = plan->scalar	  ? p->checked.result_name
 			   : result->name ? result->name
 					  : "";
 	if (row->kind == VALUE_SCALAR && row->expr->op == EXPR_AGGREGATE)
 		name = row->expr->aggregate->text;
-	if (!add_outputs(planner, row, name) || !unique_names(planner) || !lay_out(planner))
+	if (!add_outputs(planner, row, name) || !unique_names(planner) || !need_for_root(planner) || !lay_out(planner))
 		return false;
 	for (struct fay_filter *filter = p->checked.filters; filter; filter = filter->next) {
 		uint64_t end = deadline_of(filter->expr);
@@ -314,6 +409,8 @@ static bool make_plan(struct planner *planner)
 			plan->deadline = end;
 	}
 	fill_spec(planner);
+	if (!prepare_root(planner))
+		return false;
 	if (p->checked.kernel)
 		return fay_query_fail(planner->query, FAY_E_REFUSED, p->checked.source,
 				      "this machine has no kernel dispatcher yet, so kernel functions "

@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "fay/query.h"
+#include "fay/verify.h"
 
 #define FAY_TABLE_MAX_BYTES (256u << 10) /* of a table in LOCAL */
 #define FAY_TABLE_MAX_ROWS 4096u
@@ -31,6 +32,11 @@ struct fay_plan_private {
 	uint32_t keys, values;
 	struct fay_layout_column columns[FAY_QUERY_MAX_COLUMNS * 2];
 	uint32_t rows, row_size;
+	/* The root stage. */
+	struct fay_schema_column schema[FAY_QUERY_MAX_COLUMNS * 2]; /* of `columns`, to read merged rows with */
+	uint32_t *column_of; /* by expression id: column + 1, or 0 */
+	const struct fay_expr *computed[FAY_QUERY_MAX_COLUMNS];
+	uint32_t computed_count;
 	/* What plan->spec and plan->columns point to. */
 	struct fay_spec_probe probes[2];
 	struct fay_spec_state state;

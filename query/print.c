@@ -105,6 +105,23 @@ static void print_operation(const struct printer *printer, const struct fay_expr
 		print_expr(printer, expr->b, level + 1);
 }
 
+/* Sum(io.Arg(2) where io.cpu == 0) */
+static void print_aggregate_of(const struct printer *printer, const struct fay_expr *expr)
+{
+	FILE *out = printer->out;
+	const struct fay_aggregate *aggregate = expr->op == EXPR_QUANTILE ? expr->a->aggregate : expr->aggregate;
+	fprintf(out, "%s(", aggregate->text);
+	if (expr->op == EXPR_QUANTILE)
+		fprintf(out, "%g, ", expr->real);
+	if (aggregate->operand)
+		print_expr(printer, aggregate->operand, 0);
+	if (aggregate->condition) {
+		fputs(aggregate->operand ? " where " : "where ", out);
+		print_expr(printer, aggregate->condition, 0);
+	}
+	fputc(')', out);
+}
+
 static void print_expr(const struct printer *printer, const struct fay_expr *expr, unsigned outer)
 {
 	FILE *out = printer->out;
@@ -123,6 +140,14 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		return;
 	default:
 		break;
+	}
+	if (expr->op == EXPR_AGGREGATE || expr->op == EXPR_QUANTILE) {
+		print_aggregate_of(printer, expr);
+		return;
+	}
+	if (expr->op == EXPR_FOLDED) {
+		fputs("the aggregate of all rows", out);
+		return;
 	}
 	if (expr->operations > PRINT_MAX_OPERATIONS) {
 		fprintf(out, "(%" PRIu32 " operations)", expr->operations);
@@ -195,7 +220,7 @@ static const char *merge_name(enum fay_merge merge)
 		[FAY_MERGE_LAST] = "last",
 		[FAY_MERGE_SAMPLE] = "sample",
 	};
-	return names[merge];
+	return merge == FAY_RESULT_COMPUTED ? "computed" : names[merge];
 }
 
 static const char *column_type_name(enum fay_column_type type)
@@ -205,7 +230,7 @@ static const char *column_type_name(enum fay_column_type type)
 		[FAY_TYPE_STRING] = "string", [FAY_TYPE_FUNCTION] = "function",
 		[FAY_TYPE_TIME] = "time",     [FAY_TYPE_BOOL] = "bool",
 	};
-	return names[type];
+	return type == FAY_RESULT_REAL ? "real number" : names[type];
 }
 
 static const char *helper_of(const struct fay_plan_private *p)
@@ -273,6 +298,64 @@ static void print_merge(FILE *out, const struct fay_plan_private *p, const char 
 	fputc('\n', out);
 }
 
+static void print_orders(FILE *out, const struct fay_plan_private *p, const struct fay_order *order)
+{
+	for (; order; order = order->next) {
+		fay_expr_print(out, order->expr, event_name(p));
+		fputs(order->descending ? " descending" : "", out);
+		fputs(order->next ? ", " : "", out);
+	}
+}
+
+/* What one operation of the root does, on one line. */
+static void print_root_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op)
+{
+	switch (op->kind) {
+	case ROOT_FILTER:
+		fputs("keep rows where ", out);
+		fay_expr_print(out, op->expr, event_name(p));
+		break;
+	case ROOT_ORDER:
+		fputs("order by ", out);
+		print_orders(out, p, op->orders);
+		break;
+	case ROOT_DISTINCT:
+		fputs("rows that differ in ", out);
+		print_orders(out, p, op->orders);
+		break;
+	case ROOT_TAKE:
+	case ROOT_SKIP:
+		fprintf(out, op->kind == ROOT_TAKE ? "the first %" PRIu64 " rows" : "all but the first %" PRIu64 " rows", op->count);
+		break;
+	case ROOT_FOLD:
+		fprintf(out, "%s over all rows", op->text);
+		if (op->expr) {
+			fputs(" of ", out);
+			fay_expr_print(out, op->expr, event_name(p));
+		}
+		break;
+	}
+}
+
+static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_plan_private *p)
+{
+	if (!p->checked.root && !p->computed_count)
+		return;
+	fputs("root         where the query was asked\n", out);
+	for (const struct fay_root_op *op = p->checked.root; op; op = op->next) {
+		fputs("  rows       ", out);
+		print_root_op(out, p, op);
+		fputc('\n', out);
+	}
+	for (uint32_t i = 0; i < plan->column_count; i++) {
+		if (plan->columns[i].source != FAY_PLAN_COMPUTED)
+			continue;
+		fprintf(out, "  compute    %s = ", plan->columns[i].name);
+		fay_expr_print(out, p->computed[plan->columns[i].index], event_name(p));
+		fputc('\n', out);
+	}
+}
+
 void fay_plan_print(FILE *out, const struct fay_plan *plan)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
@@ -294,11 +377,12 @@ void fay_plan_print(FILE *out, const struct fay_plan *plan)
 	fputs("machine\n", out);
 	print_merge(out, p, "processes");
 	fputs("cluster      no other machine is configured: this machine's result is the result\n", out);
+	print_root(out, plan, p);
 	fputs("result\n", out);
 	for (uint32_t i = 0; i < plan->column_count; i++) {
 		const struct fay_plan_column *column = &plan->columns[i];
 		fprintf(out, "  column     %s: %s", column->name, column_type_name(column->type));
-		if (column->source == FAY_PLAN_VALUE)
+		if (column->source != FAY_PLAN_KEY)
 			fprintf(out, ", %s", merge_name(column->merge));
 		fputc('\n', out);
 	}
@@ -350,6 +434,24 @@ static void print_json_probe(FILE *out, const struct fay_plan_private *p)
 	fputs("]}", out);
 }
 
+static void print_json_root(FILE *out, const struct fay_plan_private *p)
+{
+	fputs(",\"root\":[", out);
+	for (const struct fay_root_op *op = p->checked.root; op; op = op->next) {
+		char *text = NULL;
+		size_t size = 0;
+		FILE *memory = open_memstream(&text, &size);
+		if (memory) {
+			print_root_op(memory, p, op);
+			fclose(memory);
+		}
+		print_string(out, text ? text : "", size);
+		fputs(op->next ? "," : "", out);
+		free(text);
+	}
+	fputc(']', out);
+}
+
 void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
@@ -370,13 +472,17 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 		fprintf(out, ",\"deadline\":%" PRIu64, plan->deadline);
 	fputc(',', out);
 	print_json_probe(out, p);
-	fprintf(out, ",\"process\":\"%s\",\"machine\":\"%s\",\"cluster\":null,\"columns\":[", merge,
-		merge);
+	fprintf(out, ",\"process\":\"%s\",\"machine\":\"%s\",\"cluster\":null", merge, merge);
+	print_json_root(out, p);
+	fputs(",\"columns\":[", out);
 	for (uint32_t i = 0; i < plan->column_count; i++) {
 		const struct fay_plan_column *column = &plan->columns[i];
 		fprintf(out, "%s{\"name\":\"%s\",\"type\":\"%s\",\"source\":\"%s\",\"merge\":\"%s\"}",
 			i ? "," : "", column->name, column_type_name(column->type),
-			column->source == FAY_PLAN_KEY ? "key" : "value", merge_name(column->merge));
+			column->source == FAY_PLAN_KEY	   ? "key"
+			: column->source == FAY_PLAN_VALUE ? "value"
+							   : "computed",
+			merge_name(column->merge));
 	}
 	fputs("]}\n", out);
 }

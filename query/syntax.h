@@ -115,22 +115,34 @@ enum fay_node_kind {
 };
 
 /* An argument, or a member of `new { }`. */
-struct fay_item {
+struct fay_argument {
 	const char *name; /* NULL if not given */
 	struct fay_span name_span;
 	struct fay_node *value;
-	struct fay_item *next;
+	struct fay_argument *next;
 };
 
-enum fay_clause_kind { CLAUSE_FROM, CLAUSE_LET, CLAUSE_WHERE, CLAUSE_GROUP, CLAUSE_SELECT };
+enum fay_clause_kind {
+	CLAUSE_FROM,
+	CLAUSE_LET,
+	CLAUSE_WHERE,
+	CLAUSE_GROUP,
+	CLAUSE_SELECT,
+	CLAUSE_ORDER, /* orderby a */
+	CLAUSE_THEN,  /* , b */
+	CLAUSE_TAKE,
+	CLAUSE_SKIP,
+	CLAUSE_DISTINCT,
+};
 
 struct fay_clause {
 	enum fay_clause_kind kind;
 	struct fay_span span;
 	const char *name; /* FROM, LET: the variable; GROUP, SELECT: after `into`, or NULL */
 	struct fay_span name_span;
-	struct fay_node *a; /* FROM: source; LET, WHERE, SELECT: expression; GROUP: element */
+	struct fay_node *a; /* FROM: source; LET, WHERE, SELECT, ORDER ... SKIP: expression; GROUP: element; DISTINCT: NULL */
 	struct fay_node *b; /* GROUP: key */
+	bool descending;    /* ORDER, THEN */
 	struct fay_clause *next;
 };
 
@@ -145,7 +157,7 @@ struct fay_node {
 	uint32_t length;  /* STRING */
 	uint64_t integer; /* INTEGER, BOOL */
 	double real;      /* REAL */
-	struct fay_item *items;
+	struct fay_argument *items;
 	unsigned item_count;
 	struct fay_clause *clauses;
 };

@@ -16,6 +16,13 @@
 #include "fay/shm.h"
 #include "fay/verify.h"
 
+/*
+ * Columns that results have but images have not: computed where the query was asked. Two words: 1 if there is a value, and the value.
+ */
+#define FAY_RESULT_COMPUTED ((enum fay_merge)0x100)
+#define FAY_RESULT_REAL ((enum fay_column_type)0x100) /* a double */
+#define FAY_RESULT_COMPUTED_SIZE 16u
+
 struct fay_aggregator;
 
 /* The schema must outlive the aggregator. */

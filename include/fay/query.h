@@ -10,16 +10,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "fay/aggregator.h"
 #include "fay/compiler.h"
 #include "fay/error.h"
 
 /* A column of the result, in the order of the query's select. Values come from state 0 of the image. */
 struct fay_plan_column {
 	const char *name;
-	enum { FAY_PLAN_KEY, FAY_PLAN_VALUE } source;
+	/* COMPUTED: not in the state; fay_plan_finish() puts it behind the state's columns */
+	enum { FAY_PLAN_KEY, FAY_PLAN_VALUE, FAY_PLAN_COMPUTED } source;
 	uint32_t index;               /* of the key or value column in the state */
-	enum fay_column_type type;
-	enum fay_merge merge;
+	uint32_t offset;              /* COMPUTED: in a finished row */
+	enum fay_column_type type;    /* COMPUTED: also FAY_RESULT_REAL */
+	enum fay_merge merge;         /* COMPUTED: FAY_RESULT_COMPUTED */
 };
 
 struct fay_plan {
@@ -27,6 +30,10 @@ struct fay_plan {
 	const char *pattern;          /* "module!function" */
 	bool streams;                 /* rows are events, not groups (no aggregation) */
 	bool scalar;                  /* one row without keys (Count() and the like) */
+	bool finishes;                /* the rows go through fay_plan_finish() before they are shown */
+	bool ordered;                 /* the query says in which order rows are shown */
+	bool collects;                /* streams: the rows are kept and finished, not shown as they come */
+	uint64_t first_row, row_limit; /* streams: of the rows as they come, skip `first_row`, show `row_limit` (UINT64_MAX: all), then end */
 	uint64_t deadline;            /* ns since the epoch after which no event can pass `where`; 0: none */
 	struct fay_image_spec spec;   /* for fay_compile_module(); strings owned by the plan */
 	struct fay_plan_column *columns;
@@ -45,6 +52,16 @@ int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan, struc
 void fay_plan_destroy(struct fay_plan *plan);
 /* The probe stage as a module in `context`, for fay_compile_module() with plan->spec. */
 int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error);
+/* A function's or module's name by its hash, or NULL. */
+typedef const char *fay_plan_name_function(void *context, uint64_t hash);
+/*
+ * The root stage of a plan that `finishes`: conditions on aggregates, order, Take, computed columns ... of merged rows (of a plan that `collects`: of
+ * all rows so far). *out: rows of its own, to be given to fay_result_deinit().
+ */
+int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged, fay_plan_name_function *name,
+		    void *name_context, struct fay_result *out, struct fay_error *error);
+/* Of collected rows, drops those that no later row can bring into the result. false: there are none, or memory is short. */
+bool fay_plan_prune(const struct fay_plan *plan, struct fay_result *rows, fay_plan_name_function *name, void *name_context);
 /* `fay explain`: what each tier does: probe, process, machine, cluster. */
 void fay_plan_print(FILE *out, const struct fay_plan *plan);
 void fay_plan_print_json(FILE *out, const struct fay_plan *plan);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "check_root.h"
+
+#include <string.h>
+
+static struct fay_root_op *add_op(struct fay_checked *checked)
+{
+	struct fay_root_op *op = fay_query_alloc(checked->exprs.query, sizeof(*op));
+	if (!op)
+		return NULL;
+	*checked->root_tail = op;
+	checked->root_tail = &op->next;
+	return op;
+}
+
+/* The last operation, or NULL. There are few. */
+static struct fay_root_op *last_op(const struct fay_checked *checked)
+{
+	struct fay_root_op *op = checked->root;
+	while (op && op->next)
+		op = op->next;
+	return op;
+}
+
+bool fay_check_at_root(const struct fay_checked *checked, const struct fay_expr *condition)
+{
+	if (condition->has_aggregate)
+		return true;
+	for (const struct fay_root_op *op = checked->root; op; op = op->next)
+		if (op->kind == ROOT_TAKE || op->kind == ROOT_SKIP)
+			return true;
+	return false;
+}
+
+bool fay_check_root_filter(struct fay_checked *checked, const struct fay_expr *condition)
+{
+	struct fay_root_op *op = add_op(checked);
+	if (op) {
+		op->kind = ROOT_FILTER;
+		op->expr = condition;
+	}
+	return op != NULL;
+}
+
+static bool has_order(enum fay_type type)
+{
+	return type != TYPE_MODULE && type != TYPE_HISTOGRAM;
+}
+
+static bool append_order(struct fay_checked *checked, struct fay_root_op *op, const struct fay_expr *expr, bool descending)
+{
+	struct fay_order *order = fay_query_alloc(checked->exprs.query, sizeof(*order));
+	if (!order)
+		return false;
+	*order = (struct fay_order){.expr = expr, .descending = descending};
+	struct fay_order **tail = &op->orders;
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = order;
+	return true;
+}
+
+bool fay_check_order(struct fay_checked *checked, const struct fay_node *node, const struct fay_value_node *key,
+		     bool descending, bool then)
+{
+	struct fay_query *query = checked->exprs.query;
+	struct fay_root_op *op = then ? last_op(checked) : NULL;
+	if (key->kind != VALUE_SCALAR || !has_order(key->expr->type))
+		return fay_query_fail(query, FAY_E_USAGE, node->span,
+				      "rows are ordered by a number, string, time or function, but this is %s",
+				      fay_check_describe(checked, key)) != NULL;
+	if (then && (!op || op->kind != ROOT_ORDER))
+		return fay_query_fail(query, FAY_E_USAGE, node->span, "`ThenBy` follows `OrderBy`") != NULL;
+	if (!op) {
+		op = add_op(checked);
+		if (!op)
+			return false;
+		op->kind = ROOT_ORDER;
+	}
+	return append_order(checked, op, key->expr, descending);
+}
+
+bool fay_check_window(struct fay_checked *checked, const struct fay_node *node, const struct fay_value_node *count, bool take)
+{
+	const char *name = take ? "Take" : "Skip";
+	if (count->kind != VALUE_SCALAR || count->expr->type != TYPE_INT || !fay_expr_is_constant(count->expr) ||
+	    count->expr->value < 0)
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
+				      "`%s` takes how many rows, a constant from 0 up", name) != NULL;
+	struct fay_root_op *op = add_op(checked);
+	if (op) {
+		op->kind = take ? ROOT_TAKE : ROOT_SKIP;
+		op->count = (uint64_t)count->expr->value;
+	}
+	return op != NULL;
+}
+
+/* The scalars of an element, one after the other. Records are as deep as the text nests them. */
+static bool add_columns(struct fay_checked *checked, struct fay_span span, struct fay_root_op *op, const struct fay_value_node *v)
+{
+	if (v->kind == VALUE_RECORD) {
+		for (const struct fay_member *m = v->members; m; m = m->next)
+			if (!add_columns(checked, span, op, m->value))
+				return false;
+		return true;
+	}
+	if (v->kind == VALUE_SCALAR && has_order(v->expr->type))
+		return append_order(checked, op, v->expr, false);
+	return fay_query_fail(checked->exprs.query, FAY_E_USAGE, span, "rows with %s in them cannot be compared",
+			      fay_check_describe(checked, v)) != NULL;
+}
+
+bool fay_check_distinct(struct fay_checked *checked, struct fay_span span, const struct fay_value_node *element)
+{
+	struct fay_root_op *op = add_op(checked);
+	if (!op)
+		return false;
+	op->kind = ROOT_DISTINCT;
+	return add_columns(checked, span, op, element);
+}
+
+struct fay_value_node *fay_check_fold(struct fay_checked *checked, struct fay_span span, const char *text,
+				      enum fay_merge merge, const struct fay_expr *operand)
+{
+	if (merge > FAY_MERGE_AVERAGE)
+		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, span,
+				      "`%s` over the groups is not supported yet; inside the select use it on the group, as in `g.%s(...)`",
+				      text, text);
+	struct fay_root_op *op = add_op(checked);
+	if (!op)
+		return NULL;
+	op->kind = ROOT_FOLD;
+	op->merge = merge;
+	op->expr = operand;
+	op->text = text;
+	enum fay_type type = merge == FAY_MERGE_AVERAGE ? TYPE_REAL : operand ? operand->type : TYPE_INT;
+	checked->result_name = text;
+	return fay_check_scalar(checked, fay_expr_folded(&checked->exprs, type));
+}
+
+bool fay_check_before_root(struct fay_checked *checked, struct fay_span span, const char *what)
+{
+	static const char *const names[] = {
+		[ROOT_FILTER] = "a condition on aggregates", [ROOT_ORDER] = "an order", [ROOT_DISTINCT] = "`Distinct`",
+		[ROOT_TAKE] = "`Take`", [ROOT_SKIP] = "`Skip`", [ROOT_FOLD] = "an aggregate",
+	};
+	if (!checked->root)
+		return true;
+	return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, span, "%s after %s is not supported yet", what,
+			      names[last_op(checked)->kind]) != NULL;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checking of what is left to the root: see root.h. Called by check_sequence.c.
+ */
+#ifndef FAY_QUERY_CHECK_ROOT_H
+#define FAY_QUERY_CHECK_ROOT_H
+
+#include "check.h"
+
+/* Whether a condition must wait for the merged rows: it looks at aggregates, or comes after rows were chosen. */
+bool fay_check_at_root(const struct fay_checked *checked, const struct fay_expr *condition);
+bool fay_check_root_filter(struct fay_checked *checked, const struct fay_expr *condition);
+/* One more key of an order; `then`: the order is there already. */
+bool fay_check_order(struct fay_checked *checked, const struct fay_node *node, const struct fay_value_node *key,
+		     bool descending, bool then);
+/* Take(n), Skip(n) */
+bool fay_check_window(struct fay_checked *checked, const struct fay_node *node, const struct fay_value_node *count, bool take);
+/* Distinct() of grouped rows: those of equal elements are one. */
+bool fay_check_distinct(struct fay_checked *checked, struct fay_span span, const struct fay_value_node *element);
+/* An aggregate over the rows of groups; `operand` NULL: their number. */
+struct fay_value_node *fay_check_fold(struct fay_checked *checked, struct fay_span span, const char *text,
+				      enum fay_merge merge, const struct fay_expr *operand);
+/* Nothing but the root may follow what was said there: false with the error recorded if something was. */
+bool fay_check_before_root(struct fay_checked *checked, struct fay_span span, const char *what);
+
+#endif

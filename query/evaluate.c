@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Expressions over a merged row. Integers behave as in the probe (fay_expr_fold_ints); real numbers, which the probe does not have, as doubles.
+ */
+#include "root.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "fay/aggregator.h"
+
+typedef struct fay_cell cell;
+
+static cell integer(int64_t value)
+{
+	return (cell){.kind = CELL_INT, .integer = value};
+}
+
+static cell real(double value)
+{
+	return isnan(value) ? (cell){.kind = CELL_NONE} : (cell){.kind = CELL_REAL, .real = value};
+}
+
+static double as_real(cell c)
+{
+	return c.kind == CELL_REAL ? c.real : (double)c.integer;
+}
+
+/* Column `index` of the row. */
+static cell column_value(const struct fay_evaluator *e, uint32_t index)
+{
+	const struct fay_schema_column *column = &e->p->schema[index];
+	struct fay_value value;
+	if (!fay_value_decode(column, e->row, &value))
+		return (cell){.kind = CELL_NONE};
+	switch (value.kind) {
+	case FAY_VALUE_I64:
+		return integer(value.i64);
+	case FAY_VALUE_U64:
+		return integer((int64_t)value.u64);
+	case FAY_VALUE_DOUBLE:
+		return real(value.d);
+	case FAY_VALUE_STRING:
+		return (cell){.kind = CELL_STRING, .string = value.string.bytes};
+	default:
+		return (cell){.kind = CELL_NONE};
+	}
+}
+
+static cell constant(const struct fay_expr *expr)
+{
+	if (expr->type == TYPE_REAL)
+		return real(expr->real);
+	if (expr->type != TYPE_STRING)
+		return integer(expr->value);
+	return (cell){.kind = CELL_STRING, .string = expr->string, .integer = expr->length};
+}
+
+/* Bytes of a string without its padding; a constant's length is at hand. */
+static size_t length_of(cell c)
+{
+	return c.integer ? (size_t)c.integer : c.string ? strnlen(c.string, FAY_COMM_SIZE) : 0;
+}
+
+int fay_cell_compare_strings(cell x, cell y)
+{
+	size_t a = length_of(x), b = length_of(y), common = a < b ? a : b;
+	int order = common ? memcmp(x.string, y.string, common) : 0;
+	return order ? order : (a > b) - (a < b);
+}
+
+static cell compare(const struct fay_expr *expr, cell x, cell y)
+{
+	if (x.kind == CELL_STRING)
+		return integer((fay_cell_compare_strings(x, y) == 0) == (expr->op == EXPR_EQ));
+	if (x.kind == CELL_INT && y.kind == CELL_INT)
+		return integer(fay_expr_fold_ints(expr->op, expr->a->type, x.integer, y.integer));
+	double a = as_real(x), b = as_real(y);
+	switch (expr->op) {
+	case EXPR_EQ:
+		return integer(a == b);
+	case EXPR_NE:
+		return integer(a != b);
+	case EXPR_LT:
+		return integer(a < b);
+	case EXPR_LE:
+		return integer(a <= b);
+	case EXPR_GT:
+		return integer(a > b);
+	default:
+		return integer(a >= b);
+	}
+}
+
+static cell arithmetic(const struct fay_expr *expr, cell x, cell y)
+{
+	if (x.kind == CELL_INT && (!expr->b || y.kind == CELL_INT))
+		return integer(fay_expr_fold_ints(expr->op, expr->type, x.integer, y.integer));
+	double a = as_real(x), b = as_real(y);
+	switch (expr->op) {
+	case EXPR_NEG:
+		return real(-a);
+	case EXPR_ADD:
+		return real(a + b);
+	case EXPR_SUB:
+		return real(a - b);
+	case EXPR_MUL:
+		return real(a * b);
+	default: /* EXPR_DIV: as with integers, nothing faults and x / 0 is 0 */
+		return real(b == 0 ? 0 : a / b);
+	}
+}
+
+static bool starts_with(cell x, const struct fay_expr *prefix)
+{
+	return length_of(x) >= prefix->length && (!prefix->length || !memcmp(x.string, prefix->string, prefix->length));
+}
+
+static cell operation(const struct fay_evaluator *e, const struct fay_expr *expr)
+{
+	cell x = fay_evaluate(e, expr->a), y = {.kind = CELL_INT};
+	if (expr->op == EXPR_COND)
+		return fay_evaluate(e, x.kind == CELL_INT && x.integer ? expr->b : expr->c);
+	if (expr->b)
+		y = fay_evaluate(e, expr->b);
+	bool none = x.kind == CELL_NONE || y.kind == CELL_NONE;
+	switch (expr->op) {
+	case EXPR_AND:
+	case EXPR_OR: {
+		bool a = x.kind == CELL_INT && x.integer, b = y.kind == CELL_INT && y.integer;
+		return integer(expr->op == EXPR_AND ? a && b : a || b);
+	}
+	case EXPR_EQ:
+	case EXPR_NE:
+	case EXPR_LT:
+	case EXPR_LE:
+	case EXPR_GT:
+	case EXPR_GE:
+		return none ? integer(0) : compare(expr, x, y);
+	case EXPR_STARTS_WITH:
+		return integer(!none && starts_with(x, expr->b));
+	default:
+		return none ? (cell){.kind = CELL_NONE} : arithmetic(expr, x, y);
+	}
+}
+
+cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
+{
+	while (expr->op == EXPR_KEY)
+		expr = expr->a;
+	uint32_t column = e->p->column_of[expr->id];
+	if (column)
+		return column_value(e, column - 1);
+	switch (expr->op) {
+	case EXPR_CONSTANT:
+		return constant(expr);
+	case EXPR_FOLDED:
+		return e->folded;
+	case EXPR_QUANTILE:
+		return real(fay_value_quantile(&e->p->schema[e->p->column_of[expr->a->id] - 1], e->row, expr->real));
+	default:
+		return operation(e, expr);
+	}
+}
