@@ -295,6 +295,22 @@ static uint64_t next_start(const struct fay_object *object, uint64_t address)
 	return low < object->start_count ? object->starts[low] : UINT64_MAX;
 }
 
+uint64_t fay_object_start_before(struct fay_object *object, uint64_t address)
+{
+	if (!object->starts && !make_starts(object))
+		return UINT64_MAX;
+	size_t low = 0, high = object->start_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (object->starts[middle] <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? object->starts[low - 1] : UINT64_MAX;
+}
+
 bool fay_object_has_start(struct fay_object *object, uint64_t address)
 {
 	if (!object->starts && !make_starts(object))

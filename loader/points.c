@@ -217,8 +217,7 @@ static bool other_patch_near(const struct fay_zones *present, const struct fay_p
 	return false;
 }
 
-/* Reads the function's body as the program wrote it, without any trace's jumps. */
-static size_t read_program(const struct fay_zones *present, int memory, uint64_t address, uint8_t *body, size_t size)
+size_t fay_read_program(const struct fay_zones *present, int memory, uint64_t address, uint8_t *body, size_t size)
 {
 	size_t got = read_some(memory, address, body, size);
 
@@ -248,7 +247,7 @@ static bool inside_plan(struct fay_point *point, const struct fay_zones *present
 	}
 	point->site = point->function.address;
 	point->before_size = point->function.size < FAY_DISPLACED_MAX ? (unsigned)point->function.size : FAY_DISPLACED_MAX;
-	if (read_program(present, memory, start, body, size) < size ||
+	if (fay_read_program(present, memory, start, body, size) < size ||
 	    pread(memory, point->before, point->before_size, (off_t)point->site) != (ssize_t)point->before_size) {
 		snprintf(reason, FAY_REASON_MAX, "is not readable in the process");
 		return false;
@@ -339,7 +338,7 @@ int fay_points_plan(struct fay_session *session, const struct fay_zones *present
 		}
 	}
 	free(body);
-	return 0;
+	return fay_inbound_search(session, present, memory, error);
 }
 
 void fay_points_deinit(struct fay_session *session)

@@ -104,7 +104,12 @@ int fay_points_plan(struct fay_session *session, const struct fay_zones *present
 int fay_point_append(struct fay_session *session, size_t *capacity, const struct fay_function *function, const uint32_t *probe,
 		     enum fay_hook hook);
 int fay_session_skip(struct fay_session *session, struct fay_point *point, const char *reason);
+/* Reads up to `size` bytes as the program wrote them, without any trace's jumps. Returns how many there are. */
+size_t fay_read_program(const struct fay_zones *present, int memory, uint64_t address, uint8_t *body, size_t size);
 void fay_points_deinit(struct fay_session *session);
+
+/* inbound.c: sets points aside whose overwritten bytes other functions jump into. */
+int fay_inbound_search(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error);
 
 /* watch.c: adds the points of hooks; sets walked_by; whether a function's calls cannot be watched, by its name. */
 int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_error *error);

@@ -63,6 +63,8 @@ void fay_object_close(struct fay_object *object);
 bool fay_object_superseded(const struct fay_object *object, const struct fay_symbol *symbol);
 /* Whether a function's symbol has this address. Starts are those of the symbols read when it is first asked. */
 bool fay_object_has_start(struct fay_object *object, uint64_t address);
+/* The last start at or before `address`, or UINT64_MAX. */
+uint64_t fay_object_start_before(struct fay_object *object, uint64_t address);
 /* The size of a function: the symbol's own, else up to the next function or its section's end. */
 uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *symbol);
 

@@ -105,6 +105,45 @@ function fn_loopentry		/* jumps back to its first instruction: refused */
 	ret
 end fn_loopentry
 
+function fn_behind		/* another function jumps behind its first instruction, from far away: refused */
+	mov %rdi, %rax
+	addq $1, (%rdi)
+	ret
+end fn_behind
+
+function fn_behind_near		/* the same from near: refused */
+	mov %rdi, %rax
+	addq $1, (%rdi)
+	ret
+end fn_behind_near
+
+function enters_near
+	lea (%rdi), %rax
+	.byte 0xeb, fn_behind_near + 3 - 1f
+1:
+end enters_near
+
+function fn_beside		/* what looks like a jump behind its first instruction is a constant: traced */
+	mov %rdi, %rax
+	addq $1, (%rdi)
+	ret
+end fn_beside
+
+function beside
+	.byte 0xb8		/* mov $..., %eax */
+	.byte 0xeb, fn_beside + 3 - 1f
+1:	.byte 0, 0
+	ret
+end beside
+
+	.skip 200, 0x90
+function enters_far
+	mov %rdi, %rax
+	.byte 0xe9		/* jmp rel32, never rel8 */
+	.long fn_behind + 3 - 1f
+1:
+end enters_far
+
 /* Calls fn_spare with every register holding a known value; returns how many came back changed. */
 	.macro check value, reg
 	cmp $\value, \reg

@@ -59,7 +59,9 @@ static void test_refused_prologues(void **state)
 	} cases[] = { { "fn_short", "is 1 byte long" },
 		      { "fn_loopback", "jump into its first" },
 		      { "fn_loopentry", "loop back to its first" },
-		      { "fn_callearly", "call within its first" } };
+		      { "fn_callearly", "call within its first" },
+		      { "fn_behind", "entered at +0x3 by a jump from another function" },
+		      { "fn_behind_near", "entered at +0x3 by a jump from another function" } };
 	struct victim victim;
 	struct fay_target *target;
 	struct fay_error error;
@@ -189,12 +191,15 @@ static void test_glob_skips(void **state)
 	victim_start(&victim);
 	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_*");
 	session = attach(&victim, &target, &hand);
-	assert_int_equal(fay_session_point_count(session), 11);
-	assert_int_equal(fay_session_skipped_count(session), 4);
+	assert_int_equal(fay_session_point_count(session), 12); /* fn_beside is one of them */
+	assert_int_equal(fay_session_skipped_count(session), 6);
 	assert_int_equal(victim_ask(&victim, "run fn_call 1 100"), 100);
 	assert_int_equal(total(session, 0), 200); /* fn_call calls fn_plain */
 	assert_int_equal(victim_ask(&victim, "run fn_tail 1 100"), 100);
 	assert_int_equal(total(session, 0), 400);
+	assert_int_equal(victim_ask(&victim, "run enters_near 1 100"), 100);
+	assert_int_equal(victim_ask(&victim, "run enters_far 1 100"), 100);
+	assert_int_equal(total(session, 0), 400); /* neither is traced, nor is what they jump into */
 	detach(session, target);
 	victim_end(&victim);
 }
