@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -68,6 +69,10 @@ static int run_to(pid_t pid, uint64_t address, struct fay_error *error)
 static void child_main(char **command, int failure)
 {
 	signal(SIGPIPE, SIG_DFL);
+	/* fay attaches through a child of its own (loader/keeper.c), which Yama lets trace descendants only, unless they agree. */
+	prctl(PR_SET_PTRACER, (unsigned long)getppid(), 0, 0, 0);
+	/* Should fay be killed before it lets the command go, the command goes on, untraced. */
+	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	ptrace(PTRACE_TRACEME, 0, 0, 0);
 	execvp(command[0], command);
 	int code = errno;
@@ -100,6 +105,8 @@ int fay_cli_spawn(char **command, pid_t *pid, struct fay_error *error)
 		return fay_error_set(error, FAY_E_USAGE, "cannot run '%s': %s", command[0], strerror(code));
 	}
 	close(pipes[0]);
+	/* Up to its entry point the command has a breakpoint in it and does nothing of its own: it ends with fay. */
+	ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_EXITKILL);
 	int result = run_to(child, read_entry(child), error);
 	if (!result && ptrace(PTRACE_DETACH, child, 0, SIGSTOP))
 		result = fay_error_set(error, FAY_E_INTERNAL, "cannot release the command: %s", strerror(errno));

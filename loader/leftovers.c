@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "keeper.h"
 #include "zone.h"
 
 #include "fay/loader.h"
@@ -78,6 +79,32 @@ void fay_installed_sessions_deinit(struct fay_installed_sessions *list)
 	memset(list, 0, sizeof(*list));
 }
 
+struct removal {
+	pid_t pid;
+	uint64_t session;
+	uint32_t stop_timeout_ms, tracer_wait_ms;
+	bool *found, *left;
+	uint64_t *longest_pause;
+	struct fay_error *error;
+};
+
+static int remove_session(void *context)
+{
+	struct removal *r = context;
+	return fay_zone_remove(r->pid, r->session, r->stop_timeout_ms, r->tracer_wait_ms, r->found, r->left, r->longest_pause,
+			       r->error);
+}
+
+int fay_zone_remove_kept(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *found, bool *left,
+			 uint64_t *longest_pause, struct fay_error *error)
+{
+	struct removal removal = { pid, session, stop_timeout_ms, tracer_wait_ms, found, left, longest_pause, error };
+	*found = *left = false;
+	if (fay_process_start(pid) == 0)
+		return 0;
+	return fay_keeper_run(remove_session, &removal, error);
+}
+
 int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_error *error)
 {
 	struct fay_installed_sessions list;
@@ -87,7 +114,7 @@ int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_er
 		bool found, left;
 		if (list.items[i].owner_alive)
 			continue;
-		code = fay_zone_remove(pid, list.items[i].id, FAY_STOP_TIMEOUT_MS, FAY_TRACER_WAIT_MS, &found, &left, NULL, error);
+		code = fay_zone_remove_kept(pid, list.items[i].id, FAY_STOP_TIMEOUT_MS, FAY_TRACER_WAIT_MS, &found, &left, NULL, error);
 		*removed += !code && found && !left;
 		*kept += !code && found && left;
 	}

@@ -7,6 +7,7 @@
  */
 #include "session.h"
 
+#include "keeper.h"
 #include "vectors.h"
 
 #include <dirent.h>
@@ -213,24 +214,41 @@ static int plan(struct fay_session *session, struct fay_error *error)
 	return code;
 }
 
-static int attempt(struct fay_session *session, struct fay_error *error)
+struct attempt_context {
+	struct fay_session *session;
+	struct fay_error *error;
+};
+
+/* In the keeper. If fay was killed meanwhile the session is removed again, now that the target runs rightly with or without it. */
+static int install_stopped(void *context)
 {
+	struct fay_session *session = ((struct attempt_context *)context)->session;
+	struct fay_error *error = ((struct attempt_context *)context)->error;
 	struct fay_stop stop;
 	uint64_t pause;
-	int code = plan(session, error);
+	bool found, left;
+	int code = fay_stop_all(session->pid, session->options.stop_timeout_ms, session->options.tracer_wait_ms, &stop, error);
 
 	if (!code)
 		code = fay_session_prepare(session, error);
-	if (code)
-		return code;
-	code = fay_stop_all(session->pid, session->options.stop_timeout_ms, session->options.tracer_wait_ms, &stop, error);
 	if (code)
 		return code;
 	code = fay_session_install(session, &stop, error);
 	pause = fay_stop_release(&stop);
 	if (pause > session->longest_pause)
 		session->longest_pause = pause;
+	if (!code && fay_keeper_orphaned())
+		fay_zone_remove(session->pid, session->id, session->options.stop_timeout_ms, session->options.tracer_wait_ms,
+				&found, &left, NULL, NULL);
 	return code;
+}
+
+static int attempt(struct fay_session *session, struct fay_error *error)
+{
+	struct attempt_context context = { session, error };
+	int code = plan(session, error);
+
+	return code ? code : fay_keeper_run(install_stopped, &context, error);
 }
 
 static int attach(struct fay_session *session, struct fay_error *error)
@@ -334,8 +352,8 @@ static bool maps_our_code(const struct fay_session *session, pid_t pid)
 static int detach_one(struct fay_session *session, pid_t pid, unsigned *left, struct fay_error *error)
 {
 	bool found, stayed;
-	int code = fay_zone_remove(pid, session->id, session->options.stop_timeout_ms, session->options.tracer_wait_ms,
-				   &found, &stayed, &session->longest_pause, error);
+	int code = fay_zone_remove_kept(pid, session->id, session->options.stop_timeout_ms,
+					session->options.tracer_wait_ms, &found, &stayed, &session->longest_pause, error);
 
 	*left += stayed;
 	return code;

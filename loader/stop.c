@@ -459,7 +459,7 @@ static uint64_t find_syscall_insn(struct fay_stop *stop)
  * Resumes to the next system-call stop. 0, or -1: the thread is gone. Waits without limit: the thread has our registers, and to give up here would
  * let it go with them.
  */
-static int run_to_syscall_stop(struct fay_stopped_thread *thread)
+static int run_to_syscall_stop(const struct fay_stop *stop, struct fay_stopped_thread *thread)
 {
 	if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0))
 		return -1;
@@ -470,6 +470,9 @@ static int run_to_syscall_stop(struct fay_stopped_thread *thread)
 		if (got < 0 || (got > 0 && !WIFSTOPPED(status)))
 			return -1;
 		if (got == 0) {
+			/* A killed leader is reported only after its last thread, which waits for us. */
+			if (round >= 100 && thread_state(stop->pid, thread->tid) == 'Z')
+				return -1;
 			pause_between(round);
 			continue;
 		}
@@ -545,9 +548,9 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 		thread->gone = true;
 		return fay_error_set(error, FAY_E_USAGE, "process %d is gone", (int)stop->pid);
 	}
-	state = run_to_syscall_stop(thread);
+	state = run_to_syscall_stop(stop, thread);
 	if (state == 0)
-		state = run_to_syscall_stop(thread);
+		state = run_to_syscall_stop(stop, thread);
 	if (state == 0 && ptrace(PTRACE_GETREGS, thread->tid, 0, &work))
 		state = -1;
 	if (state) {

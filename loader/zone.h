@@ -88,6 +88,10 @@ void fay_zones_uncover(const struct fay_zones *zones, uint64_t site, uint8_t byt
 int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *found, bool *left,
 		    uint64_t *longest_pause, struct fay_error *error);
 
+/* The same in a keeper: a fay that is killed meanwhile does not interrupt it (leftovers.c). */
+int fay_zone_remove_kept(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *found, bool *left,
+			 uint64_t *longest_pause, struct fay_error *error);
+
 /* Is the fay that installed this zone still there? */
 bool fay_zone_owner_alive(const struct fay_zone_header *header);
 /* Field 22 of /proc/PID/stat; 0 gone. */

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fay is killed with SIGKILL at its n-th system call, for every n from the first one that touches the target on: while its keeper stops the busy target's threads, runs
+ * system calls in it, writes jumps, lets go, and the same in detaching. The target must go on, answer rightly, and be as it was once what was left is
+ * removed. Likewise the target is killed at each step, and fay must end by itself and say so.
+ *
+ *	test_kill_steps FAY PROBE.c [STEPS]     STEPS places spread evenly over all; 0: every one
+ *
+ * The test traces fay and its keepers with PTRACE_SYSCALL; fay knows nothing of it.
+ */
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fay/loader.h"
+
+#define WORKERS 4
+
+static const char *fay_path;
+static unsigned long steps_wanted = 30;
+static char image_path[] = "/tmp/fay_kill_steps_XXXXXX";
+
+enum whom { NOBODY, FAY, TARGET };
+
+struct outcome {
+	unsigned long steps; /* system calls made since the first keeper was started */
+	bool in_keeper;      /* the kill came while one was at work */
+	bool killed;
+	int status; /* of fay */
+};
+
+static void child_main(pid_t target)
+{
+	char pid[16];
+	int null = open("/dev/null", O_RDWR);
+
+	snprintf(pid, sizeof(pid), "%d", (int)target);
+	dup2(null, 0), dup2(null, 1), dup2(null, 2);
+	ptrace(PTRACE_TRACEME, 0, 0, 0);
+	execl(fay_path, fay_path, "trace", "--for", "10ms", "-p", pid, "--probe", image_path, NULL);
+	_exit(127);
+}
+
+/* Runs fay on the target and kills whom at step `at`. Keepers are traced to their end. */
+static struct outcome run_fay(pid_t target, enum whom whom, unsigned long at)
+{
+	struct outcome outcome = { 0 };
+	pid_t fay = fork();
+	unsigned keepers = 0;
+	bool fay_ended = false, started = false;
+	int status;
+
+	if (fay == 0)
+		child_main(target);
+	assert_int_equal(waitpid(fay, &status, 0), fay);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(ptrace(PTRACE_SETOPTIONS, fay, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK), 0);
+	assert_int_equal(ptrace(PTRACE_SYSCALL, fay, 0, 0), 0);
+	while (!fay_ended || keepers) {
+		pid_t got = waitpid(-1, &status, __WALL | __WNOTHREAD);
+		long signal = 0;
+
+		if (got < 0 && errno == ECHILD)
+			break;
+		if (got == target)
+			continue; /* killed by us: reaped */
+		if (!WIFSTOPPED(status)) {
+			if (got == fay) {
+				outcome.status = status;
+				fay_ended = true;
+			} else {
+				keepers--;
+			}
+			continue;
+		}
+		if (status >> 16 == PTRACE_EVENT_CLONE || status >> 16 == PTRACE_EVENT_FORK) {
+			started = true;
+			keepers++;
+		} else if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
+			outcome.steps += started;
+			if (whom != NOBODY && !outcome.killed && outcome.steps == at) {
+				outcome.killed = true;
+				outcome.in_keeper = keepers > 0;
+				kill(whom == FAY ? fay : target, SIGKILL);
+			}
+		} else if (status >> 16 == 0 && WSTOPSIG(status) != SIGSTOP) {
+			signal = WSTOPSIG(status);
+		}
+		ptrace(PTRACE_SYSCALL, got, 0, signal);
+	}
+	return outcome;
+}
+
+static size_t installed(pid_t pid)
+{
+	struct fay_installed_sessions list;
+	struct fay_error error;
+	size_t count;
+
+	if (fay_installed_sessions(pid, &list, &error))
+		fail_msg("%s", error.message);
+	count = list.count;
+	fay_installed_sessions_deinit(&list);
+	return count;
+}
+
+static unsigned long stride_of(unsigned long steps)
+{
+	return steps_wanted && steps > steps_wanted ? steps / steps_wanted : 1;
+}
+
+static void test_fay_killed(void **state)
+{
+	struct victim victim;
+	uint64_t checksum;
+	unsigned long steps, stride, in_keeper = 0, runs = 0, left = 0;
+	struct fay_error error;
+
+	(void)state;
+	victim_start(&victim);
+	checksum = victim_ask(&victim, "checksum");
+	victim_ask(&victim, "start fn_c %d", WORKERS);
+	steps = run_fay(victim.pid, NOBODY, 0).steps;
+	assert_true(steps > 100); /* both transactions were seen */
+	assert_int_equal(installed(victim.pid), 0);
+	stride = stride_of(steps);
+	for (unsigned long at = 1; at <= steps; at += stride, runs++) {
+		struct outcome outcome = run_fay(victim.pid, FAY, at);
+		size_t removed = 0, kept = 1;
+
+		if (!outcome.killed)
+			continue; /* it needed fewer steps this time */
+		assert_true(WIFSIGNALED(outcome.status));
+		in_keeper += outcome.in_keeper;
+		left += installed(victim.pid) != 0;
+		for (int round = 0; kept && round < 10; round++)
+			if (fay_leftovers_remove(victim.pid, &removed, &kept, &error))
+				fail_msg("step %lu: %s", at, error.message);
+		assert_int_equal(installed(victim.pid), 0);
+		/* Its threads check what each call returns. */
+		assert_true(victim_ask(&victim, "stop") > 0);
+		if (victim_ask(&victim, "checksum") != checksum)
+			fail_msg("step %lu: the text is not what it was", at);
+		assert_int_equal(victim_ask(&victim, "registers"), 0);
+		victim_ask(&victim, "start fn_c %d", WORKERS);
+	}
+	victim_ask(&victim, "stop");
+	victim_end(&victim);
+	printf("fay killed %lu times over %lu steps, %lu times under its keeper; %lu times something was left, and removed\n", runs,
+	       steps, in_keeper, left);
+	assert_true(in_keeper > 0);
+}
+
+static void test_target_killed(void **state)
+{
+	struct victim victim;
+	unsigned long steps, stride, runs = 0;
+
+	(void)state;
+	victim_start(&victim);
+	steps = run_fay(victim.pid, NOBODY, 0).steps;
+	victim_end(&victim);
+	stride = 2 * stride_of(steps);
+	for (unsigned long at = 1; at <= steps; at += stride, runs++) {
+		struct outcome outcome;
+
+		victim_start(&victim);
+		victim_ask(&victim, "start fn_c %d", WORKERS);
+		outcome = run_fay(victim.pid, TARGET, at);
+		kill(victim.pid, SIGKILL);
+		waitpid(victim.pid, NULL, 0);
+		fclose(victim.to);
+		fclose(victim.from);
+		if (!WIFEXITED(outcome.status) || WEXITSTATUS(outcome.status) > 2)
+			fail_msg("target killed at step %lu: fay ended with wait status %#x", at, outcome.status);
+	}
+	printf("target killed %lu times over %lu steps\n", runs, steps);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_fay_killed), cmocka_unit_test(test_target_killed) };
+	char command[512];
+	int result;
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: test_kill_steps FAY PROBE.c [STEPS]\n");
+		return 2;
+	}
+	fay_path = argv[1];
+	if (argc > 3)
+		steps_wanted = strtoul(argv[3], NULL, 10);
+	close(mkstemp(image_path));
+	snprintf(command, sizeof(command), "%s cc %s -o %s", fay_path, argv[2], image_path);
+	if (system(command))
+		return 1;
+	result = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(image_path);
+	return result;
+}
