@@ -32,6 +32,10 @@ struct code {
 	int depth; /* of nested idioms */
 	int32_t tables[SOUNDNESS_TABLES];
 	unsigned table_count; /* of tables of four, used */
+	int32_t frame;        /* the frame's slots begin so far above rsp */
+	uint8_t calls[8];     /* ends of calls whose function is not there yet */
+	unsigned call_count;
+	bool within;          /* a function that is called */
 };
 
 static uint64_t below(struct code *c, uint64_t limit) { return soundness_below(c->random, limit); }
@@ -455,7 +459,7 @@ static void idiom_loop(struct code *c)
 static void idiom_stack(struct code *c)
 {
 	unsigned reg = scratch(c), width = some_width(c);
-	int32_t slot = 8 * (int32_t)below(c, 6) + (rarely(c, 6) ? (int32_t)below(c, 8) : 0);
+	int32_t slot = c->frame + 8 * (int32_t)below(c, 6) + (rarely(c, 6) ? (int32_t)below(c, 8) : 0);
 
 	switch (below(c, 6)) {
 	case 0:
@@ -473,7 +477,7 @@ static void idiom_stack(struct code *c)
 	case 3: /* indexed */
 		load_event(c, reg);
 		op_ri(c, 32, 4, reg, rarely(c, 10) ? 7 : 3);
-		op_rm(c, width, width == 8 ? 0x88 : 0x89, scratch(c), SP, reg, width == 64 ? 3 : (unsigned)below(c, 3), 0);
+		op_rm(c, width, width == 8 ? 0x88 : 0x89, scratch(c), SP, reg, width == 64 ? 3 : (unsigned)below(c, 3), c->frame);
 		break;
 	case 4: /* compare the slot */
 		op_rm(c, 64, 0x83, 7, SP, SP, 0, slot & ~7);
@@ -521,11 +525,11 @@ static void call_helper(struct code *c, unsigned helper)
 	byte(c, (uint8_t)(0x05 | (reg & 7) << 3));
 	word32(c, (uint32_t)(slot - (c->template->text + c->size + 4)));
 	if (rarely(c, 3)) {
-		op_rm(c, 64, 0x89, reg, SP, SP, 0, 40);
+		op_rm(c, 64, 0x89, reg, SP, SP, 0, c->frame + 40);
 		if (rarely(c, 10))
 			random_instruction(c);
 		to = scratch[below(c, sizeof(scratch))];
-		op_rm(c, rarely(c, 20) ? some_width(c) : 64, 0x8b, to, SP, SP, 0, rarely(c, 20) ? 36 : 40);
+		op_rm(c, rarely(c, 20) ? some_width(c) : 64, 0x8b, to, SP, SP, 0, c->frame + (rarely(c, 20) ? 36 : 40));
 	} else if (rarely(c, 3)) {
 		to = scratch[below(c, sizeof(scratch))];
 		op_rr(c, rarely(c, 20) ? some_width(c) : 64, 0x89, reg, to);
@@ -547,10 +551,10 @@ static void idiom_helper(struct code *c)
 		load_event(c, DX);
 		byte(c, 0xbe);
 		word32(c, rarely(c, 8) ? (uint32_t)some_number(c) : (uint32_t)below(c, 41));
-		op_rm(c, 64, 0x8d, DI, rarely(c, 3) ? BX : SP, SP, 0, rarely(c, 4) ? 8 * (int32_t)below(c, 7) : 0);
+		op_rm(c, 64, 0x8d, DI, rarely(c, 3) ? BX : SP, SP, 0, c->frame + (rarely(c, 4) ? 8 * (int32_t)below(c, 7) : 0));
 	} else {
 		if (helper == FAY_HELPER_EMIT)
-			op_rm(c, 64, 0x8d, DX, rarely(c, 2) ? SP : rarely(c, 2) ? SI : DI, SP, 0, 8 * (int32_t)below(c, 6));
+			op_rm(c, 64, 0x8d, DX, rarely(c, 2) ? SP : rarely(c, 2) ? SI : DI, SP, 0, c->frame + 8 * (int32_t)below(c, 6));
 		op_rr(c, 64, 0x89, BX, DI);
 		byte(c, 0xbe);
 		word32(c, rarely(c, 20) ? (uint32_t)below(c, 4) : helper == FAY_HELPER_FLUSH ? 2 : 1);
@@ -649,8 +653,8 @@ static void idiom_vector(struct code *c)
 		case 1:
 			vector_instruction(c, true, rarely(c, 3) ? DX : DI, 8 * (int32_t)below(c, rarely(c, 8) ? 16 : 5));
 			break;
-		case 2: /* the frame: 48 bytes at rsp, which is a multiple of 16 */
-			op_rm(c, 64, 0x8d, reg, SP, SP, 0, 0);
+		case 2: /* the frame: 48 bytes, from a multiple of 16 */
+			op_rm(c, 64, 0x8d, reg, SP, SP, 0, c->frame);
 			vector_instruction(c, true, reg, 16 * (int32_t)below(c, 2) + (rarely(c, 6) ? 8 : 0));
 			break;
 		case 3: /* one of eight elements of 16 or 32 bytes */
@@ -696,9 +700,124 @@ static void idiom_switch(struct code *c)
 	c->depth--;
 }
 
+/*
+ * Two places of one region, at or beyond its ends and the frame's, compared; what the comparison says decides whether an access far outside runs. So the probe is
+ * accepted only if the verifier believes that it never does.
+ */
+static void idiom_pointers(struct code *c)
+{
+	static const uint8_t bases[] = { SP, SP, SI, DX, DI };
+	static const uint16_t sizes[] = { 72, 72, SOUNDNESS_LOCAL, SOUNDNESS_GLOBAL, 296 };
+	unsigned region = (unsigned)below(c, 5), a = rarely(c, 2) ? AX : 8, b = rarely(c, 2) ? CX : 9, from;
+
+	for (unsigned i = 0; i < 2; i++) {
+		int32_t edge = rarely(c, 3) ? 0 : rarely(c, 2) ? sizes[region] + (region < 2 ? c->frame : 0) : 8 * (int32_t)below(c, sizes[region] / 8);
+		unsigned index = SP;
+
+		if (rarely(c, 4)) {
+			index = 10;
+			load_event(c, index);
+			op_ri(c, 32, 4, index, rarely(c, 2) ? 8 : 24);
+		}
+		op_rm(c, 64, 0x8d, i ? b : a, bases[region], index, 0, edge + (rarely(c, 3) ? 8 * (int32_t)below(c, 3) - 8 : 0));
+	}
+	if (rarely(c, 4))
+		op_rr(c, 64, 0x89, a, 11);
+	op_rr(c, 64, rarely(c, 4) ? 0x29 : 0x39, b, a);
+	if (rarely(c, 3)) { /* an index of 0 or 2^20 */
+		op_rr(c, 8, 0x0f90 | (unsigned)below(c, 16), 0, 10);
+		op_rr(c, 32, 0x0fb6, 10, 10);
+		op_rr(c, 32, 0xc1, 4, 10);
+		byte(c, 20);
+		op_rm(c, 64, 0x8b, AX, SI, 10, 0, 0);
+	} else {
+		from = jump_forward(c, (unsigned)below(c, 16));
+		op_rm(c, 64, 0x8b, AX, SI, SP, 0, 1 << 20);
+		land(c, from);
+	}
+	op_rr(c, 32, 0x31, a, a);
+	op_rr(c, 32, 0x31, b, b);
+	op_rr(c, 32, 0x31, 11, 11);
+}
+
+/* Bounds that follow from the bits only, which intervals do not show: the solver's. Sometimes they do not follow. */
+static void idiom_bits(struct code *c)
+{
+	unsigned reg = rarely(c, 2) ? AX : 8, other = rarely(c, 2) ? CX : 9, shift = 1 + (unsigned)below(c, 3);
+
+	load_event(c, reg);
+	switch (below(c, 4)) {
+	case 0: /* x - (x >> n << n) */
+		op_rr(c, 64, 0x89, reg, other);
+		op_rr(c, 64, 0xc1, 5, other);
+		byte(c, shift);
+		op_rr(c, 64, 0xc1, 4, other);
+		byte(c, rarely(c, 10) ? shift + 1 : shift);
+		op_rr(c, 64, 0x29, other, reg);
+		break;
+	case 1: /* a mask of all ones or zeros, from the carry */
+		op_ri(c, 64, 7, reg, rarely(c, 10) ? 33 : 8);
+		op_rr(c, 64, 0x19, other, other);
+		op_rr(c, 64, 0x21, other, reg);
+		break;
+	case 2: /* x ^ (x & ~7) */
+		op_rr(c, 64, 0x89, reg, other);
+		op_ri(c, 64, 4, other, rarely(c, 10) ? -64 : -8);
+		op_rr(c, 64, 0x31, other, reg);
+		break;
+	default: /* two tests of one number's bits */
+		op_rr(c, 64, 0x89, reg, other);
+		op_ri(c, 64, 1, other, 7);
+		op_rr(c, 64, 0x29, other, reg);
+		op_rr(c, 64, 0xf7, 3, reg);
+	}
+	indexed_access(c, reg, rarely(c, 10) ? 1 : 3, 0);
+}
+
+/* A call of a function that is put behind the probe's end. */
+static void idiom_call(struct code *c)
+{
+	if (c->within || c->call_count == sizeof(c->calls) || c->size > 250)
+		return;
+	byte(c, 0xe8);
+	word32(c, 0);
+	c->calls[c->call_count++] = (uint8_t)c->size;
+}
+
+/* Something pushed meanwhile, and popped, not always evenly. */
+static void idiom_push(struct code *c)
+{
+	unsigned reg = rarely(c, 3) ? 3 + 9 * (unsigned)below(c, 2) : scratch(c), to = rarely(c, 10) ? scratch(c) : reg;
+
+	if (reg == SP || to == SP || c->frame > 64)
+		return;
+	if (reg >= 8)
+		byte(c, 0x41);
+	byte(c, 0x50 | (reg & 7));
+	c->frame += 8;
+	block(c, 2);
+	c->frame -= 8;
+	if (to >= 8)
+		byte(c, 0x41);
+	byte(c, 0x58 | (to & 7));
+}
+
 static void statement(struct code *c)
 {
-	switch (below(c, 20)) {
+	switch (below(c, 25)) {
+	case 20:
+	case 21:
+		idiom_pointers(c);
+		break;
+	case 22:
+		idiom_bits(c);
+		break;
+	case 23:
+		idiom_call(c);
+		break;
+	case 24:
+		idiom_push(c);
+		break;
 	case 16:
 	case 17:
 	case 18:
@@ -736,6 +855,32 @@ static void statement(struct code *c)
 		break;
 	default:
 		random_instruction(c);
+	}
+}
+
+/* The functions that calls want: two at most, each with a frame of its own of 8 bytes. */
+static void functions(struct code *c)
+{
+	unsigned starts[2] = { 0, 0 }, count = 0;
+
+	c->within = true;
+	c->frame = 16;
+	for (unsigned i = 0; i < c->call_count; i++) {
+		unsigned which = count && rarely(c, 2) ? (unsigned)below(c, count) : count, at = c->calls[i], to;
+
+		if (which == 2)
+			which = 1;
+		if (which == count) {
+			starts[count++] = c->size;
+			op_ri(c, 64, 5, SP, 8);
+			block(c, 3);
+			if (!rarely(c, 60))
+				op_ri(c, 64, 0, SP, 8);
+			byte(c, 0xc3);
+		}
+		to = starts[which] - at;
+		for (unsigned k = 0; k < 4; k++)
+			c->bytes[at - 4 + k] = (uint8_t)(to >> 8 * k);
 	}
 }
 
@@ -778,6 +923,7 @@ static void generate(struct code *c)
 	byte(c, 0x5d);
 	byte(c, 0x5b);
 	byte(c, 0xc3);
+	functions(c);
 	damage = rarely(c, 6) ? 1 + (unsigned)below(c, 2) : 0;
 	while (damage--)
 		c->bytes[below(c, c->size)] ^= (uint8_t)(1u << below(c, 8));
