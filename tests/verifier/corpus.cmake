@@ -51,6 +51,7 @@ if(COMMAND fay_add_fuzzer)
   if(TARGET fuzz_code)
     target_compile_definitions(fuzz_code PRIVATE FAY_FUZZ_TEMPLATE="${template}")
     add_dependencies(fuzz_code verifier_template)
+    target_link_options(fuzz_code PRIVATE -Wl,--wrap=fay_smt_ask,--wrap=fay_sha256)
   endif()
 endif()
 

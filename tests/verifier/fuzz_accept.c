@@ -2,11 +2,11 @@
 /*
  * Looks for unsound acceptances: random probes that are nearly right, executed whenever the verifier accepts them.
  *
- *	fuzz_accept TEMPLATE SECONDS [SEED]
+ *	fuzz_accept TEMPLATE SECONDS [SEED [FOLDER]]
  *
  * A probe is made of idioms (bounded index and access, counted loop, spill and reload, helper call, save and restore) and of single random
  * instructions, and then damaged with small probability: another register, constant, condition or width. So about half are accepted, and the other half lie close to
- * the border. soundness.c (the interpreter) and native.c (the CPU) say what is checked. An unsound image is kept as fuzz_accept-SEED.fay and the program fails.
+ * the border. soundness.c (the interpreter) and native.c (the CPU) say what is checked. FOLDER gets the code of each accepted probe (seeds of fuzz_code). An unsound image is kept as fuzz_accept-SEED.fay and the program fails.
  *
  * Limits: it finds only what random search finds.
  */
@@ -943,6 +943,21 @@ static void keep(const struct soundness_template *template, uint64_t seed)
 	printf("     kept as %s\n", name);
 }
 
+static void save(const char *folder, uint64_t seed, const struct code *code)
+{
+	char path[512];
+	FILE *stream;
+
+	snprintf(path, sizeof(path), "%s/%llu", folder, (unsigned long long)seed);
+	stream = fopen(path, "wb");
+	if (stream) {
+		fwrite(code->bytes, 1, code->size, stream);
+		fclose(stream);
+	}
+}
+
+static const char *folder; /* or NULL */
+
 /* Verifies the probe of `seed`; executes it if accepted. */
 static bool try_seed(struct soundness_template *template, const struct fay_policy *policy, uint64_t seed, unsigned *accepted, unsigned *rules)
 {
@@ -959,6 +974,8 @@ static bool try_seed(struct soundness_template *template, const struct fay_polic
 	fay_verify(template->file, template->size, policy, &verdict);
 	if (verdict.outcome == FAY_ACCEPTED) {
 		++*accepted;
+		if (folder)
+			save(folder, seed, &code);
 		wrong = soundness_check(template->file, template->size, &verdict, seed * 31, 24);
 		if (!wrong)
 			wrong = native_check(template->file, template->size, &verdict, seed * 37, 2, &native_steps);
@@ -982,12 +999,13 @@ int main(int argc, char **argv)
 	time_t end;
 
 	if (argc < 3 || !soundness_template_read(argv[1], &template) || native_init()) {
-		fprintf(stderr, "usage: fuzz_accept TEMPLATE SECONDS [SEED]\n");
+		fprintf(stderr, "usage: fuzz_accept TEMPLATE SECONDS [SEED [FOLDER]]\n");
 		return 2;
 	}
 	for (unsigned at = 0; vector_form_count < 2048 && vector_form_next(&at, &vector_forms[vector_form_count]);)
 		vector_form_count++;
 	seed = argc > 3 ? strtoull(argv[3], NULL, 0) : (uint64_t)time(NULL) * 1000003;
+	folder = argc > 4 ? argv[4] : NULL;
 	end = time(NULL) + strtol(argv[2], NULL, 0);
 	fay_policy_default(&policy);
 	policy.solver_ms = 100;

@@ -212,11 +212,35 @@ static void rare_item(FILE *f)
 	}
 }
 
+/* Two places of one region, at or beyond its ends and the frame's (64 bytes), and what a comparison says of them. */
+static void pointers(FILE *f)
+{
+	static const char *const bases[] = { "rsp", "rsp", "rsi", "rdi" };
+	static const int sizes[] = { 64, 64, LOCAL_SIZE, sizeof(struct fay_event) };
+	unsigned region = pick(4);
+
+	for (int i = 0; i < 2; i++) {
+		int at = pick(3) ? sizes[region] - 8 * (int)pick(3) + 8 * (int)pick(2) : 8 * (int)pick(3) - 8;
+
+		if (pick(3) == 0)
+			fprintf(f, "\tmov %u(%%rdi), %%r10\n\tand $%u, %%r10d\n\tlea %d(%%%s,%%r10), %%%s\n", 8 * pick(6), pick(2) ? 8u : 24u, at, bases[region],
+				i ? "r13" : "rbx");
+		else
+			fprintf(f, "\tlea %d(%%%s), %%%s\n", at, bases[region], i ? "r13" : "rbx");
+	}
+	fprintf(f, "\t%s %%r13, %%rbx\n", pick(4) ? "cmp" : "sub");
+	if (pick(2))
+		fprintf(f, "\tset%s %%%s\n", condition(), reg(0));
+	else
+		fprintf(f, "\tj%s %df\n\tadd $%u, %%%s\n%d:\n", condition(), label, 1 + pick(9), reg(3), label), label++;
+	fprintf(f, "\txor %%ebx, %%ebx\n\txor %%r13d, %%r13d\n");
+}
+
 static void item(FILE *f, unsigned depth)
 {
 	static const char *const alu[] = { "add", "sub", "and", "or", "xor", "add", "sub", "adc", "sbb" };
 	static const char *const shift[] = { "shl", "shr", "sar", "rol", "ror" };
-	unsigned w = pick(8) ? 2 + pick(2) : pick(4), l, kind = pick(29);
+	unsigned w = pick(8) ? 2 + pick(2) : pick(4), l, kind = pick(30);
 	const char *r;
 
 	switch (kind) {
@@ -328,6 +352,10 @@ static void item(FILE *f, unsigned depth)
 		fprintf(f, "\tj%s %df\n", (const char *[]){ "b", "ae", "be", "a", "e", "ne", "s", "ns", "l", "ge", "le", "g" }[pick(12)], label);
 		items(f, 1 + pick(2), depth + 1);
 		fprintf(f, "%d:\n", label++);
+		break;
+	case 29: /* the registers are those of loops within */
+		if (depth == 0)
+			pointers(f);
 		break;
 	case 28: { /* copies at differing distances on the two sides of a branch */
 		const char *from = reg(3), *to = reg(3);
