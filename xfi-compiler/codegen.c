@@ -25,6 +25,7 @@ static void initialise(void)
 	LLVMInitializeX86Target();
 	LLVMInitializeX86TargetMC();
 	LLVMInitializeX86AsmPrinter();
+	LLVMInitializeX86AsmParser(); /* initialise.c */
 	LLVMParseCommandLineOptions(sizeof(options) / sizeof(*options), options, "");
 }
 

@@ -251,6 +251,9 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 	fay_split_loads(unit);
 	fay_lower_bounds(unit);
 	fay_shape(unit);
+	if (!result)
+		result = fay_initialise_arrays(unit);
+	fay_make_plain(unit);
 	fay_avoid_high_bytes(unit);
 	return result;
 }

@@ -13,20 +13,22 @@
 
 #include "unit.h"
 
-static void widen_division(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
+static LLVMValueRef widen_division(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
 {
 	LLVMTypeRef type = LLVMTypeOf(i), i32 = LLVMInt32TypeInContext(unit->context);
 	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
 	bool is_signed = opcode == LLVMSDiv || opcode == LLVMSRem;
-	LLVMValueRef x, y;
+	LLVMValueRef x, y, made;
 
 	if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(type) >= 32)
-		return;
+		return i;
 	LLVMPositionBuilderBefore(b, i);
 	x = LLVMBuildIntCast2(b, LLVMGetOperand(i, 0), i32, is_signed, "");
 	y = LLVMBuildIntCast2(b, LLVMGetOperand(i, 1), i32, is_signed, "");
-	LLVMReplaceAllUsesWith(i, LLVMBuildTrunc(b, LLVMBuildBinOp(b, opcode, x, y, ""), type, ""));
+	made = LLVMBuildBinOp(b, opcode, x, y, "");
+	LLVMReplaceAllUsesWith(i, LLVMBuildTrunc(b, made, type, ""));
 	LLVMInstructionEraseFromParent(i);
+	return made;
 }
 
 static void settle_operands(LLVMValueRef i)
@@ -39,25 +41,24 @@ static void settle_operands(LLVMValueRef i)
 	}
 }
 
-/* The optimiser knows that the divisor is not 0 here (define.c) and would drop this; the code generator does not. */
+/*
+ * The optimiser knows that the divisor is not 0 here (define.c) and would drop this; the code generator would go by flags that something else has left, or by
+ * a part of the register, but for fay_hide().
+ */
 static void repeat_zero_test(LLVMBuilderRef b, LLVMValueRef i)
 {
 	LLVMValueRef y = LLVMGetOperand(i, 1), zero;
-	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
 
-	if (LLVMIsAConstant(y) || (opcode != LLVMUDiv && opcode != LLVMURem))
-		return;
-	/* A magnitude made in this block: the flags of its negation would be used for the test, which says less to a proof. */
-	if (LLVMIsAInstruction(y) && LLVMGetInstructionParent(y) == LLVMGetInstructionParent(i) &&
-	    (LLVMIsASelectInst(y) || LLVMIsACallInst(y)))
+	if (LLVMIsAConstant(y) || LLVMGetTypeKind(LLVMTypeOf(y)) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(LLVMTypeOf(y)) > 64)
 		return;
 	LLVMPositionBuilderBefore(b, i);
+	y = fay_hide(b, y);
 	zero = LLVMBuildICmp(b, LLVMIntEQ, y, LLVMConstNull(LLVMTypeOf(y)), "");
 	LLVMSetOperand(i, 1, LLVMBuildSelect(b, zero, LLVMConstInt(LLVMTypeOf(y), 2, 0), y, ""));
 }
 
 /* Whether an address is made of a value, through the arithmetic that indices see. */
-static bool feeds_address(LLVMValueRef v, int depth)
+static bool feeds(LLVMValueRef v, int depth)
 {
 	for (LLVMUseRef u = LLVMGetFirstUse(v); u && depth < 6; u = LLVMGetNextUse(u)) {
 		LLVMValueRef user = LLVMGetUser(u);
@@ -65,54 +66,55 @@ static bool feeds_address(LLVMValueRef v, int depth)
 		if (LLVMIsAGetElementPtrInst(user))
 			return true;
 		if ((LLVMIsABinaryOperator(user) || LLVMIsACastInst(user) || LLVMIsASelectInst(user) || LLVMIsAPHINode(user)) &&
-		    feeds_address(user, depth + 1))
+		    feeds(user, depth + 1))
 			return true;
 	}
 	return false;
 }
 
-/* The largest value of x % 40, or of x * 40 >> 32, whose products and differences no interval shows to be small; 0 for all else. */
-static uint64_t largest_of(LLVMValueRef i)
+bool fay_feeds_address(LLVMValueRef v)
 {
-	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
-	LLVMValueRef right;
-	uint64_t n;
+	return feeds(v, 0);
+}
 
-	if ((opcode != LLVMURem && opcode != LLVMLShr) || LLVMGetIntTypeWidth(LLVMTypeOf(i)) > 64)
-		return 0;
-	right = LLVMGetOperand(i, 1);
+/* Whether i is like x % 40 or x * 40 >> 32, whose products and differences no interval shows to be small; its largest value. */
+static bool has_largest(LLVMValueRef i, uint64_t *largest)
+{
+	LLVMOpcode opcode = LLVMIsABinaryOperator(i) ? LLVMGetInstructionOpcode(i) : LLVMRet;
+	LLVMValueRef right, product;
+
+	if ((opcode != LLVMURem && opcode != LLVMLShr) || LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMIntegerTypeKind ||
+	    LLVMGetIntTypeWidth(LLVMTypeOf(i)) > 64)
+		return false;
 	if (opcode == LLVMLShr) {
-		LLVMValueRef product = LLVMGetOperand(i, 0);
-
+		product = LLVMGetOperand(i, 0);
 		if (!LLVMIsABinaryOperator(product) || LLVMGetInstructionOpcode(product) != LLVMMul)
-			return 0;
-		n = fay_range_of(i, i).hi;
-		return n < 65536 ? n : 0;
+			return false;
+		*largest = fay_range_of(i, i).hi;
+		return *largest < 65536;
 	}
-	n = LLVMIsAConstantInt(right) ? LLVMConstIntGetZExtValue(right) : 0;
-	return n < 3 || !(n & (n - 1)) ? 0 : n - 1;
+	right = LLVMGetOperand(i, 1);
+	*largest = LLVMIsAConstantInt(right) ? LLVMConstIntGetZExtValue(right) - 1 : 0;
+	return *largest > 1 && (*largest & (*largest + 1));
 }
 
 /*
- * Bounds such a value again where it is part of an address: a comparison and a conditional move. An empty assembly statement, which makes no code, hides from the
- * code generator that both are superfluous.
+ * Bounds such a value again where it is part of an address: a comparison and a conditional move, of which the code generator must not know that both are superfluous.
  */
 static void bound_again(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
 {
 	LLVMTypeRef type = LLVMTypeOf(i), i64 = LLVMInt64TypeInContext(unit->context);
-	LLVMTypeRef hidden_type = LLVMFunctionType(i64, &i64, 1, 0);
-	uint64_t largest = LLVMIsABinaryOperator(i) && LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? largest_of(i) : 0;
 	LLVMValueRef last, wide, stand_in, bounded;
+	uint64_t largest;
 
-	if (!largest || !feeds_address(i, 0))
+	if (!has_largest(i, &largest) || !feeds(i, 0))
 		return;
 	LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(i));
 	last = LLVMConstInt(i64, largest, 0);
 	fay_mark(unit, b, i, "not above %llu, which the machine code does not show", (unsigned long long)largest);
 	stand_in = LLVMBuildFreeze(b, LLVMConstNull(type), "");
 	LLVMReplaceAllUsesWith(i, stand_in);
-	wide = LLVMBuildZExt(b, i, i64, "");
-	wide = LLVMBuildCall2(b, hidden_type, LLVMGetInlineAsm(hidden_type, "", 0, "=r,0", 4, 0, 0, LLVMInlineAsmDialectATT, 0), &wide, 1, "");
+	wide = fay_hide(b, LLVMBuildZExt(b, i, i64, ""));
 	bounded = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, wide, last, ""), wide, last, "bounded");
 	bounded = LLVMBuildTrunc(b, bounded, type, "");
 	LLVMReplaceAllUsesWith(stand_in, bounded);
@@ -212,11 +214,11 @@ void fay_shape(struct fay_unit *unit)
 
 				next = LLVMGetNextInstruction(i);
 				settle_operands(i);
-				if (opcode == LLVMUDiv || opcode == LLVMURem)
-					repeat_zero_test(b, i);
 				bound_again(unit, b, i);
 				if (opcode == LLVMUDiv || opcode == LLVMSDiv || opcode == LLVMURem || opcode == LLVMSRem)
-					widen_division(unit, b, i);
+					i = widen_division(unit, b, i);
+				if (opcode == LLVMUDiv || opcode == LLVMURem)
+					repeat_zero_test(b, i);
 			}
 		}
 	LLVMDisposeBuilder(b);

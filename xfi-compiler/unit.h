@@ -18,6 +18,8 @@
  *   fuel.c     every loop ends
  *   vector.c   floating point and vectors: which instruction sets, and LLVM's vectorisers
  *   shape.c    last changes for the sake of the proof
+ *   initialise.c arrays on the stack that a loop fills
+ *   plain.c    machine code that shows what the IR knows
  *   highbyte.c no ah, bh, ch, dh
  *   codegen.c  machine code
  *   link.c     relocatable object to text, read-only data, helper slots
@@ -111,6 +113,11 @@ int fay_vectorise(struct fay_unit *unit, int (*run_passes)(struct fay_unit *, co
 int fay_lower_calls(struct fay_unit *unit);   /* fay_object_flush(&table) to fay_flush(local, state) */
 int fay_lower_objects(struct fay_unit *unit);
 void fay_shape(struct fay_unit *unit);
+bool fay_feeds_address(LLVMValueRef v); /* an address is made of it, through the arithmetic that indices see */
+int fay_initialise_arrays(struct fay_unit *unit);
+void fay_make_plain(struct fay_unit *unit);
+/* v, of 32 or 64 bits, which the code generator must have in a register and knows nothing of; no instruction. */
+LLVMValueRef fay_hide(LLVMBuilderRef b, LLVMValueRef v);
 void fay_avoid_high_bytes(struct fay_unit *unit);
 /* Assembly with its line directives as comments; takes and frees the text of `assembly`. */
 int fay_comment_lines(struct fay_buffer *assembly, struct fay_error *error);
