@@ -560,21 +560,47 @@ void fay_relations_scatter(const struct fay_relation_join *join, struct fay_stat
 					  join->list[i].b, join->list[i].lo, join->list[i].hi);
 }
 
+static bool within(const struct fay_state *s, const struct term *x, const struct term *y, const struct fay_relation *r)
+{
+	struct sum sum = evaluate(s, x, r->a, y, r->b);
+
+	return sum.lo >= open_low(r->lo) && sum.hi <= open_high(r->hi);
+}
+
+/* A location that bears the name at this very distance, or UINT32_MAX: what holds of it need not be moved, which the bounds may not allow. */
+static uint32_t bearer_at(const struct fay_state *s, uint32_t id, uint64_t delta)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->loc[i].id == id && s->loc[i].delta == delta && related(&s->loc[i]) && !is_flags(i))
+			return i;
+	return UINT32_MAX;
+}
+
+static bool include_one(const struct fay_state *outer, const struct fay_state *inner, const struct fay_relation *r)
+{
+	struct term x = term_of(&inner->loc[r->x - 1]), y = term_of(&inner->loc[r->y - 1]);
+	uint32_t at_x, at_y;
+
+	move_term(&x, (int64_t)r->dx);
+	move_term(&y, (int64_t)r->dy);
+	if (within(inner, &x, &y, r))
+		return true;
+	at_x = bearer_at(outer, r->x, r->dx);
+	at_y = bearer_at(outer, r->y, r->dy);
+	if (at_x != UINT32_MAX && related(&inner->loc[at_x]))
+		x = term_of(&inner->loc[at_x]);
+	if (at_y != UINT32_MAX && related(&inner->loc[at_y]))
+		y = term_of(&inner->loc[at_y]);
+	return within(inner, &x, &y, r);
+}
+
 bool fay_relations_include(const struct fay_state *outer, const struct fay_state *inner)
 {
 	for (uint32_t i = 0; i < outer->relation_count; i++) {
 		const struct fay_relation *r = &outer->relations[i];
-		struct term x, y;
-		struct sum sum;
 
-		if (r->x > outer->count || r->y > outer->count || !related(&inner->loc[r->x - 1]) || !related(&inner->loc[r->y - 1]))
-			return false;
-		x = term_of(&inner->loc[r->x - 1]);
-		y = term_of(&inner->loc[r->y - 1]);
-		move_term(&x, (int64_t)r->dx);
-		move_term(&y, (int64_t)r->dy);
-		sum = evaluate(inner, &x, r->a, &y, r->b);
-		if (sum.lo < open_low(r->lo) || sum.hi > open_high(r->hi))
+		if (r->x > outer->count || r->y > outer->count || !related(&inner->loc[r->x - 1]) || !related(&inner->loc[r->y - 1]) ||
+		    !include_one(outer, inner, r))
 			return false;
 	}
 	return true;

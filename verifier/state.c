@@ -414,7 +414,11 @@ static bool tie_included(const struct fay_state *outer, const struct fay_state *
 		return true;
 	ni = name_of(&inner->loc[i], &di);
 	nl = name_of(&inner->loc[leader], &dl);
-	return ni && ni == nl && di - dl == v->delta;
+	if (ni && ni == nl && di - dl == v->delta)
+		return true;
+	/* A number that turned out to be one constant still has the name it had. */
+	v = &inner->loc[i];
+	return ni && nl && v->id && v->id == inner->loc[leader].id && v->delta - inner->loc[leader].delta == outer->loc[i].delta;
 }
 
 bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner)
