@@ -177,8 +177,9 @@ static struct fay_value_node *check_member(struct fay_checked *checked,
 					   const struct fay_scope *scope,
 					   const struct fay_node *node)
 {
-	static const char *const group[] = {"Key",	 "Count", "Sum",    "Min",  "Max",	"Average",
-					    "Histogram", "Where", "Select", "Take", "Distinct", "OrderBy"};
+	static const char *const group[] = {"Key",    "Count",	  "Sum",   "Min",      "Max",	   "Average", "Histogram",
+					    "StdDev", "Quantile", "TopK",  "First",    "Last",	   "Any",     "DistinctCount",
+					    "Where",  "Select",	  "Take",  "Distinct", "OrderBy"};
 	struct fay_query *query = checked->exprs.query;
 	struct fay_value_node *object = fay_check_node(checked, scope, node->a);
 	if (!object)
@@ -500,6 +501,11 @@ static const struct fay_expr *adapt(struct fay_checked *checked, const struct fa
 	return expr;
 }
 
+static bool is_number(const struct fay_expr *expr)
+{
+	return expr->type == TYPE_INT || expr->type == TYPE_REAL;
+}
+
 static const struct fay_expr *mismatch(struct fay_checked *checked, const struct fay_node *node,
 				       const struct fay_expr *a, const struct fay_expr *b)
 {
@@ -507,14 +513,11 @@ static const struct fay_expr *mismatch(struct fay_checked *checked, const struct
 	if ((a->type == TYPE_BOOL && b->type == TYPE_INT) ||
 	    (a->type == TYPE_INT && b->type == TYPE_BOOL))
 		extra = "; is a bracket missing? Comparisons bind tighter than & | ^";
+	if (is_number(a) && is_number(b))
+		extra = "; a probe computes with integers, real numbers are for computing with aggregates";
 	return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
 			      "`%s` does not go with %s and %s%s", fay_operator_text(node->op),
 			      fay_type_name(a->type), fay_type_name(b->type), extra);
-}
-
-static bool is_number(const struct fay_expr *expr)
-{
-	return expr->type == TYPE_INT || expr->type == TYPE_REAL;
 }
 
 /* Computing with real numbers: at the root only, that is, where an aggregate is among the operands. */
@@ -522,6 +525,15 @@ static bool is_real(const struct fay_expr *a, const struct fay_expr *b)
 {
 	return is_number(a) && is_number(b) && (a->type == TYPE_REAL || b->type == TYPE_REAL) &&
 	       (a->has_aggregate || b->has_aggregate);
+}
+
+/* Two times differ by nanoseconds; nanoseconds are added to a time or taken from it. */
+static bool is_time_arithmetic(enum fay_expr_op op, const struct fay_expr *a, const struct fay_expr *b, enum fay_type *type)
+{
+	bool difference = op == EXPR_SUB && a->type == TYPE_TIME && b->type == TYPE_TIME;
+	bool moved = (op == EXPR_SUB || op == EXPR_ADD) && a->type == TYPE_TIME && b->type == TYPE_INT;
+	*type = difference ? TYPE_INT : TYPE_TIME;
+	return difference || moved;
 }
 
 static const struct fay_expr *check_binary(struct fay_checked *checked,
@@ -544,6 +556,8 @@ static const struct fay_expr *check_binary(struct fay_checked *checked,
 	enum fay_type type = TYPE_BOOL;
 	switch (binary_operators[i].group) {
 	case ARITHMETIC:
+		if (is_time_arithmetic(op, a, b, &type))
+			return fay_expr_make(exprs, node->span, op, type, a, b, NULL);
 		type = real ? TYPE_REAL : a->type;
 		fine = fine && (a->type == TYPE_INT ||
 				(a->type == TYPE_BOOL && (op == EXPR_BIT_AND || op == EXPR_BIT_OR ||
@@ -557,7 +571,7 @@ static const struct fay_expr *check_binary(struct fay_checked *checked,
 		fine = fine && a->type == TYPE_BOOL;
 		break;
 	case EQUALITY:
-		fine = (fine || real) && a->type != TYPE_HISTOGRAM;
+		fine = (fine || real) && a->type != TYPE_HISTOGRAM && a->type != TYPE_LIST;
 		break;
 	}
 	if (!fine)
@@ -606,7 +620,7 @@ static const struct fay_expr *check_cond(struct fay_checked *checked,
 				      "the condition of `? :` must be a bool, but this is %s %s",
 				      a->type == TYPE_INT ? "an" : "a", fay_type_name(a->type));
 	bool real = is_real(b, c) || (a->has_aggregate && b->type == TYPE_REAL && c->type == TYPE_REAL);
-	if ((b->type != c->type || b->type == TYPE_REAL || b->type == TYPE_HISTOGRAM) && !real)
+	if ((b->type != c->type || b->type == TYPE_REAL || b->type == TYPE_HISTOGRAM || b->type == TYPE_LIST) && !real)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
 				      "the sides of `? :` must be of one type, not %s and %s",
 				      fay_type_name(b->type), fay_type_name(c->type));

@@ -99,6 +99,16 @@ const struct fay_expr *fay_check_typed(struct fay_checked *checked, const struct
 				       const struct fay_node *node, enum fay_type type,
 				       const char *what);
 struct fay_value_node *fay_check_value(struct fay_checked *checked, enum fay_value_kind kind);
+/* Evaluates `name => body` with the element bound. `lambda` may have any kind: checked here. */
+struct fay_value_node *fay_check_apply(struct fay_checked *checked, const struct fay_scope *scope,
+				       const struct fay_node *lambda, struct fay_value_node *element,
+				       const char *method);
+/* The bool that `v` must be, or an error that says what `what` needs; NULL for NULL. */
+const struct fay_expr *fay_check_bool(struct fay_checked *checked, const struct fay_node *node,
+				      struct fay_value_node *v, const char *what);
+/* Only events or rows for which `predicate` holds: *object is a copy of the caller's. */
+bool fay_check_narrow(struct fay_checked *checked, const struct fay_node *node,
+		      struct fay_value_node *object, const struct fay_expr *predicate);
 /* object.name(arguments) on a GROUP or SEQUENCE. */
 struct fay_value_node *fay_check_method(struct fay_checked *checked, const struct fay_scope *scope,
 					const struct fay_node *call, struct fay_value_node *object);

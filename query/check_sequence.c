@@ -6,6 +6,7 @@
  * `Where` on the whole sequence appends filters to the query; on a group it narrows which events an
  * aggregate sees. `Select` maps the element. `GroupBy` records the keys and makes the element a group.
  */
+#include "check_aggregates.h"
 #include "check_root.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@
 typedef struct fay_value_node value;
 
 /* Evaluates `name => body` with the element bound. `lambda` may have any kind: checked here. */
-static value *apply(struct fay_checked *checked, const struct fay_scope *scope,
+value *fay_check_apply(struct fay_checked *checked, const struct fay_scope *scope,
 		    const struct fay_node *lambda, value *element, const char *method)
 {
 	if (lambda->kind != NODE_LAMBDA)
@@ -27,7 +28,7 @@ static value *apply(struct fay_checked *checked, const struct fay_scope *scope,
 	return fay_check_node(checked, &inner, lambda->a);
 }
 
-static const struct fay_expr *need_bool(struct fay_checked *checked, const struct fay_node *node,
+const struct fay_expr *fay_check_bool(struct fay_checked *checked, const struct fay_node *node,
 					value *v, const char *what)
 {
 	if (v && v->kind == VALUE_SCALAR && v->expr->type == TYPE_BOOL)
@@ -132,40 +133,8 @@ static value *group_by(struct fay_checked *checked, const struct fay_node *node,
 	return result;
 }
 
-/* --- aggregates --- */
-
-static const struct {
-	const char *name;
-	enum fay_merge merge;
-} aggregates[] = {
-	{"Count", FAY_MERGE_COUNT},	{"Sum", FAY_MERGE_SUM},
-	{"Min", FAY_MERGE_MIN},		{"Max", FAY_MERGE_MAX},
-	{"Average", FAY_MERGE_AVERAGE}, {"Histogram", FAY_MERGE_HIST_LOG2},
-};
-
-/* What is summed, or NULL with the error recorded. */
-static const struct fay_expr *aggregate_operand(struct fay_checked *checked,
-						struct fay_span span, value *v,
-						const char *name, enum fay_merge merge, bool of_rows)
-{
-	struct fay_query *query = checked->exprs.query;
-	if (v->kind == VALUE_EVENT)
-		return fay_query_fail(query, FAY_E_USAGE, span,
-				      "`%s` of what? As in `%s(x => x.Arg(2))`", name, name);
-	bool order = merge == FAY_MERGE_MIN || merge == FAY_MERGE_MAX;
-	if (v->kind != VALUE_SCALAR || !(v->expr->type == TYPE_INT || (of_rows && v->expr->type == TYPE_REAL) ||
-					 (order && v->expr->type == TYPE_TIME)))
-		return fay_query_fail(query, FAY_E_USAGE, span,
-				      "`%s` needs an integer%s, but this is %s", name,
-				      order ? " or a time" : "", fay_check_describe(checked, v));
-	if (v->expr->has_aggregate && !of_rows)
-		return fay_query_fail(query, FAY_E_USAGE, span,
-				      "an aggregate of the events in a group cannot look at aggregates");
-	return v->expr;
-}
-
 /* Adds the predicate of Count(pred): to the group's condition, or to the query's filters. */
-static bool narrow(struct fay_checked *checked, const struct fay_node *node, value *object,
+bool fay_check_narrow(struct fay_checked *checked, const struct fay_node *node, value *object,
 		   const struct fay_expr *predicate)
 {
 	if (object->kind == VALUE_SEQUENCE)
@@ -180,71 +149,23 @@ static bool narrow(struct fay_checked *checked, const struct fay_node *node, val
 	return object->condition != NULL;
 }
 
-/* What an aggregate is of: the operand, or for a count the condition, which narrows *object. */
-static bool read_operand(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
-			 value *object, size_t which, const struct fay_expr **operand)
-{
-	const char *name = aggregates[which].name;
-	enum fay_merge merge = aggregates[which].merge;
-	const struct fay_node *lambda = call->item_count ? call->items->value : NULL;
-	value *argument = lambda ? apply(checked, scope, lambda, object->element, name) : object->element;
-	*operand = NULL;
-	if (!argument)
-		return false;
-	if (merge != FAY_MERGE_COUNT) {
-		*operand = aggregate_operand(checked, lambda ? lambda->a->span : call->a->name_span, argument, name,
-					     merge, object->kind == VALUE_SEQUENCE && object->grouped);
-		return *operand != NULL;
-	}
-	const struct fay_expr *predicate = lambda ? need_bool(checked, lambda->a, argument, "`Count`") : NULL;
-	return !lambda || (predicate && narrow(checked, lambda->a, object, predicate));
-}
-
-static value *aggregate(struct fay_checked *checked, const struct fay_scope *scope,
-			const struct fay_node *call, const value *on, size_t which)
-{
-	struct fay_query *query = checked->exprs.query;
-	enum fay_merge merge = aggregates[which].merge;
-	const char *name = aggregates[which].name;
-	value object = *on;
-	struct fay_aggregate entry = {.merge = merge, .type = TYPE_INT, .text = name};
-	if (call->item_count > 1)
-		return fay_query_fail(query, FAY_E_USAGE, call->span, "`%s` takes one lambda", name);
-	if (on->kind == VALUE_SEQUENCE && !on->grouped && !fay_check_before_root(checked, call->a->name_span, name))
-		return NULL;
-	if (!read_operand(checked, scope, call, &object, which, &entry.operand))
-		return NULL;
-	if (on->kind == VALUE_SEQUENCE && on->grouped)
-		return fay_check_fold(checked, call->a->name_span, name, merge, entry.operand);
-	if (entry.operand)
-		entry.type = entry.operand->type;
-	entry.condition = object.condition;
-	if (entry.condition && fay_expr_is_constant(entry.condition) && entry.condition->value)
-		entry.condition = NULL;
-	enum fay_type type = merge == FAY_MERGE_AVERAGE	    ? TYPE_REAL
-			     : merge == FAY_MERGE_HIST_LOG2 ? TYPE_HISTOGRAM
-							    : entry.type;
-	checked->result_name = name;
-	return fay_check_scalar(checked, fay_expr_aggregate(&checked->exprs, entry, type));
-}
-
 /* --- methods --- */
 
 static value *where(struct fay_checked *checked, const struct fay_scope *scope,
 		    const struct fay_node *call, value *object)
 {
 	const struct fay_node *lambda = call->items->value;
-	value *v = apply(checked, scope, lambda, object->element, "Where");
-	const struct fay_expr *predicate = v ? need_bool(checked, lambda->a, v, "`Where`") : NULL;
+	value *v = fay_check_apply(checked, scope, lambda, object->element, "Where");
+	const struct fay_expr *predicate = v ? fay_check_bool(checked, lambda->a, v, "`Where`") : NULL;
 	value *copy = predicate ? with_element(checked, object, object->element, object->name) : NULL;
-	return copy && narrow(checked, lambda->a, copy, predicate) ? copy : NULL;
+	return copy && fay_check_narrow(checked, lambda->a, copy, predicate) ? copy : NULL;
 }
 
 static value *select_method(struct fay_checked *checked, const struct fay_scope *scope,
 			    const struct fay_node *call, value *object)
 {
 	const struct fay_node *lambda = call->items->value;
-	value *v = apply(checked, scope, lambda, object->element, "Select");
+	value *v = fay_check_apply(checked, scope, lambda, object->element, "Select");
 	if (!v)
 		return NULL;
 	return with_element(checked, object, v, fay_check_inferred_name(lambda->a));
@@ -254,10 +175,10 @@ static value *group_by_method(struct fay_checked *checked, const struct fay_scop
 			      const struct fay_node *call, value *object)
 {
 	const struct fay_node *lambda = call->items->value;
-	value *key = apply(checked, scope, lambda, object->element, "GroupBy");
+	value *key = fay_check_apply(checked, scope, lambda, object->element, "GroupBy");
 	value *element = object->element;
 	if (key && call->item_count == 2)
-		element = apply(checked, scope, call->items->next->value, object->element, "GroupBy");
+		element = fay_check_apply(checked, scope, call->items->next->value, object->element, "GroupBy");
 	return key ? group_by(checked, lambda->a, object, key, element) : NULL;
 }
 
@@ -266,7 +187,7 @@ static value *order_by(struct fay_checked *checked, const struct fay_scope *scop
 {
 	const struct fay_node *lambda = call->items->value;
 	const char *name = call->a->name;
-	value *key = apply(checked, scope, lambda, object->element, name);
+	value *key = fay_check_apply(checked, scope, lambda, object->element, name);
 	bool descending = strstr(name, "Descending") != NULL, then = strncmp(name, "Then", 4) == 0;
 	return key && fay_check_order(checked, lambda->a, key, descending, then) ? object : NULL;
 }
@@ -309,12 +230,10 @@ static value *unknown_method(struct fay_checked *checked, const struct fay_node 
 			     const value *object)
 {
 	static const char *const known[] = {
-		"Count",   "Sum",     "Min",		    "Max",    "Average",	  "Histogram", "Where",
-		"Select",  "GroupBy", "OrderBy",	    "ThenBy", "OrderByDescending", "ThenByDescending",
-		"Take",	   "Skip",    "Distinct"};
-	static const char *const later[] = {"First",  "Last",	  "Any",    "All",	 "Join",
-					    "TopK",   "Quantile", "ToList", "SelectMany", "Aggregate",
-					    "StdDev", "DistinctCount"};
+		"Count",  "Sum",    "Min",     "Max",	  "Average",  "Histogram", "StdDev",  "Quantile",	 "DistinctCount",
+		"TopK",	  "First",  "Last",    "Any",	  "All",      "Where",	   "Select",  "GroupBy",	 "OrderBy",
+		"ThenBy", "OrderByDescending", "ThenByDescending", "Take",    "Skip",	   "Distinct"};
+	static const char *const later[] = {"Join", "ToList", "SelectMany", "Aggregate"};
 	struct fay_query *query = checked->exprs.query;
 	const char *name = call->a->name;
 	bool group = object->kind == VALUE_GROUP;
@@ -328,7 +247,7 @@ static value *unknown_method(struct fay_checked *checked, const struct fay_node 
 	return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
 			      "unknown function `%s` of a %s%s", name, group ? "group" : "sequence",
 			      fay_query_did_you_mean(query, name, known,
-						     group ? 8 : COUNT_OF(known)));
+						     group ? 16 : COUNT_OF(known)));
 }
 
 value *fay_check_method(struct fay_checked *checked, const struct fay_scope *scope,
@@ -354,9 +273,9 @@ value *fay_check_method(struct fay_checked *checked, const struct fay_scope *sco
 		{"Distinct", distinct_method, 0, 0, "nothing", false},
 	};
 	const char *name = call->a->name;
-	for (size_t i = 0; i < COUNT_OF(aggregates); i++)
-		if (strcmp(aggregates[i].name, name) == 0)
-			return aggregate(checked, scope, call, object, i);
+	const struct fay_aggregate_kind *kind = fay_check_aggregate_kind(name);
+	if (kind)
+		return fay_check_aggregate(checked, scope, call, object, kind);
 	for (size_t i = 0; i < COUNT_OF(methods); i++) {
 		if (strcmp(methods[i].name, name) != 0 || (object->kind == VALUE_GROUP && !methods[i].of_groups))
 			continue;
@@ -400,7 +319,7 @@ static bool check_where(struct fay_checked *checked, const struct fay_scope *sco
 			const struct fay_clause *clause)
 {
 	value *v = fay_check_node(checked, scope, clause->a);
-	const struct fay_expr *expr = need_bool(checked, clause->a, v, "`where`");
+	const struct fay_expr *expr = fay_check_bool(checked, clause->a, v, "`where`");
 	return expr && add_filter(checked, clause->a, expr);
 }
 

@@ -127,6 +127,10 @@ static void update_value(struct fay_codegen *g, LLVMValueRef row,
 	LLVMBuilderRef b = g->builder;
 	const struct fay_aggregate *aggregate = column->expr->aggregate;
 	LLVMValueRef one = fay_codegen_i64(g, 1), x = one;
+	if (fay_codegen_is_sketch(aggregate->merge)) {
+		fay_codegen_sketch(g, aggregate, row, column->offset);
+		return;
+	}
 	/* An event that does not take part adds the identity, zero, whatever the operator. */
 	LLVMValueRef part = NULL;
 	if (aggregate->condition)
@@ -402,7 +406,11 @@ int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMM
 	LLVMDisposeBuilder(g.builder);
 	free(g.values);
 	char *message = NULL;
-	int code = FAY_OK;
+	int code = fay_codegen_link_sketches(&g, error);
+	if (code) {
+		LLVMDisposeModule(g.module);
+		return code;
+	}
 	if (LLVMVerifyModule(g.module, LLVMReturnStatusAction, &message)) {
 		code = fay_error_set(error, FAY_E_INTERNAL, "query: the generated code is malformed: %s",
 				     message ? message : "");

@@ -24,6 +24,7 @@ struct fay_codegen {
 	LLVMTypeRef i1, i8, i64, pointer;
 	LLVMValueRef row;        /* STREAM: the row on the stack */
 	LLVMBasicBlockRef leave; /* `ret void` */
+	bool sketches;           /* functions of sketches.c are called */
 	bool failed;             /* this probe is of calls that end by an exception */
 	struct fay_operand_value *values; /* by expression id: already generated */
 };
@@ -41,5 +42,11 @@ LLVMValueRef fay_codegen_intrinsic(const struct fay_codegen *g, const char *name
  * one chain of blocks of which each dominates the next, so an earlier value may always be used.
  */
 struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fay_expr *expr);
+
+/* --- codegen_sketch.c --- */
+bool fay_codegen_is_sketch(enum fay_merge merge);
+/* Feeds the operand to the column at row + offset. Continues in another block. */
+void fay_codegen_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate, LLVMValueRef row, uint32_t offset);
+int fay_codegen_link_sketches(struct fay_codegen *g, struct fay_error *error);
 
 #endif

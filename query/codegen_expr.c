@@ -200,6 +200,17 @@ static LLVMValueRef starts_with(struct fay_codegen *g, const struct fay_expr *ex
 	return LLVMBuildICmp(b, LLVMIntEQ, LLVMBuildOr(b, low, high, ""), fay_codegen_i64(g, 0), "");
 }
 
+static LLVMValueRef square_part(struct fay_codegen *g, const struct fay_expr *expr, LLVMValueRef x)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMTypeRef i128 = LLVMInt128TypeInContext(g->context);
+	LLVMValueRef wide = LLVMBuildSExt(b, x, i128, "");
+	LLVMValueRef square = LLVMBuildMul(b, wide, wide, "square");
+	LLVMValueRef part = LLVMBuildLShr(b, square, LLVMConstInt(i128, 32 * (uint64_t)expr->value, 0), "");
+	part = LLVMBuildTrunc(b, part, g->i64, "");
+	return LLVMBuildAnd(b, part, fay_codegen_i64(g, UINT32_MAX), "");
+}
+
 static struct fay_operand_value operation(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	LLVMBuilderRef b = g->builder;
@@ -223,6 +234,9 @@ static struct fay_operand_value operation(struct fay_codegen *g, const struct fa
 	case EXPR_GT:
 	case EXPR_GE:
 		r.low = comparison(g, expr, x, y);
+		break;
+	case EXPR_SQUARE:
+		r.low = square_part(g, expr, x.low);
 		break;
 	case EXPR_STARTS_WITH:
 		r.low = starts_with(g, expr, x);

@@ -144,6 +144,37 @@ static cell operation(const struct fay_evaluator *e, const struct fay_expr *expr
 	}
 }
 
+/*
+ * Of n values with known sums of x and of x * x. With k the mean, rounded, the sum of (x - k)^2 is computed modulo 2^128, that is, exactly if it is
+ * smaller; if it may not be, 113 bits of mantissa lose nothing that counts.
+ */
+static double deviation_of(uint64_t n, __int128 sum, const uint64_t squares[4])
+{
+	_Float128 wide = 0, mean = (_Float128)sum / (_Float128)n;
+	unsigned __int128 exact = 0, k = (unsigned __int128)(__int128)(mean < 0 ? mean - 0.5 : mean + 0.5);
+	for (int i = 3; i >= 0; i--) {
+		wide = wide * 4294967296.0 + (_Float128)squares[i];
+		exact = (exact << 32) + squares[i];
+	}
+	wide -= mean * (_Float128)sum;
+	exact += k * k * n - 2 * k * (unsigned __int128)sum;
+	if (wide > 0x1p120)
+		return sqrt((double)(wide / (_Float128)n));
+	_Float128 off = mean - (_Float128)(__int128)k; /* at most a half */
+	_Float128 variance = (_Float128)exact / (_Float128)n - off * off;
+	return variance > 0 ? sqrt((double)variance) : 0;
+}
+
+static cell deviation(const struct fay_evaluator *e, const struct fay_expr *expr)
+{
+	const struct fay_expr *parts[4] = {expr->b->a, expr->b->b, expr->c->a, expr->c->b};
+	uint64_t n = (uint64_t)fay_evaluate(e, expr->a->a).integer, squares[4];
+	__int128 low = (__int128)(uint64_t)fay_evaluate(e, expr->a->b->a).integer, high = fay_evaluate(e, expr->a->b->b).integer;
+	for (int i = 0; i < 4; i++)
+		squares[i] = (uint64_t)fay_evaluate(e, parts[i]).integer;
+	return n ? real(deviation_of(n, low + high * ((__int128)1 << 32), squares)) : (cell){.kind = CELL_NONE};
+}
+
 cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 {
 	while (expr->op == EXPR_KEY)
@@ -156,6 +187,8 @@ cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 		return constant(expr);
 	case EXPR_FOLDED:
 		return e->folded;
+	case EXPR_DEVIATION:
+		return deviation(e, expr);
 	case EXPR_QUANTILE:
 		return real(fay_value_quantile(&e->p->schema[e->p->column_of[expr->a->id] - 1], e->row, expr->real));
 	default:

@@ -34,6 +34,7 @@ const char *fay_type_name(enum fay_type type)
 		[TYPE_STRING] = "string",     [TYPE_TIME] = "time",
 		[TYPE_FUNCTION] = "function", [TYPE_MODULE] = "module",
 		[TYPE_REAL] = "real number",  [TYPE_HISTOGRAM] = "histogram",
+		[TYPE_LIST] = "list",
 	};
 	return names[type];
 }
@@ -60,7 +61,8 @@ static bool same_aggregate(const struct fay_aggregate *a, const struct fay_aggre
 {
 	if (!a || !b)
 		return a == b;
-	return a->merge == b->merge && a->operand == b->operand && a->condition == b->condition;
+	return a->merge == b->merge && a->operand == b->operand && a->condition == b->condition &&
+	       a->k == b->k;
 }
 
 static bool same(const struct fay_expr *a, const struct fay_expr *b)
@@ -148,6 +150,11 @@ const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_ag
 	*copy = aggregate;
 	return intern(exprs, &(struct fay_expr){
 				     .op = EXPR_AGGREGATE, .type = type, .aggregate = copy});
+}
+
+const struct fay_expr *fay_expr_square_part(struct fay_exprs *exprs, const struct fay_expr *x, int part)
+{
+	return intern(exprs, &(struct fay_expr){.op = EXPR_SQUARE, .type = TYPE_INT, .a = x, .value = part});
 }
 
 const struct fay_expr *fay_expr_quantile(struct fay_exprs *exprs, const struct fay_expr *aggregate, double q)

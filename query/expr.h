@@ -27,6 +27,7 @@ enum fay_type {
 	TYPE_MODULE,   /* a module's name by its hash */
 	TYPE_REAL,     /* constants only: arguments of AddSeconds and the like; and an average's value */
 	TYPE_HISTOGRAM,
+	TYPE_LIST, /* quantiles, the most frequent values */
 };
 
 enum fay_expr_op {
@@ -42,6 +43,9 @@ enum fay_expr_op {
 	EXPR_AND, EXPR_OR,
 	EXPR_COND,        /* a ? b : c */
 	EXPR_STARTS_WITH, /* a, b constant */
+	EXPR_SQUARE,      /* bits 32 * value to 32 * value + 31 of a * a, which has 128 */
+	EXPR_PAIR,        /* a, b: operands of what follows */
+	EXPR_DEVIATION,   /* a: count and (sum of low, sum of high halves); b, c: sums of the four EXPR_SQUAREs. At the root only */
 	EXPR_QUANTILE,    /* a: an aggregate of QUANTILE; real: which one. At the root only */
 	EXPR_FOLDED,      /* what the aggregate over all rows gave. At the root only */
 };
@@ -70,7 +74,9 @@ struct fay_aggregate {
 	const struct fay_expr *condition; /* events that take part; NULL: all */
 	enum fay_type type;               /* of the operand; INT for COUNT */
 	const char *text;                 /* "Sum" ... */
+	uint32_t k;                       /* TOP: how many values are kept */
 };
+#define FAY_TOP_MAX 200u
 
 #define FAY_EXPR_BUCKETS 1024u
 
@@ -114,6 +120,7 @@ const struct fay_expr *fay_expr_make(struct fay_exprs *exprs, struct fay_span sp
 
 /* What `op` of integers is; `type` of the operands for comparisons, else of the result. */
 int64_t fay_expr_fold_ints(enum fay_expr_op op, enum fay_type type, int64_t x, int64_t y);
+const struct fay_expr *fay_expr_square_part(struct fay_exprs *exprs, const struct fay_expr *x, int part);
 const struct fay_expr *fay_expr_quantile(struct fay_exprs *exprs, const struct fay_expr *aggregate, double q);
 const struct fay_expr *fay_expr_folded(struct fay_exprs *exprs, enum fay_type type);
 

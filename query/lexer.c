@@ -97,6 +97,54 @@ static bool lex_name(struct lexer *lexer, struct fay_token *token)
 	return token->string != NULL;
 }
 
+/* Durations are nanoseconds, sizes are bytes. */
+static const struct {
+	const char *name;
+	uint64_t factor;
+} units[] = {
+	{"ns", 1},	 {"us", 1000},	    {"ms", 1000000},	  {"s", 1000000000},
+	{"min", 60000000000}, {"h", 3600000000000}, {"KiB", 1 << 10}, {"MiB", 1 << 20},
+	{"GiB", 1 << 30}, {"kB", 1000},	    {"MB", 1000000},	  {"GB", 1000000000},
+};
+
+/* The unit behind a number makes it an integer: 5ms, 1.5s, 16KiB. true: there is one; *fits: the result has 63 bits. */
+static bool lex_unit(struct lexer *lexer, struct fay_token *token, bool *fits)
+{
+	const char *text = lexer->text + lexer->at;
+	size_t length = 0;
+	while (is_name_byte(text[length]))
+		length++;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strlen(units[i].name) != length || memcmp(units[i].name, text, length) != 0)
+			continue;
+		uint64_t value = token->integer;
+		double real = token->real * (double)units[i].factor;
+		if (token->kind == TOKEN_REAL) {
+			*fits = real < 9e18;
+			value = *fits ? (uint64_t)(real + 0.5) : 0;
+		} else {
+			*fits = !__builtin_mul_overflow(value, units[i].factor, &value) && value <= INT64_MAX;
+		}
+		token->kind = TOKEN_INTEGER;
+		token->integer = value;
+		lexer->at += (uint32_t)length;
+		return true;
+	}
+	return false;
+}
+
+static void fail_unit(struct lexer *lexer, const struct fay_token *token, uint32_t at)
+{
+	const char *names[sizeof(units) / sizeof(units[0])];
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		names[i] = units[i].name;
+	const char *unit = fay_query_copy(lexer->query, lexer->text + at, lexer->at - at);
+	if (unit)
+		fay_query_fail(lexer->query, FAY_E_USAGE, token->span,
+			       "unknown unit `%.40s`: there are ns us ms s min h, KiB MiB GiB, kB MB GB%s", unit,
+			       fay_query_did_you_mean(lexer->query, unit, names, sizeof(names) / sizeof(names[0])));
+}
+
 static bool lex_number(struct lexer *lexer, struct fay_token *token)
 {
 	uint32_t start = lexer->at;
@@ -131,12 +179,18 @@ static bool lex_number(struct lexer *lexer, struct fay_token *token)
 		token->real = strtod(text, NULL);
 		overflow = false;
 	}
+	bool fits = true;
+	if (base == 10 && !empty && lex_unit(lexer, token, &fits))
+		overflow |= !fits;
+	uint32_t unit = base == 10 && !empty && is_name_byte(lexer->text[lexer->at]) ? lexer->at : 0;
 	while (is_name_byte(lexer->text[lexer->at])) {
 		lexer->at++;
 		empty = true; /* letters glued to the number */
 	}
 	token->span = span_of(start, lexer->at);
-	if (empty)
+	if (unit)
+		fail_unit(lexer, token, unit);
+	else if (empty)
 		fay_query_fail(lexer->query, FAY_E_USAGE, token->span, "this is not a number");
 	else if (overflow)
 		fay_query_fail(lexer->query, FAY_E_USAGE, token->span,

@@ -11,6 +11,8 @@
  */
 #include "plan.h"
 
+#include "fay/sketch.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +55,7 @@ static const struct fay_expr *strip(const struct fay_expr *expr)
 static bool storable(struct planner *planner, const struct fay_expr *expr)
 {
 	enum fay_type type = expr->type;
-	if (type == TYPE_REAL || type == TYPE_MODULE || type == TYPE_HISTOGRAM)
+	if (type == TYPE_REAL || type == TYPE_MODULE || type == TYPE_HISTOGRAM || type == TYPE_LIST)
 		return fay_query_fail(planner->query, FAY_E_REFUSED, planner->span,
 				      "a column of type %s is not supported yet",
 				      fay_type_name(type)) != NULL;
@@ -84,11 +86,24 @@ static int key_column(struct planner *planner, const struct fay_expr *expr, cons
 	return (int)p->keys++;
 }
 
-static uint32_t value_size(enum fay_merge merge)
+static uint32_t value_size(const struct fay_aggregate *aggregate)
 {
-	return merge == FAY_MERGE_AVERAGE     ? 16
-	       : merge == FAY_MERGE_HIST_LOG2 ? 8 * FAY_HIST_LOG2_BUCKETS
-					      : 8;
+	switch (aggregate->merge) {
+	case FAY_MERGE_AVERAGE:
+	case FAY_MERGE_FIRST:
+	case FAY_MERGE_LAST:
+		return 16;
+	case FAY_MERGE_HIST_LOG2:
+		return 8 * FAY_HIST_LOG2_BUCKETS;
+	case FAY_MERGE_QUANTILE:
+		return sizeof(struct fay_quantiles);
+	case FAY_MERGE_DISTINCT:
+		return sizeof(struct fay_distinct);
+	case FAY_MERGE_TOP:
+		return (uint32_t)(sizeof(struct fay_top) + aggregate->k * sizeof(struct fay_pair));
+	default:
+		return 8;
+	}
 }
 
 /* Values are collected behind the room for keys and moved down by lay_out(). */
@@ -100,7 +115,7 @@ static uint32_t value_column(struct planner *planner, const struct fay_expr *exp
 		if (values[i].expr == expr)
 			return i;
 	values[p->values] = (struct fay_layout_column){
-		.name = name, .expr = expr, .size = value_size(expr->aggregate->merge)};
+		.name = name, .expr = expr, .size = value_size(expr->aggregate)};
 	return p->values++;
 }
 

@@ -99,7 +99,7 @@ static void print_operation(const struct printer *printer, const struct fay_expr
 	}
 	print_expr(printer, expr->a, level);
 	fprintf(printer->out, " %s ", operators[expr->op].text);
-	if (expr->op == EXPR_ADD && expr->type == TYPE_TIME)
+	if (expr->op == EXPR_ADD && expr->type == TYPE_TIME && fay_expr_is_constant(expr->b))
 		fprintf(printer->out, "%" PRId64 " ns", expr->b->value);
 	else
 		print_expr(printer, expr->b, level + 1);
@@ -143,6 +143,17 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 	}
 	if (expr->op == EXPR_AGGREGATE || expr->op == EXPR_QUANTILE) {
 		print_aggregate_of(printer, expr);
+		return;
+	}
+	if (expr->op == EXPR_DEVIATION) {
+		fputs("StdDev(", out);
+		print_expr(printer, expr->b->a->aggregate->operand->a, 0);
+		fputc(')', out);
+		return;
+	}
+	if (expr->op == EXPR_SQUARE) {
+		fprintf(out, "bits %" PRId64 " to %" PRId64 " of the square of ", 32 * expr->value, 32 * expr->value + 31);
+		print_expr(printer, expr->a, 12);
 		return;
 	}
 	if (expr->op == EXPR_FOLDED) {

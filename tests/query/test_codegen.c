@@ -5,132 +5,7 @@
  * the test evaluates the same trees itself. Tables are compared with a plain list of groups, also when
  * they overflow into a fay_flush() of the test's. FAY_SEED sets the seed (printed).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <llvm-c/Core.h>
-#include <llvm-c/ExecutionEngine.h>
-#include <llvm-c/Target.h>
-
-#include "fay/event.h"
-#include "fay/query.h"
-
-#define NOW 1700000000000000000u
-
-typedef void probe_function(const struct fay_event *event, void *local, void *global);
-
-/* A query compiled and ready to run, with its LOCAL. */
-struct running {
-	struct fay_plan *plan;
-	LLVMContextRef context;
-	LLVMExecutionEngineRef engine;
-	probe_function *probe;
-	unsigned char *local;
-};
-
-static struct running *current; /* for the helpers */
-static unsigned char *handed_on;  /* rows of fay_flush and fay_emit */
-static size_t handed_count;
-static unsigned flushes;
-static bool no_room;
-
-static void hand_on(const void *row)
-{
-	size_t size = current->plan->spec.states[0].row_size;
-	handed_on = realloc(handed_on, (handed_count + 1) * size);
-	assert_non_null(handed_on);
-	memcpy(handed_on + size * handed_count++, row, size);
-}
-
-static uint64_t test_flush(void *local, uint64_t state)
-{
-	const struct fay_spec_state *s = &current->plan->spec.states[0];
-	assert_ptr_equal(local, current->local);
-	assert_int_equal(state, 0);
-	flushes++;
-	if (no_room)
-		return 1;
-	unsigned char *rows = current->local + s->offset + sizeof(struct fay_table_header);
-	uint64_t used = 0;
-	for (uint32_t i = 0; i < s->rows; i++, rows += s->row_size) {
-		uint64_t tag;
-		memcpy(&tag, rows, sizeof(tag));
-		if (tag) {
-			hand_on(rows);
-			used++;
-		}
-	}
-	assert_int_equal(used, *(uint64_t *)(current->local + s->offset));
-	memset(current->local + s->offset, 0, s->size);
-	return 0;
-}
-
-static uint64_t test_emit(void *local, uint64_t state, const void *row)
-{
-	assert_ptr_equal(local, current->local);
-	assert_int_equal(state, 0);
-	hand_on(row);
-	return 0;
-}
-
-static void start(struct running *r, const char *text)
-{
-	struct fay_error error = {0};
-	LLVMModuleRef module;
-	char *message = NULL;
-	if (fay_query_plan(text, NOW, &r->plan, &error))
-		fail_msg("%s\n%s", text, error.message);
-	r->context = LLVMContextCreate();
-	if (fay_plan_generate(r->plan, r->context, &module, &error))
-		fail_msg("%s\n%s", text, error.message);
-	LLVMValueRef flush = LLVMGetNamedFunction(module, "fay_flush");
-	LLVMValueRef emit = LLVMGetNamedFunction(module, "fay_emit");
-	struct LLVMMCJITCompilerOptions options;
-	LLVMInitializeMCJITCompilerOptions(&options, sizeof(options));
-	options.OptLevel = 2;
-	if (LLVMCreateMCJITCompilerForModule(&r->engine, module, &options, sizeof(options),
-					     &message))
-		fail_msg("%s", message);
-	if (flush)
-		LLVMAddGlobalMapping(r->engine, flush, (void *)(uintptr_t)test_flush);
-	if (emit)
-		LLVMAddGlobalMapping(r->engine, emit, (void *)(uintptr_t)test_emit);
-	r->probe = (probe_function *)(uintptr_t)LLVMGetFunctionAddress(r->engine, "probe0");
-	assert_non_null(r->probe);
-	/* The bytes after LOCAL must stay as they are. */
-	r->local = malloc(r->plan->spec.local_size + 64);
-	assert_non_null(r->local);
-	memset(r->local, 0, r->plan->spec.local_size);
-	memset(r->local + r->plan->spec.local_size, 0xa5, 64);
-	current = r;
-	handed_count = flushes = 0;
-	no_room = false;
-}
-
-static void stop(struct running *r)
-{
-	for (unsigned i = 0; i < 64; i++)
-		assert_int_equal(r->local[r->plan->spec.local_size + i], 0xa5);
-	LLVMDisposeExecutionEngine(r->engine);
-	LLVMContextDispose(r->context);
-	fay_plan_destroy(r->plan);
-	free(r->local);
-	free(handed_on);
-	handed_on = NULL;
-}
-
-static int64_t word(const void *row, uint32_t offset)
-{
-	int64_t value;
-	memcpy(&value, (const unsigned char *)row + offset, sizeof(value));
-	return value;
-}
+#include "running.h"
 
 /* --- random events and expressions --- */
 
@@ -621,8 +496,7 @@ static int seed(void **state)
 	const char *text = getenv("FAY_SEED");
 	random_state = text ? strtoull(text, NULL, 0) | 1 : 0x5eed;
 	print_message("FAY_SEED=%#llx\n", (unsigned long long)random_state);
-	LLVMLinkInMCJIT();
-	return LLVMInitializeNativeTarget() || LLVMInitializeNativeAsmPrinter();
+	return prepare_jit();
 }
 
 int main(void)

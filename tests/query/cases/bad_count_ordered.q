@@ -1,0 +1,1 @@
+cluster.Function("libc!malloc").OrderBy(x => x.tid).Count()

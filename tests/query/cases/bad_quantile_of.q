@@ -1,0 +1,1 @@
+cluster.Function("libc!read").Quantile(0.5)

@@ -1,0 +1,1 @@
+cluster.Function("libc!read").TopK(x => x.Arg(2))

@@ -1,0 +1,1 @@
+cluster.Function("libc!read").DistinctCount(x => x.comm)

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "running.h"
+
+static struct running *current; /* for the helpers */
+unsigned char *handed_on;  /* rows of fay_flush and fay_emit */
+size_t handed_count;
+unsigned flushes;
+bool no_room;
+
+static void hand_on(const void *row)
+{
+	size_t size = current->plan->spec.states[0].row_size;
+	handed_on = realloc(handed_on, (handed_count + 1) * size);
+	assert_non_null(handed_on);
+	memcpy(handed_on + size * handed_count++, row, size);
+}
+
+static uint64_t test_flush(void *local, uint64_t state)
+{
+	const struct fay_spec_state *s = &current->plan->spec.states[0];
+	assert_ptr_equal(local, current->local);
+	assert_int_equal(state, 0);
+	flushes++;
+	if (no_room)
+		return 1;
+	unsigned char *rows = current->local + s->offset + sizeof(struct fay_table_header);
+	uint64_t used = 0;
+	for (uint32_t i = 0; i < s->rows; i++, rows += s->row_size) {
+		uint64_t tag;
+		memcpy(&tag, rows, sizeof(tag));
+		if (tag) {
+			hand_on(rows);
+			used++;
+		}
+	}
+	assert_int_equal(used, *(uint64_t *)(current->local + s->offset));
+	memset(current->local + s->offset, 0, s->size);
+	return 0;
+}
+
+static uint64_t test_emit(void *local, uint64_t state, const void *row)
+{
+	assert_ptr_equal(local, current->local);
+	assert_int_equal(state, 0);
+	hand_on(row);
+	return 0;
+}
+
+void start(struct running *r, const char *text)
+{
+	struct fay_error error = {0};
+	LLVMModuleRef module;
+	char *message = NULL;
+	if (fay_query_plan(text, NOW, &r->plan, &error))
+		fail_msg("%s\n%s", text, error.message);
+	r->context = LLVMContextCreate();
+	if (fay_plan_generate(r->plan, r->context, &module, &error))
+		fail_msg("%s\n%s", text, error.message);
+	LLVMValueRef flush = LLVMGetNamedFunction(module, "fay_flush");
+	LLVMValueRef emit = LLVMGetNamedFunction(module, "fay_emit");
+	struct LLVMMCJITCompilerOptions options;
+	LLVMInitializeMCJITCompilerOptions(&options, sizeof(options));
+	options.OptLevel = 2;
+	if (LLVMCreateMCJITCompilerForModule(&r->engine, module, &options, sizeof(options),
+					     &message))
+		fail_msg("%s", message);
+	if (flush)
+		LLVMAddGlobalMapping(r->engine, flush, (void *)(uintptr_t)test_flush);
+	if (emit)
+		LLVMAddGlobalMapping(r->engine, emit, (void *)(uintptr_t)test_emit);
+	r->probe = (probe_function *)(uintptr_t)LLVMGetFunctionAddress(r->engine, "probe0");
+	assert_non_null(r->probe);
+	/* The bytes after LOCAL must stay as they are. */
+	r->local = malloc(r->plan->spec.local_size + 64);
+	assert_non_null(r->local);
+	memset(r->local, 0, r->plan->spec.local_size);
+	memset(r->local + r->plan->spec.local_size, 0xa5, 64);
+	current = r;
+	handed_count = flushes = 0;
+	no_room = false;
+}
+
+void stop(struct running *r)
+{
+	for (unsigned i = 0; i < 64; i++)
+		assert_int_equal(r->local[r->plan->spec.local_size + i], 0xa5);
+	LLVMDisposeExecutionEngine(r->engine);
+	LLVMContextDispose(r->context);
+	fay_plan_destroy(r->plan);
+	free(r->local);
+	free(handed_on);
+	handed_on = NULL;
+}
+
+int64_t word(const void *row, uint32_t offset)
+{
+	int64_t value;
+	memcpy(&value, (const unsigned char *)row + offset, sizeof(value));
+	return value;
+}
+
+int prepare_jit(void)
+{
+	LLVMLinkInMCJIT();
+	return LLVMInitializeNativeTarget() || LLVMInitializeNativeAsmPrinter();
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* A query's probe, run in this process by LLVM's JIT. */
+#ifndef FAY_TESTS_QUERY_RUNNING_H
+#define FAY_TESTS_QUERY_RUNNING_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <llvm-c/Core.h>
+#include <llvm-c/ExecutionEngine.h>
+#include <llvm-c/Target.h>
+
+#include "fay/event.h"
+#include "fay/query.h"
+
+#define NOW 1700000000000000000u
+
+typedef void probe_function(const struct fay_event *event, void *local, void *global);
+
+/* A query compiled and ready to run, with its LOCAL. */
+struct running {
+	struct fay_plan *plan;
+	LLVMContextRef context;
+	LLVMExecutionEngineRef engine;
+	probe_function *probe;
+	unsigned char *local;
+};
+
+extern unsigned char *handed_on;  /* rows of fay_flush and fay_emit */
+extern size_t handed_count;
+extern unsigned flushes;
+extern bool no_room;
+
+void start(struct running *r, const char *text);
+void stop(struct running *r);
+int64_t word(const void *row, uint32_t offset);
+/* Once, before anything is started. */
+int prepare_jit(void);
+
+#endif

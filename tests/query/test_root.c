@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the root makes of merged rows, and the aggregates that only queries with a root have: probes run over known events by LLVM's JIT, their
+ * table's rows are handed to fay_plan_finish(), and the result is compared with what this test computes from the same events.
+ */
+#include "running.h"
+
+#include <math.h>
+
+#include "fay/aggregator.h"
+
+#define EVENTS 4000
+#define KEYS 40
+
+static struct fay_event events[EVENTS];
+static uint64_t random_state = 0x5eed;
+
+static uint64_t random_word(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state * 0x2545f4914f6cdd1du;
+}
+
+static int make_events(void **state)
+{
+	for (unsigned i = 0; i < EVENTS; i++) {
+		struct fay_event *e = &events[i];
+		uint64_t x = random_word();
+		e->arg[0] = x % KEYS * (x >> 32 & 1 ? 1 : x >> 33 & 1); /* some keys are frequent */
+		e->arg[1] = random_word() >> (24 + random_word() % 40);
+		e->arg[2] = random_word() % 100;
+		e->arg[3] = (uint64_t)((int64_t)random_word() >> (random_word() % 64)); /* of any size and sign */
+		e->time = NOW + i * 1000;
+		e->tid = (uint32_t)(random_word() % 7);
+		snprintf(e->comm, sizeof(e->comm), "thread%u", e->tid);
+	}
+	return prepare_jit();
+}
+
+static const char *name_of(void *context, uint64_t hash)
+{
+	return NULL;
+}
+
+/* The finished result of a query over all events. */
+struct answer {
+	struct running running;
+	struct fay_result result;
+};
+
+static void run_query(struct answer *a, const char *text)
+{
+	struct fay_result merged = {0};
+	struct fay_error error = {0};
+	start(&a->running, text);
+	const struct fay_plan *plan = a->running.plan;
+	const struct fay_spec_state *s = &plan->spec.states[0];
+	for (unsigned i = 0; i < EVENTS; i++)
+		a->running.probe(&events[i], a->running.local, NULL);
+	assert_int_equal(flushes, 0);
+	merged.row_size = s->row_size;
+	if (plan->streams) {
+		merged.rows = handed_on;
+		merged.row_count = handed_count;
+	} else if (s->kind == FAY_STATE_CELL) {
+		merged.rows = a->running.local;
+		merged.row_count = 1;
+	} else {
+		unsigned char *rows = a->running.local + sizeof(struct fay_table_header);
+		merged.rows = calloc(s->rows, s->row_size);
+		for (uint32_t i = 0; i < s->rows; i++)
+			if (word(rows + i * s->row_size, 0))
+				memcpy(merged.rows + merged.row_count++ * s->row_size, rows + i * s->row_size, s->row_size);
+	}
+	assert_true(plan->finishes);
+	if (fay_plan_finish(plan, &merged, name_of, NULL, &a->result, &error))
+		fail_msg("%s\n%s", text, error.message);
+	if (s->kind == FAY_STATE_TABLE)
+		free(merged.rows);
+}
+
+static void end_query(struct answer *a)
+{
+	fay_result_deinit(&a->result);
+	stop(&a->running);
+}
+
+/* The value of column `name` in row `row` as a double; NAN: none. */
+static double get(const struct answer *a, size_t row, const char *name)
+{
+	const struct fay_plan *plan = a->running.plan;
+	const struct fay_spec_state *s = &plan->spec.states[0];
+	for (uint32_t i = 0; i < plan->column_count; i++) {
+		const struct fay_plan_column *c = &plan->columns[i];
+		struct fay_schema_column column = {.offset = c->offset, .size = 16, .type = (uint16_t)c->type, .merge = (uint16_t)c->merge};
+		struct fay_value value;
+		if (strcmp(c->name, name))
+			continue;
+		if (c->source != FAY_PLAN_COMPUTED) {
+			const struct fay_spec_column *in = &plan->spec.columns[c->index + (c->source == FAY_PLAN_VALUE ? s->keys : 0)];
+			column.offset = in->offset;
+			column.size = in->size;
+		}
+		if (!fay_value_decode(&column, a->result.rows + row * a->result.row_size, &value))
+			return NAN;
+		return value.kind == FAY_VALUE_DOUBLE ? value.d : value.kind == FAY_VALUE_I64 ? (double)value.i64 : (double)value.u64;
+	}
+	fail_msg("no column %s", name);
+	return 0;
+}
+
+/* --- what this test knows of the groups by arg[0] --- */
+
+struct group {
+	uint64_t key, count;
+	int64_t sum;
+	double mean, deviation, median;
+	uint64_t distinct, first, last;
+	bool any, all;
+};
+
+static int compare_words(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+static struct group reference(uint64_t key)
+{
+	static uint64_t values[EVENTS];
+	struct group g = {.key = key, .all = true};
+	long double sum = 0, squares = 0;
+	bool seen[100] = {false};
+	for (unsigned i = 0; i < EVENTS; i++) {
+		const struct fay_event *e = &events[i];
+		if (e->arg[0] != key)
+			continue;
+		values[g.count] = e->arg[1];
+		g.first = g.count++ ? g.first : e->arg[1];
+		g.last = e->arg[1];
+		g.sum += (int64_t)e->arg[1];
+		sum += (long double)(int64_t)e->arg[3];
+		g.distinct += !seen[e->arg[2]];
+		seen[e->arg[2]] = true;
+		g.any |= e->arg[2] == 17;
+		g.all &= e->arg[2] != 17;
+	}
+	for (unsigned i = 0; i < EVENTS; i++) {
+		long double d = (long double)(int64_t)events[i].arg[3] - sum / (long double)g.count;
+		squares += events[i].arg[0] == key ? d * d : 0;
+	}
+	qsort(values, g.count, sizeof(values[0]), compare_words);
+	g.mean = (double)g.sum / (double)g.count;
+	g.deviation = (double)sqrtl(squares / (long double)g.count);
+	g.median = (double)values[(g.count - 1) / 2];
+	return g;
+}
+
+static void near(double got, double want, double tolerance, const char *what)
+{
+	if (!(fabs(got - want) <= tolerance * fabs(want) + 1e-9))
+		fail_msg("%s: %.17g, expected %.17g", what, got, want);
+}
+
+static void aggregates(void **state)
+{
+	struct answer a;
+	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.Arg(0) into g orderby g.Key select new { g.Key, n = g.Count(), "
+		      "mean = 1.0 * g.Sum(x => x.Arg(1)) / g.Count(), sd = g.StdDev(x => x.Arg(3)), "
+		      "distinct = g.DistinctCount(x => x.Arg(2)), first = g.First(x => x.Arg(1)), last = g.Last(x => x.Arg(1)), "
+		      "any = g.Any(x => x.Arg(2) == 17), all = g.All(x => x.Arg(2) != 17), half = (g.Count() + 1) / 2 }");
+	assert_int_equal(a.result.row_count, KEYS);
+	for (size_t r = 0; r < KEYS; r++) {
+		struct group g = reference(r);
+		assert_true(get(&a, r, "Key") == (double)r && get(&a, r, "n") == (double)g.count);
+		near(get(&a, r, "mean"), g.mean, 1e-12, "mean");
+		near(get(&a, r, "sd"), g.deviation, 1e-9, "StdDev");
+		near(get(&a, r, "distinct"), (double)g.distinct, 0.1, "DistinctCount");
+		assert_true(get(&a, r, "first") == (double)g.first && get(&a, r, "last") == (double)g.last);
+		assert_true(get(&a, r, "any") == g.any && get(&a, r, "all") == g.all);
+		assert_true(get(&a, r, "half") == (double)((g.count + 1) / 2));
+	}
+	end_query(&a);
+	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.Arg(0) into g orderby g.Key descending "
+		      "select new { g.Key, median = g.Quantile(0.5, x => x.Arg(1)) }");
+	for (size_t r = 0; r < KEYS; r++)
+		near(get(&a, r, "median"), reference(KEYS - 1 - r).median, 0.04, "Quantile");
+	end_query(&a);
+	run_query(&a, "cluster.Function(\"a!b\").Where(x => x.Arg(2) > 1000).Quantile(0.9, x => x.Arg(1))");
+	assert_true(isnan(get(&a, 0, "Quantile")));
+	end_query(&a);
+}
+
+/* A small deviation about a large mean keeps its digits. */
+static void exact_deviation(void **state)
+{
+	struct answer a;
+	double mean = 0, squares = 0;
+	run_query(&a, "cluster.Function(\"a!b\").StdDev(x => x.Arg(2) + 4000000000000000)");
+	for (unsigned i = 0; i < EVENTS; i++)
+		mean += (double)events[i].arg[2] / EVENTS;
+	for (unsigned i = 0; i < EVENTS; i++)
+		squares += ((double)events[i].arg[2] - mean) * ((double)events[i].arg[2] - mean);
+	near(get(&a, 0, "StdDev"), sqrt(squares / EVENTS), 1e-9, "StdDev");
+	end_query(&a);
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+	return x->count != y->count ? (x->count < y->count) - (x->count > y->count) : (x->key > y->key) - (x->key < y->key);
+}
+
+static void order_and_conditions(void **state)
+{
+	struct group groups[KEYS];
+	struct answer a;
+	size_t count = 0;
+	for (uint64_t key = 0; key < KEYS; key++) {
+		struct group g = reference(key);
+		if (g.count >= 70 && g.mean > 1.5)
+			groups[count++] = g;
+	}
+	assert_true(count > 10 && count < KEYS);
+	qsort(groups, count, sizeof(groups[0]), by_count);
+	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.Arg(0) into g let n = g.Count() where n >= 70 && "
+		      "g.Average(x => x.Arg(1)) > 1.5 orderby n descending, g.Key select new { g.Key, n } skip 2 take 6");
+	assert_int_equal(a.result.row_count, 6);
+	for (size_t r = 0; r < 6; r++)
+		assert_true(get(&a, r, "Key") == (double)groups[r + 2].key && get(&a, r, "n") == (double)groups[r + 2].count);
+	end_query(&a);
+	/* Of the same rows the number, the largest and the mean. */
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).Where(g => g.Count() >= 70 && g.Average(x => x.Arg(1)) > 1.5).Count() * 10");
+	assert_true(a.result.row_count == 1 && get(&a, 0, "Count") == 10.0 * (double)count);
+	end_query(&a);
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).Select(g => g.Count()).Max()");
+	assert_true(get(&a, 0, "Max") == (double)reference(0).count);
+	end_query(&a);
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).Select(g => g.Count()).Average()");
+	assert_true(get(&a, 0, "Average") == (double)EVENTS / KEYS);
+	end_query(&a);
+}
+
+static void distinct_rows(void **state)
+{
+	struct answer a;
+	run_query(&a, "cluster.Function(\"a!b\").Select(x => new { x.tid, odd = x.Arg(2) & 1 }).Distinct().OrderByDescending(x => x.tid).ThenBy(x => x.odd)");
+	assert_int_equal(a.result.row_count, 14);
+	for (size_t r = 0; r < 14; r++)
+		assert_true(get(&a, r, "tid") == (double)(6 - r / 2) && get(&a, r, "odd") == (double)(r % 2));
+	end_query(&a);
+	/* Groups whose counts are the same are one row. */
+	bool seen[EVENTS + 1] = {false};
+	size_t different = 0;
+	for (uint64_t key = 0; key < KEYS; key++) {
+		uint64_t n = reference(key).count;
+		different += !seen[n];
+		seen[n] = true;
+	}
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).Select(g => g.Count()).Distinct()");
+	assert_true(different < KEYS);
+	assert_int_equal(a.result.row_count, different);
+	end_query(&a);
+}
+
+/* Rows of events, ordered: also when they are pruned now and then. */
+static void ordered_events(void **state)
+{
+	struct answer a;
+	static uint64_t sizes[EVENTS];
+	size_t count = 0;
+	for (unsigned i = 0; i < EVENTS; i++)
+		if (events[i].tid != 3)
+			sizes[count++] = events[i].arg[1];
+	qsort(sizes, count, sizeof(sizes[0]), compare_words);
+	run_query(&a, "from x in cluster.Function(\"a!b\") where x.tid != 3 orderby x.Arg(1) descending take 25 select new { x.comm, size = x.Arg(1) }");
+	assert_int_equal(a.result.row_count, 25);
+	for (size_t r = 0; r < 25; r++)
+		assert_true(get(&a, r, "size") == (double)sizes[count - 1 - r]);
+	const struct fay_plan *plan = a.running.plan;
+	struct fay_result kept = {.row_size = plan->spec.states[0].row_size}, again;
+	struct fay_error error;
+	kept.rows = malloc((handed_count + 1) * kept.row_size);
+	for (size_t i = 0; i < handed_count; i++) {
+		memcpy(kept.rows + kept.row_count++ * kept.row_size, handed_on + i * kept.row_size, kept.row_size);
+		if (i % 100 == 99 && fay_plan_prune(plan, &kept, name_of, NULL)) {
+			assert_int_equal(kept.row_count, 25);
+			kept.rows = realloc(kept.rows, (handed_count + 1) * kept.row_size);
+		}
+	}
+	assert_true(kept.row_count < 125);
+	assert_int_equal(fay_plan_finish(plan, &kept, name_of, NULL, &again, &error), 0);
+	assert_int_equal(again.row_count, 25);
+	assert_memory_equal(again.rows, a.result.rows, 25 * again.row_size);
+	fay_result_deinit(&again);
+	fay_result_deinit(&kept);
+	end_query(&a);
+}
+
+/* Nothing is computed of no value, and it comes first in order. */
+static void no_value(void **state)
+{
+	struct answer a;
+	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.tid into g let m = g.Where(x => x.tid > 2).Max(x => x.Arg(2)) "
+		      "orderby m, g.Key select new { g.Key, m, twice = m * 2, small = m < 1000, large = !(m < 1000) }");
+	assert_int_equal(a.result.row_count, 7);
+	for (size_t r = 0; r < 3; r++) {
+		assert_true(get(&a, r, "Key") == (double)r && isnan(get(&a, r, "m")) && isnan(get(&a, r, "twice")));
+		assert_true(get(&a, r, "small") == 0 && get(&a, r, "large") == 1);
+	}
+	for (size_t r = 3; r < 7; r++)
+		assert_true(get(&a, r, "twice") == 2 * get(&a, r, "m") && get(&a, r, "small") == 1);
+	end_query(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(aggregates),	 cmocka_unit_test(exact_deviation), cmocka_unit_test(order_and_conditions),
+		cmocka_unit_test(distinct_rows), cmocka_unit_test(ordered_events),  cmocka_unit_test(no_value),
+	};
+	return cmocka_run_group_tests(tests, make_events, NULL);
+}
