@@ -46,6 +46,8 @@ unsigned fay_partial_reads(const struct fay_insn *insn, uint8_t regs[3])
 		return 0; /* zero whatever it was */
 	if (insn->op == OP_OR && insn->src.kind == OPERAND_IMM && insn->src.imm == -1)
 		return 0; /* all ones */
+	if (insn->src.kind == OPERAND_MEM && (insn->src.base == insn->dst.reg || insn->src.index == insn->dst.reg))
+		return 0; /* an address is to be read as such: all of it */
 	if (info->dst_read && insn->op != OP_IMUL)
 		regs[count++] = insn->dst.reg;
 	if (info->src_read && insn->src.kind == OPERAND_REG)
