@@ -64,6 +64,18 @@ static void add_insn(struct fay_thresholds *t, const struct fay_insn *insn)
 		add_around(t, insn->src.disp);
 }
 
+/* lea of a fixed place on the stack, where a pointer will stop. */
+static void add_place(struct fay_thresholds *t, const struct fay_insn *insn, const struct fay_state *entered)
+{
+	const struct fay_value *base;
+
+	if (insn->op != OP_LEA || insn->src.rip || insn->src.base == FAY_NO_REG || insn->src.index != FAY_NO_REG)
+		return;
+	base = &entered->loc[insn->src.base];
+	if (base->kind == KIND_POINTER && fay_scalar_is_const(&base->s))
+		add_around(t, (int64_t)(base->s.umin + (uint64_t)insn->src.disp));
+}
+
 void fay_thresholds_collect(struct fay_thresholds *t, const struct fay_image *image, const struct fay_cfg *cfg)
 {
 	t->count = 0;
@@ -91,5 +103,7 @@ void fay_thresholds_of_loop(struct fay_thresholds *t, const struct fay_analysis 
 
 		for (uint32_t i = 0; i < block->count && t->count < INSN_VALUES_MAX; i++)
 			add_insn(t, &an->cfg->insns[block->first + i]);
+		for (uint32_t i = 0; i < block->count && t->count < INSN_VALUES_MAX; i++)
+			add_place(t, &an->cfg->insns[block->first + i], entered);
 	}
 }
