@@ -34,6 +34,16 @@ struct fay_relation {
 };
 #define FAY_MAX_RELATIONS 24u
 
+/* All bytes of [fixed, moving + step * S(x + dx)), or if `down` of [moving + step * S(x + dx), fixed), were written: see fills.c. */
+struct fay_fill {
+	uint32_t x;
+	uint32_t down;
+	uint64_t dx;
+	int64_t step; /* > 0 */
+	int64_t fixed, moving;
+};
+#define FAY_MAX_FILLS 8u
+
 struct fay_state {
 	uint32_t count;    /* locations in use */
 	uint32_t next_id;  /* names from here on are unused */
@@ -43,8 +53,10 @@ struct fay_state {
 	uint8_t flags_undefined; /* FLAG_* that must not be read */
 	uint32_t vectors[16];    /* vector registers: bit per byte (0..31) that the probe has written */
 	bool carry_inverted;     /* COMPARE of an addition: CF is the complement of the borrow */
+	uint32_t fill_count;
 	uint32_t relation_count;
 	struct fay_relation relations[FAY_MAX_RELATIONS];
+	struct fay_fill fills[FAY_MAX_FILLS];
 	struct fay_value loc[];
 };
 
@@ -61,6 +73,7 @@ struct fay_join_plan {
 	const struct fay_template *templates;
 	uint32_t template_count;
 	bool settle;
+	bool guess_fills; /* at a loop's head */
 };
 /* a := a joined with b. Both have the same depth. b's 8-byte slots may be split. */
 bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_join_plan *plan);

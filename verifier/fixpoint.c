@@ -76,7 +76,7 @@ static bool same_depth(struct fay_analysis *an, uint32_t node, const struct fay_
 
 static bool join(const struct fay_analysis *an, uint32_t node, struct fay_state *into, struct fay_state *s, bool settle)
 {
-	struct fay_join_plan plan = { .settle = settle };
+	struct fay_join_plan plan = { .settle = settle, .guess_fills = !settle && an->graph->nodes[node].is_header };
 	uint32_t first = 0;
 
 	if (an->template_count && an->graph->nodes[node].is_header) {
@@ -183,7 +183,7 @@ static void ascend_edge(struct fay_analysis *an, void *context, uint32_t from, u
 			a->rounds[to] = 0;
 		if (an->graph->nodes[to].is_header && !a->settling && an->visits[to] <= PATIENCE)
 			fay_relations_reduce(an->in[to]);
-		a->related |= an->in[to]->relation_count > 0;
+		a->related |= an->in[to]->relation_count + an->in[to]->fill_count > 0;
 	}
 	a->pending[to] = 1;
 	if (to < a->next)

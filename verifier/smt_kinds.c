@@ -169,6 +169,46 @@ static void store_bytes(struct fay_kinds *k, struct query *q, int64_t low, int64
 	}
 }
 
+#define FOLLOWED 512 /* bytes that an access may reach, for it to be followed byte by byte */
+
+/* Whether an access of `size` bytes at offset `at`, of which `of` is known, touches byte o. */
+static Z3_ast touches(struct query *q, Z3_ast at, const struct fay_scalar *of, unsigned size, int64_t o)
+{
+	Z3_ast any = Z3_mk_false(q->z);
+
+	for (int64_t start = o - size + 1; start <= o; start++)
+		if (fay_scalar_contains(of, (uint64_t)start))
+			any = either(q, any, Z3_mk_eq(q->z, at, bits(q, (uint64_t)start, 64)));
+	return any;
+}
+
+/* A number is written there: what the invariants say of arrays that are written up to a counter rests on that. */
+static void store_somewhere(struct fay_kinds *k, struct query *q, Z3_ast at, const struct fay_scalar *of, unsigned size, int64_t low, int64_t high)
+{
+	for (int64_t place = low & ~(int64_t)3; place < high && high - low <= FOLLOWED; place += 4) {
+		struct kind *slot = &k->slot[slot_of(place)];
+		Z3_ast old = Z3_mk_ite(q->z, fay_kinds_is(q, *slot, TAG_NUMBER), slot->init, bits(q, 0, 8)), hits = bits(q, 0, 8), any;
+
+		for (int64_t o = place; o < place + 4; o++)
+			hits = Z3_mk_bvor(q->z, hits, Z3_mk_ite(q->z, touches(q, at, of, size, o), bits(q, 1u << (o & 3), 8), bits(q, 0, 8)));
+		any = negate(q, Z3_mk_eq(q->z, hits, bits(q, 0, 8)));
+		slot->tag = Z3_mk_ite(q->z, any, tag_of(q, TAG_NUMBER), slot->tag);
+		slot->init = Z3_mk_ite(q->z, any, Z3_mk_bvor(q->z, old, hits), slot->init);
+	}
+}
+
+/* The bytes there hold numbers that were written. */
+static Z3_ast bytes_somewhere(struct fay_kinds *k, struct query *q, Z3_ast at, const struct fay_scalar *of, unsigned size, int64_t low, int64_t high)
+{
+	Z3_ast all = Z3_mk_true(q->z);
+
+	if (high - low > FOLLOWED || !inside(k, low, high))
+		return fay_kinds_bytes(k, q, low, high);
+	for (int64_t o = low; o < high; o++)
+		all = both(q, all, either(q, negate(q, touches(q, at, of, size, o)), fay_kinds_bytes(k, q, o, o + 1)));
+	return all;
+}
+
 /* A number was written somewhere in [low, high): what was a number still is; a half of anything else is lost. */
 static void forget_bytes(struct fay_kinds *k, struct query *q, int64_t low, int64_t high)
 {
@@ -190,9 +230,10 @@ static void store_operand(struct fay_kinds *k, struct query *q, const struct fay
 	high = at.s.smax + width / 8;
 	if (!inside(k, low, high))
 		return;
-	if (!fay_scalar_is_const(&at.s))
+	if (!fay_scalar_is_const(&at.s)) {
 		forget_bytes(k, q, low, high);
-	else if (width == 64 && !(low & 3))
+		store_somewhere(k, q, fay_smt_address(q, mem), &at.s, width / 8, low, high);
+	} else if (width == 64 && !(low & 3))
 		store_pair(k, q, low, v);
 	else
 		store_bytes(k, q, low, high, fay_kinds_number(q, v, width));
@@ -227,8 +268,8 @@ struct kind fay_kinds_operand(struct fay_kinds *k, struct query *q, const struct
 		return constant_kind(q, TAG_NUMBER);
 	if (fay_scalar_is_const(&at.s))
 		return load_stack(k, q, at.s.smin, width / 8);
-	return (struct kind){ Z3_mk_ite(q->z, fay_kinds_bytes(k, q, at.s.smin, at.s.smax + width / 8), tag_of(q, TAG_NUMBER),
-					tag_of(q, TAG_UNREADABLE)), bits(q, 0xff, 8) };
+	return (struct kind){ Z3_mk_ite(q->z, bytes_somewhere(k, q, fay_smt_address(q, operand), &at.s, width / 8, at.s.smin, at.s.smax + width / 8),
+					tag_of(q, TAG_NUMBER), tag_of(q, TAG_UNREADABLE)), bits(q, 0xff, 8) };
 }
 
 static void write_reg(struct fay_kinds *k, struct query *q, unsigned reg, unsigned width, struct kind v)
@@ -312,8 +353,31 @@ static void assume_slot(struct fay_kinds *k, struct query *q, const struct fay_s
 	fay_smt_assume(q, fay_kinds_is(q, k->slot[i - 1], tag | TAG_UPPER));
 }
 
+/* All bytes from a constant to where a counter says, or the other way. */
+static void assume_fill(struct fay_kinds *k, struct query *q, const struct fay_state *s, const struct fay_fill *f)
+{
+	Z3_ast x = f->x <= s->count ? fay_smt_location(q, s, f->x - 1) : NULL, end;
+	int64_t least, greatest, low, high;
+
+	if (!x || !fay_fill_ends(s, f, &least, &greatest))
+		return;
+	low = f->down ? least : f->fixed;
+	high = f->down ? f->fixed : greatest;
+	low = low < -4 * (int64_t)k->slots ? -4 * (int64_t)k->slots : low;
+	high = high > 0 ? 0 : high;
+	end = Z3_mk_bvadd(q->z, bits(q, (uint64_t)f->moving, 64),
+			  Z3_mk_bvmul(q->z, bits(q, (uint64_t)f->step, 64), Z3_mk_bvadd(q->z, x, bits(q, f->dx, 64))));
+	for (int64_t o = low; o < high; o++) {
+		Z3_ast within = f->down ? Z3_mk_bvsle(q->z, end, bits(q, (uint64_t)o, 64)) : Z3_mk_bvsgt(q->z, end, bits(q, (uint64_t)o, 64));
+
+		fay_smt_assume(q, Z3_mk_implies(q->z, within, fay_kinds_bytes(k, q, o, o + 1)));
+	}
+}
+
 void fay_kinds_assume(struct fay_kinds *k, struct query *q, const struct fay_state *s)
 {
+	for (uint32_t i = 0; i < s->fill_count; i++)
+		assume_fill(k, q, s, &s->fills[i]);
 	for (unsigned r = 0; r < 16; r++)
 		assume_reg(q, k->reg[r], &s->loc[r]);
 	for (uint32_t i = 0; i < k->slots && i < s->count - LOC_SLOTS; i++)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fills.h"
 #include "relations.h"
 
 #define ID_CONSTANT UINT32_MAX /* in keys of joins: the number itself, named by its value */
@@ -75,6 +76,7 @@ void fay_state_entry(struct fay_state *s)
 void fay_state_copy(struct fay_state *to, const struct fay_state *from)
 {
 	memcpy(to, from, offsetof(struct fay_state, relations) + from->relation_count * sizeof(from->relations[0]));
+	memcpy(to->fills, from->fills, from->fill_count * sizeof(from->fills[0]));
 	memcpy(to->loc, from->loc, from->count * sizeof(from->loc[0]));
 }
 
@@ -82,6 +84,8 @@ void fay_state_set_depth(struct fay_state *s, int64_t depth)
 {
 	uint32_t count = LOC_SLOTS + (uint32_t)(depth / 4);
 
+	if (s->fill_count && count < s->count)
+		fay_fills_forget(s, -fay_state_depth(s), -depth);
 	for (uint32_t i = s->count; i < count; i++)
 		s->loc[i] = uninit_slot();
 	s->count = count;
@@ -220,12 +224,37 @@ static void rename_relations(struct fay_state *s, const struct classes *c)
 	fay_relations_settle(s);
 }
 
+/* The same for what loops have written; measured from the names themselves. */
+static void rename_fills(struct fay_state *s, const struct classes *c)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < s->fill_count; i++) {
+		struct fay_fill f = s->fills[i];
+		const struct class *x = class_find(c, f.x);
+		int64_t least, greatest, apart;
+
+		if (!x || only_flags(s, x->leader))
+			continue;
+		apart = (int64_t)(f.dx - x->leader_delta);
+		f.x = x->leader;
+		f.dx = 0;
+		if (apart <= -FAY_FAR_APART || apart >= FAY_FAR_APART)
+			continue;
+		f.moving += f.step * apart;
+		if (fay_fill_ends(s, &f, &least, &greatest))
+			s->fills[kept++] = f;
+	}
+	s->fill_count = kept;
+}
+
 bool fay_state_canonical(struct fay_state *s)
 {
 	struct classes *c = classes_create(s->count);
 
 	if (!c)
 		return false;
+	fay_fills_settle(s);
 	if (s->record == RECORD_NONE)
 		forget_record(s);
 	for (uint32_t i = 0; i < s->count; i++) {
@@ -243,6 +272,8 @@ bool fay_state_canonical(struct fay_state *s)
 	s->next_id = s->count + 1;
 	if (s->relation_count)
 		rename_relations(s, c);
+	if (s->fill_count)
+		rename_fills(s, c);
 	free(c);
 	return true;
 }
@@ -321,10 +352,13 @@ bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_j
 {
 	struct classes *c = classes_create(a->count);
 	struct fay_relation_join relations;
+	struct fay_fill_join fills;
 
 	if (!c)
 		return false;
+	fay_fills_settle(b);
 	align_slots(a, b);
+	fay_fills_gather(&fills, a, b, plan);
 	record_join(a, b);
 	fay_relations_gather(&relations, a, b, plan);
 	for (uint32_t i = 0; i < a->count; i++) {
@@ -345,6 +379,7 @@ bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_j
 	}
 	a->next_id = a->count + 1;
 	fay_relations_scatter(&relations, a);
+	fay_fills_scatter(&fills, a);
 	free(c);
 	return true;
 }
@@ -381,8 +416,8 @@ bool fay_state_equal(const struct fay_state *a, const struct fay_state *b)
 	for (uint32_t i = 0; i < a->count; i++)
 		if (!value_equal(&a->loc[i], &b->loc[i]))
 			return false;
-	return a->relation_count == b->relation_count &&
-	       !memcmp(a->relations, b->relations, a->relation_count * sizeof(a->relations[0]));
+	return a->fill_count == b->fill_count && !memcmp(a->fills, b->fills, a->fill_count * sizeof(a->fills[0])) &&
+	       a->relation_count == b->relation_count && !memcmp(a->relations, b->relations, a->relation_count * sizeof(a->relations[0]));
 }
 
 static bool value_includes(const struct fay_value *outer, const struct fay_value *inner)
@@ -432,6 +467,7 @@ bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner)
 	    (outer->record != inner->record || outer->flags_width != inner->flags_width ||
 	     outer->carry_inverted != inner->carry_inverted || (outer->flags_covered & ~inner->flags_covered)))
 		return false;
+	fay_fills_settle(inner);
 	for (uint32_t i = LOC_SLOTS; i < outer->count; i++)
 		if (inner->loc[i].kind == KIND_UPPER && outer->loc[i].kind != KIND_UPPER)
 			split_slot(inner, i);
@@ -448,7 +484,7 @@ bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner)
 		if (!value_includes(&outer->loc[i], &inner->loc[i]) || !tie_included(outer, inner, i))
 			return false;
 	}
-	return fay_relations_include(outer, inner);
+	return fay_fills_include(outer, inner) && fay_relations_include(outer, inner);
 }
 
 /* ---- stack slots ---- */
@@ -628,6 +664,8 @@ enum fay_slot_status fay_stack_store(struct fay_state *s, int64_t offset, unsign
 
 	if (covers_return(s, offset, offset + size))
 		return SLOT_RETURN;
+	if (s->fill_count && (value->kind != KIND_SCALAR || value->init != 0xff))
+		fay_fills_forget(s, offset, offset + size);
 	for (int64_t o = floor4(offset); o < offset + size; o += 4)
 		split_around(s, slot_at(o));
 	if (size == 8 && !(offset & 3)) {

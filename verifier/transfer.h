@@ -18,7 +18,7 @@
 #ifndef FAY_VERIFIER_TRANSFER_H
 #define FAY_VERIFIER_TRANSFER_H
 
-#include "analysis.h"
+#include "fills.h"
 
 static inline uint64_t mask_of(unsigned width) { return width >= 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1; }
 static inline const struct fay_insn *insn_of(const struct fay_analysis *an) { return &an->cfg->insns[an->insn]; }
@@ -34,6 +34,7 @@ struct fay_access {
 	struct fay_scalar offset;
 	unsigned size;
 	bool proved; /* within bounds */
+	struct fay_place place; /* on the stack, at an offset that varies */
 };
 
 /* ---- transfer.c ---- */

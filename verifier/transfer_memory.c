@@ -108,6 +108,36 @@ static bool check_bounds(struct fay_analysis *an, struct fay_access *access, int
 	return !helper && fay_scalar_meet(&access->offset, &clipped);
 }
 
+/* The offset of a stack operand as a constant plus a multiple of one register's number, or of a pointer's offset. */
+static struct fay_place place_of(const struct fay_analysis *an, const struct fay_operand *mem)
+{
+	const struct fay_value *base = mem->base == FAY_NO_REG ? NULL : &an->current->loc[mem->base];
+	const struct fay_value *index = mem->index == FAY_NO_REG ? NULL : &an->current->loc[mem->index];
+	struct fay_place p = { .fixed = mem->disp };
+
+	if (base && index && base->kind == KIND_SCALAR && index->kind == KIND_POINTER && mem->scale == 1) {
+		const struct fay_value *number = base;
+
+		base = index;
+		index = number;
+	}
+	if (!base || base->kind != KIND_POINTER)
+		return p;
+	if (!index) {
+		p.value = *base;
+		p.step = 1;
+	} else if (fay_scalar_is_const(&base->s) && index->kind == KIND_SCALAR) {
+		p.fixed += base->s.smin;
+		p.value = *index;
+		p.step = mem->scale;
+	} else if (fay_scalar_is_const(&index->s) && index->kind == KIND_SCALAR && index->s.smin > -FAY_FAR_APART && index->s.smin < FAY_FAR_APART) {
+		p.fixed += index->s.smin * mem->scale;
+		p.value = *base;
+		p.step = 1;
+	}
+	return p;
+}
+
 bool fay_mem_resolve(struct fay_analysis *an, const struct fay_value *address, unsigned size, bool write, bool helper, struct fay_access *access)
 {
 	int64_t low = 0, high;
@@ -117,6 +147,7 @@ bool fay_mem_resolve(struct fay_analysis *an, const struct fay_value *address, u
 	access->region = (enum fay_region)address->tag;
 	access->offset = address->s;
 	access->size = size;
+	access->place.step = 0;
 	if (write && (access->region == REGION_EVENT || access->region == REGION_RODATA))
 		return fay_path_refuse(an, FAY_RULE_MEM_PERMISSION, "writes to %s", region_names[access->region]);
 	if (access->region == REGION_STACK) {
@@ -146,7 +177,11 @@ bool fay_mem_locate(struct fay_analysis *an, const struct fay_operand *mem, unsi
 	an->addressing = true;
 	known = fay_mem_address(an, mem, &address);
 	an->addressing = false;
-	return known && fay_mem_resolve(an, &address, size, write, false, access) && aligned(an, access);
+	if (!known || !fay_mem_resolve(an, &address, size, write, false, access) || !aligned(an, access))
+		return false;
+	if (access->region == REGION_STACK && !fay_scalar_is_const(&access->offset))
+		access->place = place_of(an, mem);
+	return true;
 }
 
 bool fay_mem_slot_refuse(struct fay_analysis *an, enum fay_slot_status status)
@@ -227,7 +262,10 @@ bool fay_mem_load(struct fay_analysis *an, const struct fay_access *access, stru
 			fay_note_read(an, v);
 			return status == SLOT_OK ? true : fay_mem_slot_refuse(an, status);
 		}
+		fay_fills_settle(an->current);
 		status = fay_stack_check(an->current, access->offset.smin, access->offset.smax + access->size);
+		if (status == SLOT_UNINIT && fay_fills_cover(an->current, &access->place, access->size, access->offset.smin))
+			status = SLOT_OK;
 		*v = fay_value_fresh(an, fay_scalar_range(0, mask_of(access->size * 8)));
 		return status == SLOT_OK ? true : fay_mem_slot_refuse(an, status);
 	}
@@ -251,8 +289,10 @@ bool fay_mem_store(struct fay_analysis *an, const struct fay_access *access, con
 		status = fay_stack_store(an->current, access->offset.smin, access->size, v);
 	else if (v->kind != KIND_SCALAR)
 		return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "stores a pointer at a stack offset that is not constant");
-	else
+	else {
 		status = fay_stack_havoc(an->current, access->offset.smin, access->offset.smax + access->size, false);
+		fay_fills_store(an->current, &access->place, access->size);
+	}
 	return status == SLOT_OK ? true : fay_mem_slot_refuse(an, status);
 }
 
