@@ -201,6 +201,11 @@ static void offer_all(struct fay_fill_join *join, const struct fay_state *of, co
 	}
 }
 
+static bool candidate(const struct fay_value *x, const struct fay_value *y)
+{
+	return counts(x) && counts(y) && x->kind == y->kind && fay_scalar_is_const(&x->s) && fay_scalar_is_const(&y->s) && bounded(x) && bounded(y);
+}
+
 /* A counter that is one number on each side, while the bytes of [low, high) were written on b's only. */
 static void guess_range(struct fay_fill_join *join, const struct fay_state *a, const struct fay_state *b, int64_t low, int64_t high)
 {
@@ -216,8 +221,7 @@ static void guess_range(struct fay_fill_join *join, const struct fay_state *a, c
 		struct fay_fill f = { 0 };
 		int64_t moved;
 
-		if (is_flags(i) || !counts(x) || !counts(y) || x->kind != y->kind || !fay_scalar_is_const(&x->s) || !fay_scalar_is_const(&y->s) ||
-		    !bounded(x) || !bounded(y))
+		if (is_flags(i) || !candidate(x, y))
 			continue;
 		moved = y->s.smin - x->s.smin;
 		f.down = moved < 0;
@@ -234,8 +238,12 @@ static void guess_range(struct fay_fill_join *join, const struct fay_state *a, c
 static void guess(struct fay_fill_join *join, const struct fay_state *a, const struct fay_state *b)
 {
 	int64_t low = 0;
-	bool within = false;
+	bool within = false, moved = false;
 
+	for (uint32_t i = 0; i < a->count && !moved; i++)
+		moved = !is_flags(i) && candidate(&a->loc[i], &b->loc[i]) && a->loc[i].s.smin != b->loc[i].s.smin;
+	if (!moved)
+		return;
 	for (int64_t at = -depth_of(a); at <= 0 && join->count < FAY_MAX_FILLS; at++) {
 		bool news = at < 0 && fay_stack_check(b, at, at + 1) == SLOT_OK && fay_stack_check(a, at, at + 1) == SLOT_UNINIT;
 
