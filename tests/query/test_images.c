@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every query of cases/ that plans, compiled to an image and put before the verifier, which must accept
- * it: no probe of ours may need more trust than a stranger's.
+ * it: no probe of ours may need more trust than a stranger's. With FAY_QUERY_IMAGES=FOLDER they are kept there.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -51,6 +51,21 @@ static void check_schema(const struct fay_plan *plan, const struct fay_verdict *
 	}
 }
 
+/* As FOLDER/NAME.fay, if the environment asks for it. */
+static void keep_image(const char *name, const struct fay_buffer *image)
+{
+	const char *folder = getenv("FAY_QUERY_IMAGES");
+	char path[4096];
+
+	if (!folder)
+		return;
+	snprintf(path, sizeof(path), "%s/%s.fay", folder, name);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(image->data, 1, image->size, file), image->size);
+	fclose(file);
+}
+
 /* True if the query's image is accepted, or the query does not plan. */
 static bool verify_query(const char *name, const char *text, unsigned *accepted)
 {
@@ -65,6 +80,7 @@ static bool verify_query(const char *name, const char *text, unsigned *accepted)
 	bool fine = verdict.outcome == FAY_ACCEPTED;
 	if (fine) {
 		(*accepted)++;
+		keep_image(name, &image);
 		check_schema(plan, &verdict);
 		print_message("%-24s %5zu bytes, %4llu instructions at most, %.1f ms\n", name,
 			      image.size, (unsigned long long)verdict.probes[0].worst_instructions,

@@ -38,9 +38,16 @@ add_dependencies(fay_fuzzers fuzz_accept)
 add_executable(fuzz_native fuzz_native.c)
 target_link_libraries(fuzz_native PRIVATE verifier_soundness)
 add_dependencies(fay_fuzzers fuzz_native run_corpus verifier_example_image)
-add_test(NAME verifier_native COMMAND sh -c "rm -rf native.images && mkdir native.images && \"$1\" --cache native.images \"$2/prologue.s\" \"$2/accept/accept.s.txt\" \"$2/accept/helpers.s.txt\" && exec \"$3\" 20 1 native.images/*.fay count.fay"
+add_test(NAME verifier_native COMMAND sh -c "rm -rf native.images && mkdir native.images && \"$1\" --cache native.images \"$2/prologue.s\" \"$2\"/accept/*.s.txt && exec \"$3\" 20 1 native.images/*.fay count.fay"
   sh $<TARGET_FILE:run_corpus> ${corpus} $<TARGET_FILE:fuzz_native>)
 set_tests_properties(verifier_native PROPERTIES LABELS fuzz-short TIMEOUT 600 WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+
+# The same for what compilers make: fay cc, gcc, clang, queries.
+if(TARGET fay-cc AND TARGET fay_query)
+  add_test(NAME verifier_native_compiled COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/native_compiled ${CMAKE_SOURCE_DIR} $<TARGET_FILE:fay-cc>
+    $<TARGET_FILE:test_query_images> $<TARGET_FILE:fuzz_native> 10)
+  set_tests_properties(verifier_native_compiled PROPERTIES LABELS integration TIMEOUT 900)
+endif()
 
 # The probes of a first seed that never changes; without one (by hand) each run has its own.
 add_test(NAME verifier_accepted_is_sound COMMAND fuzz_accept ${template} 20 1)

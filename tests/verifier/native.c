@@ -13,6 +13,8 @@
  *   - at return: rsp, callee-saved registers, every register that the report does not call clobbered, the lower halves of vector
  *     registers likewise, the return address itself, and the bytes below the promised stack
  *   - not more instructions than promised
+ *   - non-interference: each run is made twice, with other registers (vector registers too), stack garbage, places of regions, and event fields that
+ *     are said not to be read. LOCAL, GLOBAL and the number of instructions must come out the same
  *
  * GLOBAL changes between instructions as if by other threads. Limits: reads of the code as data and reads below rsp do not fault; the
  * interpreter's check (soundness.c) sees those.
@@ -57,7 +59,8 @@ static struct {
 	const struct fay_image *image;
 	const struct fay_cfg *cfg;
 	const struct fay_probe_facts *facts;
-	struct soundness_random random;
+	struct soundness_random random, secret; /* secret: what must not show in the results */
+	bool vectors_used;
 	uint64_t rsp; /* at entry */
 	uint64_t steps, traps;
 	const uint8_t *last; /* rip of the last step */
@@ -77,17 +80,17 @@ static const uint8_t gregs[16] = { REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, 
 
 static uint64_t reg(const ucontext_t *c, unsigned gpr) { return (uint64_t)c->uc_mcontext.gregs[gregs[gpr]]; }
 
-static void scramble(void *bytes, size_t size)
+static void scramble(struct soundness_random *random, void *bytes, size_t size)
 {
 	uint8_t *b = bytes;
 	size_t i = 0;
 
 	for (; i + 8 <= size; i += 8) {
-		uint64_t value = soundness_next(&now.random);
+		uint64_t value = soundness_next(random);
 		memcpy(b + i, &value, 8);
 	}
 	for (; i < size; i++)
-		b[i] = (uint8_t)soundness_next(&now.random);
+		b[i] = (uint8_t)soundness_next(random);
 }
 
 /* ---- in the handler ---- */
@@ -136,7 +139,7 @@ static const char *play(ucontext_t *c, unsigned helper)
 	if (helper == FAY_HELPER_TRY_READ) {
 		if (rsi > FAY_TRY_READ_MAX || (rsi && !inside(c, rdi, rsi, true)))
 			return "fay_try_read outside";
-		scramble((void *)rdi, rsi);
+		scramble(&now.random, (void *)rdi, rsi);
 		result = -result;
 	} else {
 		if (rdi != (uint64_t)now.at[AT_LOCAL].bytes || rsi >= schema->state_count)
@@ -146,9 +149,9 @@ static const char *play(ucontext_t *c, unsigned helper)
 		if (helper == FAY_HELPER_FLUSH && schema->states[rsi].scope == FAY_SCOPE_LOCAL)
 			memset(now.at[AT_LOCAL].bytes + schema->states[rsi].offset, 0, schema->states[rsi].size);
 	}
-	scramble(now.at[AT_STACK].bytes + PAGE, rsp - (uint64_t)now.at[AT_STACK].bytes - PAGE);
+	scramble(&now.secret, now.at[AT_STACK].bytes + PAGE, rsp - (uint64_t)now.at[AT_STACK].bytes - PAGE);
 	for (unsigned i = 0; i < sizeof(scratch); i++)
-		c->uc_mcontext.gregs[gregs[scratch[i]]] = (greg_t)soundness_next(&now.random);
+		c->uc_mcontext.gregs[gregs[scratch[i]]] = (greg_t)soundness_next(&now.secret);
 	c->uc_mcontext.gregs[REG_RAX] = (greg_t)result;
 	memcpy(&c->uc_mcontext.gregs[REG_RIP], (void *)rsp, 8);
 	c->uc_mcontext.gregs[REG_RSP] += 8;
@@ -243,14 +246,15 @@ static void begin(ucontext_t *c)
 
 	memcpy(now.home, g, sizeof(now.home));
 	for (unsigned r = 0; r < 16; r++)
-		g[gregs[r]] = (greg_t)soundness_next(&now.random);
+		g[gregs[r]] = (greg_t)soundness_next(&now.secret);
 	g[REG_RDI] = (greg_t)now.at[AT_EVENT].bytes;
 	g[REG_RSI] = (greg_t)now.at[AT_LOCAL].bytes;
 	g[REG_RDX] = (greg_t)now.at[AT_GLOBAL].bytes;
 	g[REG_RSP] = (greg_t)now.rsp;
 	g[REG_RIP] = (greg_t)(now.code + now.facts->code_offset);
-	g[REG_EFL] = 0x202 | TRAP_FLAG | (greg_t)(soundness_next(&now.random) & 0x8d5); /* the flags of arithmetic are anything */
+	g[REG_EFL] = 0x202 | TRAP_FLAG | (greg_t)(soundness_next(&now.secret) & 0x8d5); /* the flags of arithmetic are anything */
 	memcpy(now.entry, g, sizeof(now.entry));
+	scramble(&now.secret, c->uc_mcontext.fpregs->_xmm, sizeof(now.vectors));
 	memcpy(now.vectors, c->uc_mcontext.fpregs->_xmm, sizeof(now.vectors));
 	now.mxcsr = c->uc_mcontext.fpregs->mxcsr;
 	now.control = c->uc_mcontext.fpregs->cwd;
@@ -323,18 +327,23 @@ static bool make_place(struct place *place, size_t size, bool writable)
 	return true;
 }
 
-/* Fills the region anew, flush with one end of its pages. */
+/* Fills the region anew, flush with one end of its pages; where vectors are used state begins at a multiple of 64, as docs/probe-image.md says. */
 static void fill_place(struct place *place, bool at_end, const struct fay_image *image)
 {
+	size_t room = place->writable && now.vectors_used ? (place->size + 63) / 64 * 64 : place->size;
+
 	if (!place->page_bytes)
 		return;
 	mprotect(place->pages, place->page_bytes, PROT_READ | PROT_WRITE);
-	place->bytes = place->pages + (at_end ? place->page_bytes - place->size : 0);
+	place->bytes = place->pages + (at_end ? place->page_bytes - room : 0);
 	memset(place->pages, 0xa5, place->page_bytes);
 	for (size_t i = 0; i + 8 <= place->size; i += 8) {
 		uint64_t value = soundness_number(&now.random, image);
 		memcpy(place->bytes + i, &value, 8);
 	}
+	for (unsigned i = 0; place == &now.at[AT_EVENT] && i < place->size; i++)
+		if (!(now.facts->event_fields & soundness_field_of(i)))
+			place->bytes[i] = (uint8_t)soundness_next(&now.secret);
 	if (!place->writable)
 		mprotect(place->pages, place->page_bytes, PROT_READ);
 }
@@ -366,7 +375,7 @@ static void run_once(const struct fay_image *image, bool at_end)
 		fill_place(&now.at[i], at_end, image);
 	mprotect(stack->pages, stack->page_bytes, PROT_READ | PROT_WRITE);
 	memset(stack->pages, 0xa5, PAGE);
-	scramble(stack->pages + PAGE, stack->page_bytes - PAGE);
+	scramble(&now.secret, stack->pages + PAGE, stack->page_bytes - PAGE);
 	/* rsp is 8 modulo 16 at entry; the return address is the last thing on its page. */
 	now.rsp = (uint64_t)stack->pages + stack->page_bytes - 8;
 	memcpy((void *)now.rsp, &address, 8);
@@ -374,6 +383,35 @@ static void run_once(const struct fay_image *image, bool at_end)
 	now.last = NULL;
 	now.armed = true;
 	raise(SIGTRAP); /* whose handler enters the probe and in the end returns here */
+}
+
+/* LOCAL and GLOBAL as the last run left them. */
+static void collect(uint8_t *bytes)
+{
+	for (unsigned i = AT_LOCAL; i <= AT_GLOBAL; i++) {
+		memcpy(bytes, now.at[i].bytes, now.at[i].size);
+		bytes += now.at[i].size;
+	}
+}
+
+/* The run of `seed` twice, with other secrets. */
+static void run_twice(const struct fay_image *image, uint64_t seed, uint8_t *first, uint8_t *second, uint64_t *steps)
+{
+	uint64_t before = 0;
+
+	for (unsigned which = 0; which < 2 && !*complaint; which++) {
+		now.random.state = seed;
+		now.secret.state = seed ^ (which ? 0xa5a5a5a5deadbeefu : 0x1111);
+		run_once(image, which);
+		*steps += now.steps;
+		collect(which ? second : first);
+		if (which && !*complaint && now.steps != before)
+			snprintf(complaint, sizeof(complaint), "%llu instructions, or %llu with other secrets", (unsigned long long)before,
+				 (unsigned long long)now.steps);
+		before = now.steps;
+	}
+	if (!*complaint && memcmp(first, second, now.at[AT_LOCAL].size + now.at[AT_GLOBAL].size))
+		snprintf(complaint, sizeof(complaint), "state depends on what the probe must not read");
 }
 
 static void release(size_t code_bytes)
@@ -390,6 +428,7 @@ static void release(size_t code_bytes)
 static const char *run_probes(const struct fay_image *image, const struct fay_verdict *verdict, uint64_t seed, unsigned runs, uint64_t *steps)
 {
 	const size_t sizes[AT_COUNT] = { sizeof(struct fay_event), image->header.local_size, image->header.global_size, STACK_BYTES };
+	uint8_t *state;
 
 	for (unsigned i = 0; i < AT_COUNT; i++)
 		if (!make_place(&now.at[i], sizes[i], i != AT_EVENT)) {
@@ -398,14 +437,14 @@ static const char *run_probes(const struct fay_image *image, const struct fay_ve
 		}
 	if (!place_code(&verdict->layout))
 		return "no memory for the code";
-	for (uint32_t probe = 0; probe < verdict->probe_count && !*complaint; probe++) {
+	state = malloc(2 * (sizes[AT_LOCAL] + sizes[AT_GLOBAL]) + 1);
+	for (uint32_t probe = 0; state && probe < verdict->probe_count && !*complaint; probe++) {
 		now.facts = &verdict->probes[probe];
-		for (unsigned run = 0; run < runs && !*complaint; run++) {
-			now.random.state = seed + run;
-			run_once(image, run & 1);
-			*steps += now.steps;
-		}
+		now.vectors_used = now.facts->clobbered_vectors || now.facts->uses_mxcsr;
+		for (unsigned run = 0; run < runs && !*complaint; run += 2)
+			run_twice(image, seed + run, state, state + sizes[AT_LOCAL] + sizes[AT_GLOBAL], steps);
 	}
+	free(state);
 	return *complaint ? complaint : NULL;
 }
 

@@ -14,7 +14,7 @@
 int native_init(void);
 
 /*
- * Runs each probe of an accepted image `runs` times on inputs made from `seed`. Returns NULL, or a description of the broken promise, static.
+ * Runs each probe of an accepted image `runs` times (an even number) on inputs made from `seed`. Returns NULL, or a description of the broken promise, static.
  * *steps is increased by the number of instructions that ran. A run of more than 20,000 instructions is ended there and counts as kept.
  */
 const char *native_check(const void *file, size_t size, const struct fay_verdict *verdict, uint64_t seed, unsigned runs, uint64_t *steps);

@@ -91,7 +91,7 @@ static void fill(struct soundness_random *r, void *bytes, size_t size)
 		b[i] = (uint8_t)soundness_next(r);
 }
 
-static uint32_t field_of(unsigned byte)
+uint32_t soundness_field_of(unsigned byte)
 {
 	if (byte < 88)
 		return 1u << byte / 8;
@@ -122,7 +122,7 @@ static void begin(struct run *run, const struct fay_image *image, const struct f
 	}
 	fill(&run->shared, run->global, sizeof(run->global));
 	for (unsigned i = 0; i < sizeof(run->event); i++) {
-		if (!(facts->event_fields & field_of(i)))
+		if (!(facts->event_fields & soundness_field_of(i)))
 			run->event[i] = (uint8_t)soundness_next(&run->secret);
 	}
 	fill(&run->secret, run->stack, sizeof(run->stack));
@@ -180,9 +180,9 @@ static bool check_operand(struct run *run, const struct fay_insn *insn, const st
 			return broken(run, "access to the return address", insn);
 	}
 	offset = address - m->regions[AT_EVENT].base;
-	if (offset < sizeof(struct fay_event) && !(facts->event_fields & field_of((unsigned)offset)))
+	if (offset < sizeof(struct fay_event) && !(facts->event_fields & soundness_field_of((unsigned)offset)))
 		return broken(run, "event field read that the facts do not name", insn);
-	if (offset < sizeof(struct fay_event) && !(facts->event_fields & field_of((unsigned)(offset + width / 8 - 1))))
+	if (offset < sizeof(struct fay_event) && !(facts->event_fields & soundness_field_of((unsigned)(offset + width / 8 - 1))))
 		return broken(run, "event field read that the facts do not name", insn);
 	if (insn->locked && address % (width / 8))
 		return broken(run, "split lock", insn);
@@ -259,8 +259,8 @@ static bool call_helper(struct run *run, const struct fay_insn *insn, const stru
 			for (unsigned i = 0; i < 16; i++)
 				note(run, bytes[i]);
 			if (rdx - m->regions[AT_EVENT].base < sizeof(struct fay_event) &&
-			    (~facts->event_fields & (field_of((unsigned)(rdx - m->regions[AT_EVENT].base)) |
-						     field_of((unsigned)(rdx - m->regions[AT_EVENT].base) + 15))))
+			    (~facts->event_fields & (soundness_field_of((unsigned)(rdx - m->regions[AT_EVENT].base)) |
+						     soundness_field_of((unsigned)(rdx - m->regions[AT_EVENT].base) + 15))))
 				return broken(run, "fay_emit reads an event field that the facts do not name", insn);
 		}
 	}

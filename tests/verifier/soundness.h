@@ -24,6 +24,9 @@ struct fay_image;
 /* Numbers at which comparisons and extensions change their mind, and those that the code mentions. */
 uint64_t soundness_number(struct soundness_random *random, const struct fay_image *image);
 
+/* The field of the event that byte `byte` belongs to: one bit of fay_probe_facts.event_fields. */
+uint32_t soundness_field_of(unsigned byte);
+
 /*
  * A template image read once; code is put into its .text.
  */
