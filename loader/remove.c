@@ -15,6 +15,7 @@
 #include "text.h"
 
 #define REMOVE_ROUNDS 7u /* waits of 1, 2, 4 ... 64 ms for threads to leave */
+#define STANDING_ROUNDS 60u /* further ones of 64 ms for threads that stand in our code: on a busy machine they do not get to run */
 
 static int by_value(const void *a, const void *b)
 {
@@ -124,14 +125,21 @@ static bool is_held(void *context, uint64_t word)
 	return interrupted || (zone && is_return_point(zone, word));
 }
 
-static bool somebody_inside(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
+static bool somebody_stands_inside(const struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
 {
 	struct inside_context context = { .zones = zones, .session = session };
 
 	for (size_t i = 0; i < stop->count; i++)
 		if (!stop->threads[i].gone && zone_around(&context, stop->threads[i].registers.rip))
 			return true;
-	return fay_stop_visit_words(stop, is_held, &context);
+	return false;
+}
+
+static bool somebody_inside(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
+{
+	struct inside_context context = { .zones = zones, .session = session };
+
+	return somebody_stands_inside(stop, zones, session) || fay_stop_visit_words(stop, is_held, &context);
 }
 
 /*
@@ -271,7 +279,7 @@ static int read_text(const struct fay_stop *stop, const struct fay_zones *zones,
  * any case; a word that is still found then is most likely a leftover in unused stack, and the zone stays mapped for it.
  */
 static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session, bool last, bool *found,
-			    bool *left, struct fay_error *error)
+			    bool *left, bool *standing, struct fay_error *error)
 {
 	bool reachable, returned = false;
 	int code = 0;
@@ -294,20 +302,22 @@ static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, stru
 	*left = reachable || somebody_inside(stop, zones, session) || fay_stop_confined(stop);
 	if (!*left)
 		return session_unmap(stop, zones, session, error);
+	*standing = somebody_stands_inside(stop, zones, session);
 	for (size_t i = 0; i < zones->count; i++) /* what is taken out is marked so where it stays */
 		zones->items[i].dirty |= zones->items[i].header.session == session;
 	changes_write(stop, zones, text);
 	return 0;
 }
 
-static int remove_once(struct fay_stop *stop, uint64_t session, bool last, bool *found, bool *left, struct fay_error *error)
+static int remove_once(struct fay_stop *stop, uint64_t session, bool last, bool *found, bool *left, bool *standing,
+		       struct fay_error *error)
 {
 	struct fay_text text = { 0 };
 	struct fay_zones zones = { 0 };
 	struct fay_maps maps;
 	int code = fay_maps_read(stop->pid, &maps, error);
 
-	*left = false;
+	*left = *standing = false;
 	if (code)
 		return code;
 	code = fay_zones_read(&maps, stop->memory, &zones, error);
@@ -315,7 +325,7 @@ static int remove_once(struct fay_stop *stop, uint64_t session, bool last, bool 
 	if (!code)
 		code = read_text(stop, &zones, session, &text, error);
 	if (!code)
-		code = session_take_out(stop, &zones, &text, session, last, found, left, error);
+		code = session_take_out(stop, &zones, &text, session, last, found, left, standing, error);
 	fay_text_deinit(&text);
 	fay_zones_deinit(&zones);
 	return code;
@@ -326,9 +336,10 @@ int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint3
 {
 	*found = false;
 	*left = false;
-	for (unsigned round = 0; round <= REMOVE_ROUNDS; round++) {
+	for (unsigned round = 0, more = 0; round <= REMOVE_ROUNDS + more; round++) {
 		struct fay_stop stop;
 		uint64_t pause;
+		bool standing;
 		int code;
 
 		if (fay_process_start(pid) == 0)
@@ -336,7 +347,7 @@ int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint3
 		code = fay_stop_all(pid, stop_timeout_ms, tracer_wait_ms, &stop, error);
 		if (code)
 			return fay_process_start(pid) == 0 ? 0 : code;
-		code = remove_once(&stop, session, round == REMOVE_ROUNDS, found, left, error);
+		code = remove_once(&stop, session, round >= REMOVE_ROUNDS, found, left, &standing, error);
 		pause = fay_stop_release(&stop);
 		if (longest_pause && pause > *longest_pause)
 			*longest_pause = pause;
@@ -344,8 +355,10 @@ int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint3
 			return fay_process_start(pid) == 0 ? 0 : code;
 		if (!*left)
 			return 0;
-		if (round < REMOVE_ROUNDS)
-			usleep(1000u << round);
+		if (standing && round >= REMOVE_ROUNDS && more < STANDING_ROUNDS)
+			more++;
+		if (round < REMOVE_ROUNDS + more)
+			usleep(1000u << (round < REMOVE_ROUNDS ? round : REMOVE_ROUNDS - 1));
 	}
 	return 0;
 }
