@@ -62,7 +62,13 @@ int fay_aggregator_create(const struct fay_schema *schema, struct fay_aggregator
 	struct fay_aggregator *aggregator = calloc(1, sizeof(*aggregator));
 	if (aggregator)
 		aggregator->drained = calloc(schema->state_count + 1, sizeof(*aggregator->drained));
-	if (!aggregator || !aggregator->drained) {
+	if (aggregator)
+		aggregator->retired = calloc(schema->state_count + 1, sizeof(*aggregator->retired));
+	if (!aggregator || !aggregator->drained || !aggregator->retired) {
+		if (aggregator) {
+			free(aggregator->drained);
+			free(aggregator->retired);
+		}
 		free(aggregator);
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
@@ -74,6 +80,13 @@ int fay_aggregator_create(const struct fay_schema *schema, struct fay_aggregator
 	return FAY_OK;
 }
 
+static void forget_slots(struct fay_source *source)
+{
+	for (uint32_t j = 0; j < source->slot_max; j++)
+		free(source->slots[j].open_rows);
+	free(source->slots);
+}
+
 void fay_aggregator_destroy(struct fay_aggregator *aggregator)
 {
 	if (!aggregator)
@@ -81,13 +94,12 @@ void fay_aggregator_destroy(struct fay_aggregator *aggregator)
 	for (size_t i = 0; i < aggregator->source_count; i++) {
 		struct fay_source *source = &aggregator->sources[i];
 		__atomic_store_n(&source->control->consumer_alive, 0, __ATOMIC_RELEASE);
-		for (uint32_t j = 0; j < source->slot_max; j++)
-			free(source->slots[j].open_rows);
-		free(source->slots);
+		forget_slots(source);
 	}
 	for (uint32_t i = 0; i < aggregator->schema->state_count; i++)
 		fay_rows_deinit(&aggregator->drained[i]);
 	free(aggregator->drained);
+	free(aggregator->retired);
 	free(aggregator->sources);
 	free(aggregator);
 }
@@ -165,6 +177,23 @@ int fay_aggregator_add(struct fay_aggregator *aggregator, struct fay_shm_control
 		.slots = slots,
 	};
 	__atomic_store_n(&shm->consumer_alive, 1, __ATOMIC_RELEASE);
+	return FAY_OK;
+}
+
+int fay_aggregator_retire(struct fay_aggregator *aggregator, const struct fay_shm_control *shm, struct fay_error *error)
+{
+	for (size_t i = 0; i < aggregator->source_count; i++) {
+		if (aggregator->sources[i].control != shm)
+			continue;
+		for (uint32_t j = 0; j < fay_source_slot_count(&aggregator->sources[i]); j++)
+			fay_ring_drain(aggregator, &aggregator->sources[i], j, aggregator->pending.code ? NULL : &aggregator->pending);
+		for (uint32_t state = 0; state < aggregator->schema->state_count; state++)
+			if (fay_source_take_over(aggregator, &aggregator->sources[i], state))
+				return fay_error_set(error, FAY_E_LIMIT, "the aggregator's memory limit is reached");
+		forget_slots(&aggregator->sources[i]);
+		aggregator->sources[i] = aggregator->sources[--aggregator->source_count];
+		return FAY_OK;
+	}
 	return FAY_OK;
 }
 

@@ -82,6 +82,7 @@ struct fay_source {
 struct fay_aggregator {
 	const struct fay_schema *schema;
 	struct fay_rows *drained; /* by state */
+	struct fay_result *retired; /* by state: losses and threads of sources that are gone; no rows */
 	struct fay_source *sources;
 	size_t source_count;
 	struct fay_budget budget;
@@ -120,6 +121,9 @@ static inline void fay_copy_words(void *to, const void *from, size_t size)
 	for (size_t i = 0; i < size / 8; i++)
 		words[i] = __atomic_load_n(&shared[i], __ATOMIC_ACQUIRE);
 }
+
+/* snapshot.c: merges what is live in one source into what was drained; 0, or -1 over the budget. */
+int fay_source_take_over(struct fay_aggregator *aggregator, struct fay_source *source, uint32_t state);
 
 /* For tests. */
 void fay_aggregator_set_limit(struct fay_aggregator *aggregator, uint64_t bytes);

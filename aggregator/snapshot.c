@@ -196,6 +196,43 @@ static int take_all(struct snapshot *snapshot)
 	return fay_rows_merge_all(&snapshot->rows, &aggregator->drained[snapshot->index]) ? 0 : -1;
 }
 
+static size_t copy_size(const struct fay_schema_state *state)
+{
+	if (state->kind != FAY_STATE_TABLE)
+		return state->row_size;
+	return sizeof(struct fay_table_header) + (size_t)state->rows * state->row_size;
+}
+
+static void add_losses(struct fay_result *to, const struct fay_result *from)
+{
+	to->events_lost_reentrant += from->events_lost_reentrant;
+	to->events_lost_full += from->events_lost_full;
+	to->events_lost_no_slot += from->events_lost_no_slot;
+	to->calls_lost += from->calls_lost;
+	to->threads += from->threads;
+}
+
+int fay_source_take_over(struct fay_aggregator *aggregator, struct fay_source *source, uint32_t state)
+{
+	struct fay_result result = { 0 };
+	struct snapshot snapshot = { .aggregator = aggregator,
+				     .index = state,
+				     .state = &aggregator->schema->states[state],
+				     .budget = { .limit = 2 * aggregator->budget.limit },
+				     .waits = FAY_SNAPSHOT_YIELDS + FAY_SNAPSHOT_NAPS,
+				     .result = &result };
+	fay_rows_init(&snapshot.rows, aggregator->schema, state, &snapshot.budget);
+	snapshot.copy_size = copy_size(snapshot.state);
+	snapshot.copy = malloc(snapshot.copy_size);
+	int failed = !snapshot.copy || take_source(&snapshot, source) ||
+		     !fay_rows_merge_all(&aggregator->drained[state], &snapshot.rows);
+	if (!failed)
+		add_losses(&aggregator->retired[state], &result);
+	free(snapshot.copy);
+	fay_rows_deinit(&snapshot.rows);
+	return failed ? -1 : 0;
+}
+
 int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, struct fay_result *result,
 			    struct fay_error *error)
 {
@@ -210,9 +247,7 @@ int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, s
 	/* Room for all that was drained, should that have hit its limit, and for what is live. */
 	snapshot.budget.limit = 2 * aggregator->budget.limit;
 	fay_rows_init(&snapshot.rows, aggregator->schema, state, &snapshot.budget);
-	snapshot.copy_size = snapshot.state->row_size;
-	if (snapshot.state->kind == FAY_STATE_TABLE)
-		snapshot.copy_size = sizeof(struct fay_table_header) + (size_t)snapshot.state->rows * snapshot.state->row_size;
+	snapshot.copy_size = copy_size(snapshot.state);
 	snapshot.copy = malloc(snapshot.copy_size);
 	if (!snapshot.copy || take_all(&snapshot)) {
 		free(snapshot.copy);
@@ -223,6 +258,7 @@ int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, s
 				     snapshot.budget.limit >> 20);
 	}
 	free(snapshot.copy);
+	add_losses(result, &aggregator->retired[state]);
 	fay_rows_sort(&snapshot.rows);
 	result->state = state;
 	result->row_size = snapshot.state->row_size;

@@ -38,6 +38,9 @@ size_t fay_cli_find_comm(const char *comm, pid_t *pids, size_t max);
  */
 int fay_cli_spawn(char **command, pid_t *pid, struct fay_error *error);
 
+/* entry.c: runs a tracee of the caller's, stopped behind its execve, to its program's entry point. */
+int fay_cli_run_to_entry(pid_t pid, struct fay_error *error);
+
 /* --- leftovers.c: fay's code in processes ---------------------------------------------------------------------------- */
 
 struct fay_cli_leftovers {

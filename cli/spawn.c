@@ -7,7 +7,6 @@
  * the process left in an ordinary group stop, which the loader's session then attaches to like to any other process.
  * Limit: constructors of shared libraries run inside the dynamic loader, before the entry point.
  */
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,56 +14,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli.h"
-
-static uint64_t read_entry(pid_t pid)
-{
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	FILE *file = fopen(path, "re");
-	if (!file)
-		return 0;
-	Elf64_auxv_t entry;
-	uint64_t address = 0;
-	while (fread(&entry, sizeof(entry), 1, file) == 1 && entry.a_type != AT_NULL) {
-		if (entry.a_type == AT_ENTRY)
-			address = entry.a_un.a_val;
-	}
-	fclose(file);
-	return address;
-}
-
-/* Runs the stopped tracee to `address`. Signals on the way are delivered. */
-static int run_to(pid_t pid, uint64_t address, struct fay_error *error)
-{
-	errno = 0;
-	long word = ptrace(PTRACE_PEEKTEXT, pid, address, 0);
-	if (word == -1 && errno)
-		return fay_error_set(error, FAY_E_INTERNAL, "cannot read the entry point: %s", strerror(errno));
-	if (ptrace(PTRACE_POKETEXT, pid, address, (word & ~0xffL) | 0xcc))
-		return fay_error_set(error, FAY_E_INTERNAL, "cannot set a breakpoint: %s", strerror(errno));
-	long signal = 0;
-	for (;;) {
-		int status;
-		if (ptrace(PTRACE_CONT, pid, 0, signal) || waitpid(pid, &status, 0) < 0)
-			return fay_error_set(error, FAY_E_INTERNAL, "the command vanished: %s", strerror(errno));
-		if (!WIFSTOPPED(status))
-			return fay_error_set(error, FAY_E_REFUSED, "the command ended before its first instruction");
-		struct user_regs_struct regs;
-		ptrace(PTRACE_GETREGS, pid, 0, &regs);
-		signal = WSTOPSIG(status);
-		if (signal != SIGTRAP || regs.rip != address + 1)
-			continue;
-		regs.rip = address;
-		if (ptrace(PTRACE_POKETEXT, pid, address, word) || ptrace(PTRACE_SETREGS, pid, 0, &regs))
-			return fay_error_set(error, FAY_E_INTERNAL, "cannot restore the entry point: %s", strerror(errno));
-		return FAY_OK;
-	}
-}
 
 static void child_main(char **command, int failure)
 {
@@ -107,7 +60,7 @@ int fay_cli_spawn(char **command, pid_t *pid, struct fay_error *error)
 	close(pipes[0]);
 	/* Up to its entry point the command has a breakpoint in it and does nothing of its own: it ends with fay. */
 	ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_EXITKILL);
-	int result = run_to(child, read_entry(child), error);
+	int result = fay_cli_run_to_entry(child, error);
 	if (!result && ptrace(PTRACE_DETACH, child, 0, SIGSTOP))
 		result = fay_error_set(error, FAY_E_INTERNAL, "cannot release the command: %s", strerror(errno));
 	if (result) {

@@ -29,11 +29,16 @@ void fay_trace_stage(struct trace *trace, const char *name, uint64_t since)
 static void deinit(struct trace *trace)
 {
 	/* The aggregator says good-bye in the sessions' shared memory. */
+	fay_follow_end(&trace->follower);
 	fay_aggregator_destroy(trace->aggregator);
 	for (size_t i = 0; i < trace->session_count; i++)
 		fay_session_destroy(trace->sessions[i]);
 	for (size_t i = 0; i < trace->session_count; i++)
 		fay_target_close(trace->targets[i]);
+	for (size_t i = 0; i < trace->gone_count; i++)
+		fay_target_close(trace->gone[i]);
+	free(trace->gone);
+	free(trace->seen);
 	for (size_t i = 0; trace->views && i < trace->view_count; i++) {
 		free(trace->views[i].columns);
 		free(trace->views[i].computed);
@@ -55,6 +60,8 @@ static int prepare(struct trace *trace, struct fay_error *error)
 	if ((result = fay_aggregator_create(&trace->verdict.schema, &trace->aggregator, error)))
 		return result;
 	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
+	if (trace->follow && (result = fay_follow_start(&trace->follower, error)))
+		return result;
 	if (trace->command) {
 		if ((result = fay_cli_spawn(trace->command, &trace->child, error)))
 			return result;
@@ -100,6 +107,10 @@ int fay_trace_main(int argc, char **argv)
 			fay_trace_report_points(&trace);
 			fay_write_schema(&trace.writer, trace.query, trace.views, trace.view_count);
 			result = fay_trace_finish(&trace, fay_trace_run(&trace, &error), &error);
+			if (!result && !trace.session_count && !trace.gone_count && trace.first_failure.code) {
+				error = trace.first_failure; /* of all that was followed nothing could be traced */
+				result = error.code;
+			}
 		}
 	}
 	deinit(&trace);

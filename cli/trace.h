@@ -6,11 +6,14 @@
 #include <signal.h>
 
 #include "cli.h"
+#include "follow.h"
 
 struct stage {
 	const char *name;
 	uint64_t nanoseconds;
 };
+
+#define TRACE_COMMS_MAX 16u
 
 struct trace {
 	/* options */
@@ -21,6 +24,9 @@ struct trace {
 	uint64_t duration, every;
 	uint32_t share; /* fay_attach_options.shared_from */
 	bool timing, verbose, help;
+	bool follow, wait;
+	const char *comms[TRACE_COMMS_MAX]; /* of --comm */
+	size_t comm_count;
 	/* what is traced */
 	pid_t pids[FAY_CLI_MAX_TARGETS];
 	size_t pid_count;
@@ -29,7 +35,17 @@ struct trace {
 	bool child_ended;
 	struct fay_target *targets[FAY_CLI_MAX_TARGETS];
 	struct fay_session *sessions[FAY_CLI_MAX_TARGETS];
+	uint64_t modules[FAY_CLI_MAX_TARGETS]; /* fay_process_modules() when the session's process was last looked at */
 	size_t session_count;
+	/* following (trace_follow.c) */
+	struct fay_follow follower;
+	struct fay_target **gone; /* of sessions that were retired: their functions' names */
+	size_t gone_count;
+	pid_t *seen; /* processes of that name which are, or cannot be, traced */
+	size_t seen_count;
+	uint64_t next_look, next_names; /* monotonic ns */
+	struct fay_error first_failure; /* code 0: none */
+	size_t later, later_failures; /* processes and modules that came later */
 	/* pipeline */
 	struct fay_plan *plan;
 	struct fay_buffer image;
@@ -65,8 +81,15 @@ int fay_trace_image(struct trace *trace, struct fay_error *error);
 
 /* trace_targets.c */
 int fay_trace_attach(struct trace *trace, struct fay_error *error);
+/* `later`: it began, or loaded a module, after the others: what is not there is no error, what was attached is said. */
+int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error);
 void fay_trace_report_points(const struct trace *trace);
 const char *fay_trace_function_name(void *context, uint64_t hash);
+
+/* trace_follow.c */
+int fay_trace_follow_tick(struct trace *trace, struct fay_error *error);
+/* Makes room for one more session, if need be by letting go of some whose process is gone. False: there is none. */
+bool fay_trace_make_room(struct trace *trace, struct fay_error *error);
 
 /* trace_run.c */
 int fay_trace_run(struct trace *trace, struct fay_error *error);

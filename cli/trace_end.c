@@ -17,6 +17,7 @@ static int detach_all(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
 	int result = FAY_OK;
+	fay_follow_end(&trace->follower);
 	for (size_t i = 0; i < trace->session_count; i++) {
 		struct fay_error one;
 		int tries = 0;
@@ -56,7 +57,7 @@ static size_t child_slots(const struct trace *trace)
 
 static void print_end(struct trace *trace, const struct fay_result *result)
 {
-	size_t children = child_slots(trace);
+	size_t children = trace->follow ? 0 : child_slots(trace);
 	uint64_t lost = result->events_lost_reentrant + result->events_lost_full +
 			result->events_lost_no_slot + result->calls_lost;
 	if (trace->writer.format == FAY_FORMAT_JSON) {

@@ -8,7 +8,7 @@
 #include "trace.h"
 
 static const char usage_text[] =
-	"usage: fay trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv]\n"
+	"usage: fay trace [-p PID | --comm NAME [--wait]] [--follow] [--for 10s] [--every 1s] [--json | --csv]\n"
 	"                 [--timing] [--verbose] [--policy FILE] [--share N] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
@@ -25,7 +25,9 @@ void fay_trace_help(void)
 	printf("\n"
 	       "  -p, --pid PID    a process; may be given several times\n"
 	       "  --comm NAME      all processes of that name\n"
+	       "  --wait           with --comm: also those that start later\n"
 	       "  -- COMMAND       start a program and trace it from the start\n"
+	       "  --follow         count forked children, too, and trace what they and the process execute\n"
 	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
 	       "  --every T        print the result so far each T\n"
 	       "  --json, --csv    for other programs to read\n"
@@ -55,9 +57,19 @@ static int add_pid(struct trace *trace, const char *text)
 
 static int add_comm(struct trace *trace, const char *comm)
 {
+	if (trace->comm_count == TRACE_COMMS_MAX) {
+		fprintf(stderr, "fay trace: more than %u names\n", TRACE_COMMS_MAX);
+		return FAY_E_LIMIT;
+	}
+	trace->comms[trace->comm_count++] = comm;
+	return FAY_OK;
+}
+
+static int find_comm(struct trace *trace, const char *comm)
+{
 	size_t room = FAY_CLI_MAX_TARGETS - trace->pid_count;
 	size_t found = fay_cli_find_comm(comm, trace->pids + trace->pid_count, room);
-	if (!found) {
+	if (!found && !trace->wait) {
 		fprintf(stderr, "fay trace: no process is named '%s'\n", comm);
 		return FAY_E_REFUSED;
 	}
@@ -98,6 +110,12 @@ static int parse_option(struct trace *trace, int option)
 		return add_pid(trace, optarg);
 	case 'c':
 		return add_comm(trace, optarg);
+	case 'F':
+		trace->follow = true;
+		return FAY_OK;
+	case 'w':
+		trace->wait = true;
+		return FAY_OK;
 	case 'f':
 		return set_duration("--for", optarg, &trace->duration);
 	case 'e':
@@ -137,6 +155,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },	    { "csv", no_argument, NULL, 'C' },
 		{ "probe", required_argument, NULL, 'P' },  { "timing", no_argument, NULL, 't' },
 		{ "policy", required_argument, NULL, 'o' }, { "verbose", no_argument, NULL, 'v' },
+		{ "follow", no_argument, NULL, 'F' },	    { "wait", no_argument, NULL, 'w' },
 		{ "help", no_argument, NULL, 'h' },	    { "share", required_argument, NULL, 's' },
 		{ 0 },
 	};
@@ -165,9 +184,14 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage("a query or --probe IMAGE is missing");
 	if (trace->command && !trace->command[0])
 		return usage("no command after --");
-	if (trace->command && trace->pid_count)
+	if (trace->wait && !trace->comm_count)
+		return usage("--wait goes with --comm NAME");
+	if (trace->command && (trace->pid_count || trace->comm_count))
 		return usage("either running processes or a command, not both");
-	if (!trace->command && !trace->pid_count)
+	for (size_t i = 0; i < trace->comm_count; i++)
+		if ((result = find_comm(trace, trace->comms[i])))
+			return result;
+	if (!trace->command && !trace->pid_count && !trace->wait)
 		return usage("which process? Give -p PID, --comm NAME, or -- COMMAND");
 	return FAY_OK;
 }

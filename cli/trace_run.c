@@ -18,6 +18,10 @@ static bool targets_alive(struct trace *trace)
 		trace->child = 0;
 		trace->child_ended = true;
 	}
+	if (trace->wait)
+		return true;
+	if (trace->follow)
+		return !trace->follower.ended;
 	for (size_t i = 0; i < trace->session_count; i++) {
 		if (fay_session_target_alive(trace->sessions[i]))
 			return true;
@@ -181,6 +185,8 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 		fay_aggregator_wait(trace->aggregator, waiting_first ? 1 : POLL_MS);
 		for (size_t i = 0; i < trace->session_count; i++)
 			fay_session_tick(trace->sessions[i]);
+		if (fay_trace_follow_tick(trace, error))
+			return error->code;
 		if (fay_aggregator_poll(trace->aggregator, error) < 0 || fay_trace_rows_error(trace, error))
 			return error->code;
 		if (waiting_first && any_event(trace)) {

@@ -6,25 +6,57 @@
 #include "trace.h"
 
 #define SKIPPED_SHOWN 5
+#define LATER_SHOWN 20u
 
-static int attach_one(struct trace *trace, pid_t pid, struct fay_error *error)
+/* The live sessions of one process. */
+static size_t sessions_of(const struct trace *trace, pid_t pid, struct fay_session **list)
 {
-	size_t index = trace->session_count;
-	struct fay_attach_options options = { .size = sizeof(options), .shared_from = trace->share };
+	size_t count = 0;
+	for (size_t i = 0; i < trace->session_count; i++)
+		if (fay_target_pid(trace->targets[i]) == pid && fay_session_target_alive(trace->sessions[i]))
+			list[count++] = trace->sessions[i];
+	return count;
+}
+
+static void say_later(struct trace *trace, size_t index)
+{
+	struct fay_session *session = trace->sessions[index];
+	size_t points = fay_session_point_count(session);
+	if (++trace->later > LATER_SHOWN && !trace->verbose)
+		return;
+	fprintf(stderr, "fay: tracing %zu function%s %s process %d%s\n", points, points == 1 ? "" : "s", "more, in",
+		fay_target_pid(trace->targets[index]), trace->later == LATER_SHOWN && !trace->verbose ? "; what follows is named with --verbose only" : "");
+}
+
+int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error)
+{
+	struct fay_session *beside[FAY_CLI_MAX_TARGETS];
+	struct fay_attach_options options = { .size = sizeof(options),
+					      .shared_from = trace->share,
+					      .some = later || trace->follow,
+					      .beside = beside };
 	struct fay_target *target;
+	size_t size;
+	if (!fay_trace_make_room(trace, error))
+		return error->code;
+	size_t index = trace->session_count;
+	uint64_t modules = fay_process_modules(pid); /* before its modules are read: one that comes meanwhile is seen later */
+	options.beside_count = sessions_of(trace, pid, beside);
 	if (fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &target, error))
 		return error->code;
-	trace->targets[index] = target;
 	if (fay_session_attach(target, &trace->verdict, &options, &trace->sessions[index], error)) {
 		fay_target_close(target);
-		trace->targets[index] = NULL;
 		return error->code;
 	}
+	trace->targets[index] = target;
+	trace->modules[index] = modules;
 	trace->session_count++;
-	size_t size;
 	struct fay_shm_control *shm = fay_session_shm(trace->sessions[index], &size);
-	fay_session_run(trace->sessions[index], FAY_PROBE_BEGIN);
-	return fay_aggregator_add(trace->aggregator, shm, size, shm->target_pid, error);
+	if (!options.beside_count)
+		fay_session_run(trace->sessions[index], FAY_PROBE_BEGIN);
+	if (later)
+		say_later(trace, index);
+	return fay_aggregator_add(trace->aggregator, shm, size, trace->follow ? 0 : shm->target_pid, error);
 }
 
 void fay_trace_report_points(const struct trace *trace)
@@ -44,16 +76,25 @@ void fay_trace_report_points(const struct trace *trace)
 	if (skipped_count > SKIPPED_SHOWN && !trace->verbose)
 		fprintf(stderr, "fay: not traced: %zu more; --verbose names them\n",
 			skipped_count - SKIPPED_SHOWN);
+	if (!trace->session_count) {
+		fprintf(stderr, "fay: tracing nothing yet, %s; Ctrl-C ends\n",
+			trace->wait ? "waiting for processes" : "following");
+		return;
+	}
 	fprintf(stderr, "fay: tracing %zu function%s in %zu process%s; Ctrl-C ends\n", points,
 		points == 1 ? "" : "s", trace->session_count, trace->session_count == 1 ? "" : "es");
 }
 
-/* Several processes by name: one that cannot be traced is named, the others are traced. */
+/* Several processes by name: one that cannot be traced is named, the others are traced. What is followed may come to something that can be traced. */
 int fay_trace_attach(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
 	for (size_t i = 0; i < trace->pid_count; i++) {
-		if (!attach_one(trace, trace->pids[i], error))
+		if (!fay_trace_attach_one(trace, trace->pids[i], false, error))
+			continue;
+		if (!trace->first_failure.code)
+			trace->first_failure = *error;
+		if (trace->follow && error->code == FAY_E_USAGE)
 			continue;
 		if (trace->pid_count == 1)
 			return error->code;
@@ -61,9 +102,11 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error)
 			error->message);
 	}
 	fay_trace_stage(trace, "find and attach", since);
-	if (!trace->session_count)
+	if (!trace->session_count && !trace->follow && !trace->wait)
 		return error->code ? (int)error->code : FAY_E_REFUSED;
-	if (trace->child)
+	for (size_t i = 0; trace->follow && i < trace->pid_count; i++)
+		fay_follow_take(&trace->follower, trace->pids[i]);
+	if (trace->child && !trace->follow)
 		kill(trace->child, SIGCONT);
 	return FAY_OK;
 }
@@ -73,6 +116,11 @@ const char *fay_trace_function_name(void *context, uint64_t hash)
 	const struct trace *trace = context;
 	for (size_t i = 0; i < trace->session_count; i++) {
 		const char *name = fay_target_function_name(trace->targets[i], hash);
+		if (name)
+			return name;
+	}
+	for (size_t i = 0; i < trace->gone_count; i++) {
+		const char *name = fay_target_function_name(trace->gone[i], hash);
 		if (name)
 			return name;
 	}

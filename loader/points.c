@@ -133,6 +133,7 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 {
 	const struct fay_verdict *verdict = session->verdict;
 	size_t capacity = 0;
+	int unmatched = 0;
 
 	for (uint32_t i = 0; i < verdict->probe_count; i++) {
 		uint32_t kind = verdict->probes[i].kind;
@@ -146,6 +147,10 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 		else
 			code = fay_target_find(session->target, verdict->probes[i].pattern, &list, error);
 
+		if (code == FAY_E_USAGE && session->options.some) {
+			unmatched = code;
+			continue;
+		}
 		if (code)
 			return code;
 		for (size_t k = 0; k < list.count && !code; k++)
@@ -154,6 +159,8 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 		if (code)
 			return fay_error_set(error, FAY_E_LIMIT, "too many functions (limit %u), or out of memory", FAY_POINTS_MAX);
 	}
+	if (unmatched && !session->point_count)
+		return unmatched;
 	if (any_watched(session)) {
 		int code = fay_watch_hooks(session, &capacity, error);
 

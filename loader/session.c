@@ -251,6 +251,44 @@ static int attempt(struct fay_session *session, struct fay_error *error)
 	return code ? code : fay_keeper_run(install_stopped, &context, error);
 }
 
+/* Whether another session of ours has its jump at this function now. (A module that was unloaded and loaded again lies there without.) */
+static bool patched_by(const struct fay_session *other, const struct fay_point *point)
+{
+	for (size_t i = 0; i < other->point_count; i++) {
+		const struct fay_point *theirs = &other->points[i];
+		uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
+
+		if (!theirs->usable || theirs->function.address != point->function.address)
+			continue;
+		fay_jump_encode(theirs->site, theirs->patch.trampoline, jump);
+		return pread(other->memory, now, sizeof(now), (off_t)theirs->site) == (ssize_t)sizeof(now) &&
+		       !memcmp(now, jump, sizeof(now));
+	}
+	return false;
+}
+
+/* Leaves to other sessions what they have; hooks stay, each session needs its own. */
+static int leave_to_others(struct fay_session *session, struct fay_error *error)
+{
+	size_t kept = 0, wanted = 0;
+
+	for (size_t i = 0; i < session->point_count; i++) {
+		struct fay_point *point = &session->points[i];
+
+		for (size_t k = 0; k < session->options.beside_count && point->probe_count; k++)
+			if (patched_by(session->options.beside[k], point))
+				point->probe_count = 0;
+		if (!point->probe_count && !point->hook) {
+			free(point->probes);
+			continue;
+		}
+		wanted += point->probe_count != 0;
+		session->points[kept++] = *point;
+	}
+	session->point_count = kept;
+	return wanted ? 0 : fay_error_set(error, FAY_E_USAGE, "process %d: nothing is left to trace", (int)session->pid);
+}
+
 static int attach(struct fay_session *session, struct fay_error *error)
 {
 	int code = check_verdict(session->verdict, error);
@@ -259,6 +297,8 @@ static int attach(struct fay_session *session, struct fay_error *error)
 		code = check_target(session, error);
 	if (!code)
 		code = fay_points_resolve(session, error);
+	if (!code && session->options.beside_count)
+		code = leave_to_others(session, error);
 	if (code)
 		return code;
 	lay_out_state(session);
@@ -421,6 +461,41 @@ bool fay_session_target_alive(struct fay_session *session)
 	if (session->attached && session->memory >= 0 && session->zone_count)
 		return pread(session->memory, &byte, 1, (off_t)session->zones[0].header.code) == 1;
 	return session->pid_start != 0 && fay_process_start(session->pid) == session->pid_start;
+}
+
+bool fay_session_in_use(const struct fay_session *session)
+{
+	struct dirent *entry;
+	bool found = false;
+	DIR *proc = opendir("/proc");
+
+	while (proc && !found && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		found = pid > 0 && pid != getpid() && maps_our_code(session, pid);
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+uint64_t fay_process_modules(pid_t pid)
+{
+	struct fay_maps maps;
+	uint64_t number = 0xcbf29ce484222325u;
+
+	if (fay_maps_read(pid, &maps, NULL))
+		return 0;
+	for (size_t i = 0; i < maps.count; i++) {
+		const struct fay_map *map = &maps.items[i];
+
+		if (map->permissions[2] != 'x' || map->name[0] != '/' || !strncmp(map->name, "/memfd:fay-", 11))
+			continue;
+		number = (number ^ map->start) * 0x100000001b3u;
+		number = (number ^ map->inode) * 0x100000001b3u;
+	}
+	fay_maps_deinit(&maps);
+	return number;
 }
 
 struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *size)

@@ -96,12 +96,18 @@ int fay_target_open_file(const char *path, struct fay_target **result, struct fa
 	return FAY_OK;
 }
 
+void fay_target_forget(struct fay_target *target)
+{
+	for (size_t i = 0; i < target->module_count; i++)
+		fay_module_deinit(&target->modules[i]);
+	target->module_count = 0;
+}
+
 void fay_target_close(struct fay_target *target)
 {
 	if (!target)
 		return;
-	for (size_t i = 0; i < target->module_count; i++)
-		fay_module_deinit(&target->modules[i]);
+	fay_target_forget(target);
 	for (size_t i = 0; i < target->interned_size; i++)
 		free(target->interned[i].name);
 	free(target->interned);

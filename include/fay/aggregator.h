@@ -32,6 +32,9 @@ void fay_aggregator_destroy(struct fay_aggregator *aggregator);
 /* Adds a process's shared memory as a source; it must stay mapped until the aggregator is destroyed. only_pid: count only slots of that pid (0: all). */
 int fay_aggregator_add(struct fay_aggregator *aggregator, struct fay_shm_control *shm, size_t size, uint32_t only_pid, struct fay_error *error);
 
+/* Takes over all that a source holds and forgets it: nobody writes it any more, and it may be unmapped afterwards. Its losses stay counted. */
+int fay_aggregator_retire(struct fay_aggregator *aggregator, const struct fay_shm_control *shm, struct fay_error *error);
+
 /* Called for each streamed row (FAY_STATE_STREAM), in each thread's order. */
 typedef void fay_row_function(void *context, uint32_t state, const uint8_t *row);
 void fay_aggregator_on_row(struct fay_aggregator *aggregator, fay_row_function *function, void *context);

@@ -41,6 +41,8 @@ struct fay_target;
 int fay_target_open_pid(pid_t pid, struct fay_target **target, struct fay_error *error);
 int fay_target_open_file(const char *path, struct fay_target **target, struct fay_error *error);
 void fay_target_close(struct fay_target *target);
+/* Forgets all but the names that fay_target_function_name() tells. */
+void fay_target_forget(struct fay_target *target);
 pid_t fay_target_pid(const struct fay_target *target);
 
 /* All functions that match. No match is FAY_E_USAGE with "did you mean" suggestions (nearest names by edit distance, and the modules there are). */
@@ -55,6 +57,10 @@ struct fay_attach_options {
 	uint32_t stop_timeout_ms; /* give up if the target's threads cannot be stopped in this time; 0: 2000 */
 	uint32_t tracer_wait_ms;  /* wait for another tracer (another fay attaching) to let go; 0: 5000 */
 	uint32_t shared_from;     /* this many functions with the same probes share one trampoline; 0: 256 */
+	bool some;                /* a pattern that matches nothing is passed over if another one matches */
+	/* The process's other sessions of the same image: what is patched for them is left to them. */
+	struct fay_session *const *beside;
+	size_t beside_count;
 };
 
 /* A point that could not be patched; the others are installed all the same. */
@@ -85,6 +91,10 @@ void fay_session_destroy(struct fay_session *session);
 
 /* Whether the program that was patched still runs: false after exit and after execve (the process may then run another program). */
 bool fay_session_target_alive(struct fay_session *session);
+/* Whether any process, a forked child of the target for one, still has the session's code mapped. Looks at every process. */
+bool fay_session_in_use(const struct fay_session *session);
+/* A number that is another when modules were loaded or unloaded; 0: the process is gone or cannot be looked into. */
+uint64_t fay_process_modules(pid_t pid);
 /* The session's shared memory, mapped read-write here; valid until destroy. */
 struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *size);
 size_t fay_session_point_count(const struct fay_session *session);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What comes after a trace has begun: programs that followed processes execute (--follow), processes of a name (--comm NAME --wait), and modules that
+ * traced processes load (dlopen). Each is attached to as in the beginning, by a session of its own; what does not have a function that is asked for is passed over.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace.h"
+
+#define LOOK_EVERY 250000000u  /* ns between two looks for new modules */
+#define NAMES_EVERY 100000000u /* for new processes */
+#define FAILURES_SHOWN 10u
+
+static void forget_session(struct trace *trace, size_t index)
+{
+	struct fay_target **grown = realloc(trace->gone, (trace->gone_count + 1) * sizeof(*grown));
+	fay_session_destroy(trace->sessions[index]);
+	fay_target_forget(trace->targets[index]);
+	if (grown) {
+		trace->gone = grown;
+		trace->gone[trace->gone_count++] = trace->targets[index];
+	} else {
+		fay_target_close(trace->targets[index]); /* its functions have no names in the result */
+	}
+	size_t last = --trace->session_count;
+	trace->sessions[index] = trace->sessions[last];
+	trace->targets[index] = trace->targets[last];
+	trace->modules[index] = trace->modules[last];
+}
+
+bool fay_trace_make_room(struct trace *trace, struct fay_error *error)
+{
+	if (trace->session_count < FAY_CLI_MAX_TARGETS)
+		return true;
+	for (size_t i = trace->session_count; i-- > 0;) {
+		size_t size;
+		if (fay_session_target_alive(trace->sessions[i]) || fay_session_in_use(trace->sessions[i]))
+			continue;
+		fay_session_run(trace->sessions[i], FAY_PROBE_END);
+		if (fay_aggregator_retire(trace->aggregator, fay_session_shm(trace->sessions[i], &size), error))
+			return false;
+		forget_session(trace, i);
+	}
+	if (trace->session_count < FAY_CLI_MAX_TARGETS)
+		return true;
+	fay_error_set(error, FAY_E_LIMIT, "more than %u processes at once", FAY_CLI_MAX_TARGETS);
+	return false;
+}
+
+static void attach_later(struct trace *trace, pid_t pid)
+{
+	struct fay_error error = { 0 };
+	if (!fay_trace_attach_one(trace, pid, true, &error) || error.code == FAY_E_USAGE)
+		return;
+	if (++trace->later_failures <= FAILURES_SHOWN || trace->verbose)
+		fprintf(stderr, "fay: process %d is not traced: %s\n", pid, error.message);
+}
+
+/* --- --comm NAME --wait ----------------------------------------------------------------------------------------------- */
+
+static bool is_seen(const struct trace *trace, pid_t pid)
+{
+	for (size_t i = 0; i < trace->seen_count; i++)
+		if (trace->seen[i] == pid)
+			return true;
+	return false;
+}
+
+/* A process that is gone, or has another name by now, may come again. */
+static void forget_unlisted(struct trace *trace, const pid_t *pids, size_t count)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < trace->seen_count; i++) {
+		bool listed = false;
+		for (size_t k = 0; k < count && !listed; k++)
+			listed = pids[k] == trace->seen[i];
+		if (listed)
+			trace->seen[kept++] = trace->seen[i];
+	}
+	trace->seen_count = kept;
+}
+
+static void look_for_names(struct trace *trace)
+{
+	static pid_t pids[4 * FAY_CLI_MAX_TARGETS];
+	const size_t max = sizeof(pids) / sizeof(pids[0]);
+	size_t count = 0;
+	for (size_t i = 0; i < trace->comm_count; i++) {
+		count += fay_cli_find_comm(trace->comms[i], pids + count, max - count);
+		count = count < max ? count : max;
+	}
+	if (!trace->seen && !(trace->seen = calloc(max, sizeof(*trace->seen))))
+		return;
+	forget_unlisted(trace, pids, count);
+	for (size_t i = 0; i < count && trace->seen_count < max; i++) {
+		if (is_seen(trace, pids[i]))
+			continue;
+		trace->seen[trace->seen_count++] = pids[i];
+		bool traced = false;
+		for (size_t s = 0; s < trace->session_count && !traced; s++)
+			traced = fay_target_pid(trace->targets[s]) == pids[i] && fay_session_target_alive(trace->sessions[s]);
+		if (traced)
+			continue;
+		attach_later(trace, pids[i]);
+		if (trace->follower.follower)
+			fay_follow_take(&trace->follower, pids[i]);
+	}
+}
+
+/* --- modules ---------------------------------------------------------------------------------------------------------- */
+
+static void look_for_modules(struct trace *trace)
+{
+	size_t count = trace->session_count;
+	for (size_t i = 0; i < count && i < trace->session_count; i++) {
+		pid_t pid = fay_target_pid(trace->targets[i]);
+		bool first = true; /* of this process's sessions */
+		for (size_t k = 0; k < i && first; k++)
+			first = fay_target_pid(trace->targets[k]) != pid;
+		if (!first || !fay_session_target_alive(trace->sessions[i]))
+			continue;
+		uint64_t modules = fay_process_modules(pid);
+		if (!modules || modules == trace->modules[i])
+			continue;
+		trace->modules[i] = modules;
+		if (trace->follower.follower)
+			fay_follow_release(&trace->follower, pid);
+		attach_later(trace, pid);
+		if (trace->follower.follower)
+			fay_follow_take(&trace->follower, pid);
+	}
+}
+
+int fay_trace_follow_tick(struct trace *trace, struct fay_error *error)
+{
+	uint64_t now = fay_cli_monotonic();
+	pid_t pid;
+	while (trace->follower.follower && (pid = fay_follow_next(&trace->follower))) {
+		if (!fay_trace_make_room(trace, error))
+			return error->code;
+		attach_later(trace, pid);
+		fay_follow_take(&trace->follower, pid);
+	}
+	if (trace->wait && now >= trace->next_names) {
+		trace->next_names = now + NAMES_EVERY;
+		look_for_names(trace);
+	}
+	if (now >= trace->next_look) {
+		trace->next_look = now + LOOK_EVERY;
+		look_for_modules(trace);
+	}
+	return FAY_OK;
+}

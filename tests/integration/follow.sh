@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Forked children, programs that are executed, modules that are loaded later, processes of a name that start later, a million threads.
+. "$(dirname "$0")/lib.sh"
+bin=$(dirname "$FAY")
+program=$bin/follow_target
+count='cluster.Function("follow_target!work").Count()'
+# counts WHAT EXPECTED OPTION... -- COMMAND...: the final count of a command that is traced from its start
+counts() {
+	local what=$1 want=$2 code=0
+	shift 2
+	"$FAY" trace --json "$@" >"$work/trace.json" 2>"$work/trace.err" </dev/null || code=$?
+	[ "$code" = 0 ] || { cat "$work/trace.err" >&2; fail "$what: fay exited with $code"; }
+	equal "$what" "$want" "$(jq -s '[.[] | select(.type == "row" and .final) | .values.Count] | add // 0' "$work/trace.json")"
+	equal "$what: events lost" 0 "$(jq -s 'map(select(.type == "end"))[0].events_lost' "$work/trace.json")"
+}
+
+counts "forked children are not counted without --follow" 10 "$count" -- "$program" calls 10 fork 3 100
+equal "but said to be there" 3 "$(jq -s 'map(select(.type == "end"))[0].child_threads_not_counted' "$work/trace.json")"
+counts "forked children" 310 --follow "$count" -- "$program" calls 10 fork 3 100
+counts "vfork and exec, posix_spawn, exec from a second thread" 4321 --follow "$count" -- "$program" calls 1 vfork 20 spawn 300 thread-exec 4000
+counts "a chain of a shell's children and its own exec" 1500 --follow "$count" -- sh -c "'$program' calls 1000; exec env A=b '$program' calls 500"
+counts "300 programs one after the other" 300 --follow "$count" -- sh -c "for i in \$(seq 300); do '$program' calls 1; done"
+exits "a program that becomes another" 0 "$FAY" trace 'cluster.Function("libc!write").Count()' -- sh -c "echo; exec '$program' wait" < <(exec sleep 20)
+contains "which is said" "$work/err" "is now 'follow_target', which is not traced"
+exits "nothing to trace in all that was followed" 2 "$FAY" trace --follow 'cluster.Function("no_such_module!x").Count()' -- sh -c "'$program' calls 1"
+contains "its reason" "$work/err" "no module \`no_such_module\`"
+
+# A process that runs already, with its child; both go on rightly when the trace ends before them.
+mkfifo "$work/in"
+sh -c "'$program' wait calls 7 wait calls 70; '$program' calls 700; exec '$program' wait calls 7000" <"$work/in" >"$work/target.out" &
+shell=$!
+started+=("$shell")
+exec 9>"$work/in"
+wait_for "$work/target.out" waiting
+trace --follow -p "$shell" "$count"
+echo >&9
+for _ in $(seq 400); do [ "$(grep -c waiting "$work/target.out")" = 2 ] && break; sleep 0.05; done
+echo >&9
+for _ in $(seq 400); do [ "$(grep -c waiting "$work/target.out")" = 3 ] && break; sleep 0.05; done
+end_trace
+# Its first child was there before fay, running: it was never executed under fay's eyes, so it is not traced.
+equal "what a followed shell executes" 700 "$(final_sum Count)"
+echo >&9
+code=0
+wait "$shell" || code=$?
+equal "the followed program's exit code" 0 "$code"
+exec 9>&-
+
+# dlopen: before, after, and again after dlclose.
+cd "$work"
+"$program" wait calls 5 load "$bin/follow_plugin.so" plugin 100 unload load "$bin/follow_plugin.so" plugin 1000 wait <"$work/in" >"$work/target.out" &
+target=$!
+started+=("$target")
+exec 9>"$work/in"
+wait_for "$work/target.out" waiting
+trace -p "$target" 'cluster.Function("follow_*!*work").Count()'
+echo >&9
+wait_for "$work/target.out" loaded
+wait_for "$work/trace.err" "1 function more"
+echo >&9
+wait_for "$work/target.out" unloaded
+sleep 0.6 # a look for modules falls between
+echo >&9
+for _ in $(seq 400); do [ "$(grep -c "1 function more" "$work/trace.err")" = 2 ] && break; sleep 0.05; done
+echo >&9
+for _ in $(seq 400); do [ "$(grep -c waiting "$work/target.out")" = 2 ] && break; sleep 0.05; done
+end_trace
+equal "calls of a module that was loaded twice, later" 1105 "$(final_sum Count)"
+echo >&9
+exec 9>&-
+wait "$target"
+
+# --comm NAME --wait
+trace --comm follow_target --wait "$count"
+for calls in 30 400; do
+	"$program" wait calls "$calls" wait <"$work/in" >"$work/target.out" &
+	target=$!
+	started+=("$target")
+	exec 9>"$work/in"
+	wait_for "$work/trace.err" "in process $target"
+	echo >&9
+	for _ in $(seq 400); do [ "$(grep -c waiting "$work/target.out")" = 2 ] && break; sleep 0.05; done
+	echo >&9
+	exec 9>&-
+	wait "$target"
+done
+end_trace
+equal "processes of a name that started later" 430 "$(final_sum Count)"
+exits "--wait without a name" 2 "$FAY" trace --wait -p 1 "$count"
+
+# Slots of threads that have ended are used again.
+counts "a million threads" 1000000 "$count" -- "$program" threads 1000000
+threads=$(jq -s 'map(select(.type == "end"))[0].threads' "$work/trace.json")
+[ "$threads" -le 512 ] || fail "a million threads, 32 at a time, took $threads slots"
+echo "ok: they took $threads slots"

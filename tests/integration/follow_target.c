@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program that forks, executes itself and loads a module. Its arguments are done in order:
+ *
+ *	calls N       calls work() N times
+ *	fork K N      forks K children, one after the other, each of which calls work() N times
+ *	vfork N       starts itself by vfork and exec: `calls N`
+ *	spawn N       starts itself by posix_spawn: `calls N`
+ *	thread-exec N a thread that is not the first executes `calls N`, in the place of the whole program; nothing after it is done
+ *	load FILE     dlopen; then waits for a line on standard input
+ *	plugin N      calls the module's function N times
+ *	unload        dlclose; then waits for a line
+ *	wait          waits for a line
+ *	threads N     N threads, each calls work() once
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+long work(long number);
+
+__attribute__((noinline, noclone)) long work(long number)
+{
+	__asm__ volatile("" ::: "memory");
+	return number * 3;
+}
+
+static void call(long count)
+{
+	for (long i = 0; i < count; i++)
+		if (work(i) != i * 3)
+			abort();
+}
+
+static void *one_call(void *argument)
+{
+	(void)argument;
+	call(1);
+	return NULL;
+}
+
+static void *execute(void *argument)
+{
+	char *command[] = { "follow_target", "calls", argument, NULL };
+	execv("/proc/self/exe", command);
+	abort();
+}
+
+static void start(char *count, int by_vfork)
+{
+	char *command[] = { "follow_target", "calls", count, NULL };
+	pid_t child;
+	int status;
+	if (by_vfork) {
+		child = vfork();
+		if (child == 0) {
+			execv("/proc/self/exe", command);
+			_exit(127);
+		}
+	} else if (posix_spawn(&child, "/proc/self/exe", NULL, NULL, command, environ)) {
+		abort();
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		abort();
+}
+
+static void fork_children(long children, long count)
+{
+	for (long i = 0; i < children; i++) {
+		int status;
+		pid_t child = fork();
+		if (child == 0) {
+			call(count);
+			_exit(0);
+		}
+		if (waitpid(child, &status, 0) != child || status)
+			abort();
+	}
+}
+
+/* At most 32 at a time, with stacks of many sizes, so that their control blocks lie at ever new addresses. */
+static void threads(long count)
+{
+	pthread_t running[32];
+	pthread_attr_t attributes;
+	pthread_attr_init(&attributes);
+	for (long i = 0; i < count + 32; i++) {
+		if (i >= 32)
+			pthread_join(running[i % 32], NULL);
+		if (i >= count)
+			continue;
+		pthread_attr_setstacksize(&attributes, (size_t)(16 + i * 7919 % 509) * 4096);
+		if (pthread_create(&running[i % 32], &attributes, one_call, NULL))
+			abort();
+	}
+}
+
+static void say_and_wait(const char *what)
+{
+	printf("%s\n", what);
+	fflush(stdout);
+	if (getchar() == EOF)
+		exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	void *module = NULL;
+	long (*function)(long) = NULL;
+	for (int i = 1; i < argc; i++) {
+		const char *what = argv[i];
+		char *next = i + 1 < argc ? argv[i + 1] : "0";
+		pthread_t thread;
+		if (!strcmp(what, "calls")) {
+			call(atol(argv[++i]));
+		} else if (!strcmp(what, "fork") && i + 2 < argc) {
+			fork_children(atol(next), atol(argv[i + 2]));
+			i += 2;
+		} else if (!strcmp(what, "vfork") || !strcmp(what, "spawn")) {
+			start(argv[++i], what[0] == 'v');
+		} else if (!strcmp(what, "thread-exec")) {
+			if (!pthread_create(&thread, NULL, execute, next))
+				pthread_join(thread, NULL);
+			return 3;
+		} else if (!strcmp(what, "load")) {
+			module = dlopen(argv[++i], RTLD_NOW);
+			if (!module || !(function = (long (*)(long))dlsym(module, "plugin_work")))
+				return 4;
+			say_and_wait("loaded");
+		} else if (!strcmp(what, "plugin") && function) {
+			for (long k = 0, count = atol(argv[++i]); k < count; k++)
+				if (function(k) != k + 5)
+					abort();
+		} else if (!strcmp(what, "unload") && module) {
+			dlclose(module);
+			say_and_wait("unloaded");
+		} else if (!strcmp(what, "wait")) {
+			say_and_wait("waiting");
+		} else if (!strcmp(what, "threads")) {
+			threads(atol(argv[++i]));
+		} else {
+			return 2;
+		}
+	}
+	return 0;
+}
