@@ -94,6 +94,12 @@ void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const
 /* Forgets the last live picture: what follows is drawn over it. */
 void fay_write_restart(struct fay_writer *writer);
 
+/*
+ * A C++ or Rust function's name as people write it, without its arguments, or the name itself; demangle.c. Cut to `size` with "..."; lives as long as
+ * `buffer` and `name`.
+ */
+const char *fay_cli_readable(const char *name, char *buffer, size_t size);
+
 void fay_json_string(FILE *out, const char *bytes, size_t size);
 
 #endif

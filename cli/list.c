@@ -35,8 +35,13 @@ static void print_usage(FILE *out)
 static void print_function(const struct list_options *options, const struct fay_function *function)
 {
 	if (!options->json) {
-		printf("%016" PRIx64 " %6" PRIu64 " %s!%s\n", function->address, function->size, function->module,
+		char buffer[256];
+		const char *readable = fay_cli_readable(function->name, buffer, sizeof(buffer));
+		printf("%016" PRIx64 " %6" PRIu64 " %s!%s", function->address, function->size, function->module,
 		       function->name);
+		if (readable != function->name)
+			printf("  %s", readable);
+		putchar('\n');
 		return;
 	}
 	printf("{\"type\":\"function\",\"module\":");

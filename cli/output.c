@@ -17,6 +17,7 @@
 #define MAX_BAR 40
 #define HISTOGRAM_LABELS (2 + 24 + 1 + 12 + 1)
 #define CELL_SIZE 128
+#define READABLE 64 /* bytes of a demangled name */
 
 static const char *const merge_names[] = { "key",     "count",	   "sum",	 "min", "max",
 					   "average", "histogram", "histogram", "histogram",
@@ -64,6 +65,13 @@ static const char *function_name(const struct fay_writer *writer, uint64_t hash,
 		return name;
 	snprintf(unknown, 32, "function#%016" PRIx64, hash);
 	return unknown;
+}
+
+/* As people write it where people read it; programs get the symbol's name, by which it can be selected. */
+static const char *shown_function(const struct fay_writer *writer, uint64_t hash, char unknown[32], char readable[READABLE])
+{
+	const char *name = function_name(writer, hash, unknown);
+	return writer->format == FAY_FORMAT_TABLE ? fay_cli_readable(name, readable, READABLE) : name;
 }
 
 static void format_time(uint64_t ns, char *text, size_t size)
@@ -168,11 +176,11 @@ static unsigned print_histogram(const struct fay_writer *writer, const struct fa
 /* A key of a list, by the column's type. */
 static void format_key(const struct fay_writer *writer, const struct fay_schema_column *column, uint64_t key, char text[64])
 {
-	char unknown[32];
+	char unknown[32], readable[READABLE];
 	if (column->type == FAY_TYPE_I64)
 		snprintf(text, 64, "%" PRId64, (int64_t)key);
 	else if (column->type == FAY_TYPE_FUNCTION)
-		snprintf(text, 64, "%s", function_name(writer, key, unknown));
+		snprintf(text, 64, "%s", shown_function(writer, key, unknown, readable));
 	else
 		snprintf(text, 64, "%" PRIu64, key);
 }
@@ -233,7 +241,7 @@ static void format_value(const struct fay_writer *writer, const struct fay_schem
 			 const uint8_t *row, char *text, size_t size)
 {
 	struct fay_value value;
-	char unknown[32];
+	char unknown[32], readable[READABLE];
 	if (!fay_value_decode(column, row, &value)) {
 		snprintf(text, size, "-");
 		return;
@@ -244,7 +252,7 @@ static void format_value(const struct fay_writer *writer, const struct fay_schem
 		break;
 	case FAY_VALUE_U64:
 		if (column->type == FAY_TYPE_FUNCTION)
-			snprintf(text, size, "%s", function_name(writer, value.u64, unknown));
+			snprintf(text, size, "%s", shown_function(writer, value.u64, unknown, readable));
 		else if (column->type == FAY_TYPE_TIME)
 			format_time(value.u64, text, size);
 		else if (column->type == FAY_TYPE_BOOL && is_plain(column))

@@ -118,10 +118,37 @@ static void durations_are_read(void **state)
 		assert_false(fay_cli_duration(bad[i], &ns));
 }
 
+static void readable_names(void **state)
+{
+	static const struct {
+		const char *name, *want;
+	} cases[] = {
+		{ "read", "read" },
+		{ "_ZL5tallylll", "tally" },
+		{ "_ZNKSt8functionIFivEEclEv", "std::function<int ()>::operator()" },
+		{ "_ZN1a12_GLOBAL__N_13fooEi", "a::(anonymous namespace)::foo" },
+		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt" },
+		{ "_ZN5outer5inner8functionIiEEvv", "void outer::inner::function<int>" },
+		{ "_ZN5outer5inner8functionIidEEvv", "void outer::inner::function<in..." },
+		{ "_Z", "_Z" },
+		{ "_ZN3", "_ZN3" },
+	};
+	char buffer[34], *nested = malloc(200001);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(fay_cli_readable(cases[i].name, buffer, sizeof(buffer)), cases[i].want);
+	/* A name made to exhaust the demangler's stack. */
+	assert_non_null(nested);
+	memset(nested, 'P', 200000);
+	memcpy(nested, "_Z1f", 4);
+	nested[200000] = '\0';
+	assert_ptr_equal(fay_cli_readable(nested, buffer, sizeof(buffer)), nested);
+	free(nested);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table_is_as_recorded),
+		cmocka_unit_test(readable_names), cmocka_unit_test(table_is_as_recorded),
 		cmocka_unit_test(json_is_as_recorded),
 		cmocka_unit_test(csv_is_as_recorded),
 		cmocka_unit_test(durations_are_read),
