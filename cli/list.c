@@ -4,7 +4,7 @@
  *
  *     ADDRESS SIZE MODULE!FUNCTION        hexadecimal address, decimal bytes (0: unknown)
  *
- * or with --json one object a line (docs/symbols.md). For a process this shows exactly what `fay trace` would find. Of the kernel, tracefs's
+ * with --usdt the USDT markers instead, their arguments behind the name; or with --json one object a line (docs/symbols.md). For a process this shows exactly what `fay trace` would find. Of the kernel, tracefs's
  * list says which functions have a hotpatch point; where it cannot be read /proc/kallsyms names all functions, and that is said.
  */
 #include <errno.h>
@@ -20,20 +20,23 @@
 struct list_options {
 	pid_t pid;
 	const char *comm;
-	bool kernel, json;
+	bool kernel, json, usdt;
 	const char *file, *pattern;
 };
 
 static void print_usage(FILE *out)
 {
-	fprintf(out, "usage: fay list [--json] [-p PID | --comm NAME | --kernel | FILE] ['module!glob']\n"
+	fprintf(out, "usage: fay list [--json] [--usdt] [-p PID | --comm NAME | --kernel | FILE] ['module!glob']\n"
 		     "  fay list -p 1234 'libc!*read*'      functions of a process's modules\n"
 		     "  fay list /usr/bin/redis-server 'call*'\n"
+		     "  fay list --usdt -p 1234 'postgres!postgresql:query*'   USDT markers\n"
 		     "  fay list --kernel 'kernel!vfs_*'\n");
 }
 
 static void print_function(const struct list_options *options, const struct fay_function *function)
 {
+	const struct fay_marker *marker = function->marker;
+
 	if (!options->json) {
 		char buffer[256];
 		const char *readable = fay_cli_readable(function->name, buffer, sizeof(buffer));
@@ -41,15 +44,22 @@ static void print_function(const struct list_options *options, const struct fay_
 		       function->name);
 		if (readable != function->name)
 			printf("  %s", readable);
+		if (marker)
+			printf("%s%s%s", *marker->arguments ? " " : "", marker->arguments, marker->semaphore ? " (semaphore)" : "");
 		putchar('\n');
 		return;
 	}
-	printf("{\"type\":\"function\",\"module\":");
+	printf("{\"type\":\"%s\",\"module\":", marker ? "marker" : "function");
 	fay_json_string(stdout, function->module, strlen(function->module));
-	printf(",\"function\":");
+	printf(",\"%s\":", marker ? "marker" : "function");
 	fay_json_string(stdout, function->name, strlen(function->name));
 	printf(",\"path\":");
 	fay_json_string(stdout, function->path, strlen(function->path));
+	if (marker) {
+		printf(",\"arguments\":");
+		fay_json_string(stdout, marker->arguments, strlen(marker->arguments));
+		printf(",\"semaphore\":%s", marker->semaphore ? "true" : "false");
+	}
 	/* As text: a JSON number loses bits of an address above 2^53. */
 	printf(",\"address\":\"0x%" PRIx64 "\",\"size\":%" PRIu64 "}\n", function->address, function->size);
 }
@@ -71,7 +81,8 @@ static int list_target(const struct list_options *options)
 				  fay_target_open_file(options->file, &target, &error);
 	if (code)
 		return fay_cli_fail(&error);
-	code = fay_target_find(target, options->pattern, &list, &error);
+	code = options->usdt ? fay_target_find_markers(target, options->pattern, &list, &error) :
+			       fay_target_find(target, options->pattern, &list, &error);
 	if (code) {
 		fay_target_close(target);
 		return fay_cli_fail(&error);
@@ -206,6 +217,8 @@ static int parse_operands(struct list_options *options, int count, char **operan
 	}
 	if (count > 1)
 		return usage_error("more than one pattern");
+	if (options->kernel && options->usdt)
+		return usage_error("the kernel has no USDT markers");
 	options->pattern = count ? operands[0] : "*!*";
 	return FAY_OK;
 }
@@ -227,6 +240,7 @@ static int resolve_comm(struct list_options *options)
 int fay_list_main(int argc, char **argv)
 {
 	static const struct option long_options[] = { { "json", no_argument, NULL, 'j' },
+						      { "usdt", no_argument, NULL, 'u' },
 						      { "kernel", no_argument, NULL, 'k' },
 						      { "comm", required_argument, NULL, 'c' },
 						      { "pid", required_argument, NULL, 'p' },
@@ -246,6 +260,9 @@ int fay_list_main(int argc, char **argv)
 			break;
 		case 'k':
 			options.kernel = true;
+			break;
+		case 'u':
+			options.usdt = true;
 			break;
 		case 'j':
 			options.json = true;

@@ -56,6 +56,10 @@ static uint64_t point_room(const struct fay_session *session, const struct fay_p
 
 	if (point->watched)
 		room += FAY_TRAMPOLINE_CALL_MAX;
+	if (point->back)
+		room += FAY_DISPLACED_ROOM;
+	if (point->marker)
+		room += point->marker->operand_count * FAY_TRAMPOLINE_OPERAND_MAX;
 	for (uint32_t i = 0; i < point->probe_count; i++) {
 		const struct fay_probe_facts *facts = &session->verdict->probes[point->probes[i]];
 
@@ -155,6 +159,9 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 		.tid_offset = session->tid_offset,
 		.thread_pointer = session->thread_pointer,
 		.unguarded = session->unguarded,
+		.marker = point->marker != NULL,
+		.operands = point->marker ? point->marker->operands : NULL,
+		.operand_count = point->marker ? point->marker->operand_count : 0,
 		.probes = probes,
 		.probe_count = point->probe_count,
 	};
@@ -214,23 +221,44 @@ static bool write_shared(struct fay_session *session, struct fay_zone_plan *zone
 	return true;
 }
 
+/* Its address in the process; 0 none. */
+static uint64_t marker_semaphore(const struct fay_function *function)
+{
+	const struct fay_marker *marker = function->marker;
+
+	return marker && marker->semaphore ? marker->semaphore + (function->address - marker->address) : 0;
+}
+
 /* The record of the patch, once the trampoline's parts have their places. */
-static void note_patch(struct fay_point *point, const struct fay_trampoline *made, uint64_t address, uint64_t copy)
+static void note_patch(struct fay_point *point, const struct fay_trampoline *made, uint64_t start, uint64_t address, uint64_t copy)
 {
 	point->patch = (struct fay_zone_patch){ .site = point->site,
-						.trampoline = address + made->entry,
+						.trampoline = point->back ? start : address + made->entry,
+						.inner = point->back ? address + made->entry : 0,
+						.back = point->back,
 						.displaced = copy,
 						.link = copy,
 						.returns = made->returns ? address + made->returns : 0,
 						.linked = point->linked,
-						.hook = point->hook != FAY_HOOK_NONE };
+						.hook = point->hook != FAY_HOOK_NONE,
+						.semaphore = marker_semaphore(&point->function) };
 	memcpy(point->patch.original, point->before, FAY_JUMP_BYTES);
-	if (point->linked) {
-		int32_t rel;
+	if (point->linked)
+		point->patch.link = point->lower;
+}
 
-		memcpy(&rel, point->before + 1, 4);
-		point->patch.link = point->site + FAY_JUMP_BYTES + (uint64_t)(int64_t)rel;
-	}
+/* The instructions between a site and the marker that it is for: they run first, and the trampoline proper follows. */
+static bool write_before(struct fay_point *point, uint64_t address, uint8_t *code, size_t *size, char reason[FAY_REASON_MAX])
+{
+	*size = 0;
+	point->copy = address;
+	if (!point->back)
+		return true;
+	if (!fay_displace(point->program, point->before_size, point->back, point->site, address, &point->displaced, reason))
+		return false;
+	*size = point->displaced.size - FAY_JUMP_BYTES; /* without the jump back */
+	memcpy(code, point->displaced.code, *size);
+	return true;
 }
 
 /* The trampoline for one point at zone->code_size. False: `reason` says why this point cannot be done. */
@@ -242,9 +270,16 @@ static bool write_point(struct fay_session *session, struct fay_zone_plan *zone,
 	const struct fay_shared_set *set = set_of(zone, point);
 	uint8_t *code = zone->code + zone->code_size;
 	struct fay_trampoline made;
-	size_t hole, link = point->linked ? 6 : 0, capacity = zone->capacity - zone->code_size;
-	uint64_t copy;
+	size_t hole, link = point->linked ? 6 : 0, capacity = zone->capacity - zone->code_size, before;
+	struct fay_displaced last; /* what is behind the probes */
+	uint64_t copy, start = spec.address;
 	bool written;
+
+	if (!write_before(point, start, code, &before, reason))
+		return false;
+	code += before;
+	capacity -= before;
+	spec.address += before;
 
 	spec.function = fay_name_hash(point->function.name);
 	spec.module = fay_name_hash(point->function.module);
@@ -257,20 +292,25 @@ static bool write_point(struct fay_session *session, struct fay_zone_plan *zone,
 	}
 	hole = made.displaced;
 	copy = spec.address + hole + link;
-	if (!fay_displace(point->program, point->before_size, point->site, copy, &point->displaced, reason))
+	if (!fay_displace(point->program + point->back, point->before_size - point->back, point->back ? 1 : FAY_JUMP_BYTES, point->site + point->back,
+			  copy, &last, reason))
 		return false;
+	if (!point->back) {
+		point->displaced = last;
+		point->copy = copy;
+	}
 	if (point->linked) { /* jmp *link(%rip) */
 		int32_t rel = (int32_t)(link_slot - (spec.address + hole + 6));
 
 		memcpy(code + hole, "\xff\x25", 2);
 		memcpy(code + hole + 2, &rel, 4);
 	}
-	memcpy(code + (copy - spec.address), point->displaced.code, point->displaced.size);
+	memcpy(code + (copy - spec.address), last.code, last.size);
 	if (set) /* nothing follows the displaced instructions of a stub */
-		made.size = hole + link + point->displaced.size;
-	note_patch(point, &made, spec.address, copy);
+		made.size = hole + link + last.size;
+	note_patch(point, &made, start, spec.address, copy);
 	add_return_point(zone, spec.address, &made);
-	zone->code_size = round_up(zone->code_size + made.size, 16);
+	zone->code_size = round_up(zone->code_size + before + made.size, 16);
 	return true;
 }
 

@@ -5,8 +5,8 @@
  * address in hexadecimal.
  *
  * An entry may also be a cold part that the compiler moved out of its function: that is not called but jumped to, flags and red zone
- * in use. One whose frame is not that of a function just called is left out. Of one without a frame nothing tells the difference, so
- * all are marked `unnamed` and are patched with the care that an instruction in the midst of a function needs.
+ * in use. One whose frame is not that of a function just called is no function, only a part (FAY_SYMBOL_PART): no pattern finds it, but
+ * a marker may lie in it. Of one without a frame nothing tells the difference, so all are marked `unnamed` and are patched with the care that an instruction in the midst of a function needs.
  *
  * Format: System V ABI, AMD64 supplement, 4.2.4 and the Linux Standard Base core specification 5.0, chapter 10.6.
  */
@@ -37,6 +37,7 @@ struct table {
 
 struct bounds {
 	uint64_t start, size;
+	bool part; /* not entered by a call */
 };
 
 static bool holds_functions(const char *name)
@@ -146,8 +147,7 @@ static bool read_bounds(const struct table *table, uint8_t encoding, bool augmen
 	if (apply == DW_EH_PE_pcrel)
 		bounds->start += table->address + (uint64_t)(fde - table->bytes);
 	bounds->size = read_field(fde + width, width, false);
-	if (!begins_as_called(fde + 2 * width, end, augmented))
-		return false;
+	bounds->part = !begins_as_called(fde + 2 * width, end, augmented);
 	for (size_t i = 0; i < table->code_count; i++)
 		if (bounds->start >= table->code[i].start && bounds->start < table->code[i].end)
 			return bounds->size && bounds->size <= table->code[i].end - bounds->start;
@@ -165,7 +165,7 @@ static bool add_unnamed(struct fay_object *object, const struct bounds *bounds, 
 		*room = more;
 	}
 	object->symbols[object->symbol_count++] = (struct fay_symbol){
-		.kind = FAY_SYMBOL_FUNCTION,
+		.kind = bounds->part ? FAY_SYMBOL_PART : FAY_SYMBOL_FUNCTION,
 		.unnamed = true,
 		.address = bounds->start,
 		.size = bounds->size,

@@ -37,7 +37,13 @@ struct search {
 	size_t size;
 };
 
-/* Points are sorted by address and lie at most 4 bytes (endbr64) behind it. The last that begins at or before `address`, or SIZE_MAX. */
+/* Bytes from the site to which nothing may jump, but for the first: the jump; a marker's site may be well before the marker. */
+static uint64_t closed_bytes(const struct fay_point *point)
+{
+	return point->back + 1 > FAY_JUMP_BYTES ? point->back + 1 : FAY_JUMP_BYTES;
+}
+
+/* Points are sorted by address; sites lie at most 4 bytes (endbr64) behind it, or less than FAY_DISPLACED_MAX before it. The last that begins at or before `address`, or SIZE_MAX. */
 static size_t point_before(const struct fay_session *session, uint64_t address)
 {
 	size_t low = 0, high = session->point_count;
@@ -56,10 +62,10 @@ static size_t point_before(const struct fay_session *session, uint64_t address)
 /* The usable point whose jump covers `address` behind its first byte, or NULL. */
 static struct fay_point *point_at(const struct fay_session *session, uint64_t address)
 {
-	for (size_t i = point_before(session, address); i != SIZE_MAX; i--) {
+	for (size_t i = point_before(session, address + FAY_DISPLACED_MAX); i != SIZE_MAX; i--) {
 		struct fay_point *point = &session->points[i];
 
-		if (point->usable && address > point->site && address < point->site + FAY_JUMP_BYTES)
+		if (point->usable && address > point->site && address < point->site + closed_bytes(point))
 			return point;
 		if (i == 0 || point->function.address + 16 < address)
 			break;
@@ -79,7 +85,7 @@ static bool mark_points(struct search *s)
 		if (!point->usable || point->site < start || site + FAY_JUMP_BYTES > size)
 			continue;
 		any = true;
-		for (uint64_t b = site + 1; b < site + FAY_JUMP_BYTES; b++)
+		for (uint64_t b = site + 1; b < site + closed_bytes(point) && b < size; b++)
 			s->overwritten[b / 8] |= (uint8_t)(1u << b % 8);
 	}
 	return any;

@@ -6,7 +6,7 @@
  *	2 the thread table, the state (memfd, kept open here), the zones (memfds, sealed before they are mapped)
  *	3 the image's bytes are read back from the target and hashed: they are those that were verified
  *	4 no thread and no signal frame is inside the bytes to be overwritten, or the thread is moved to their copy
- *	5 the jumps are written
+ *	5 markers' semaphores are counted up, the jumps are written
  *
  * A failure before 5 unmaps everything; a failure in 5 also puts back what was written.
  */
@@ -311,7 +311,8 @@ static struct fay_point *point_around(const struct fay_session *session, uint64_
 		else
 			high = middle;
 	}
-	for (; low < session->point_count && session->points[low].function.address <= address; low++) {
+	/* A marker's site may be before it. */
+	for (; low < session->point_count && session->points[low].function.address < address + FAY_DISPLACED_MAX; low++) {
 		struct fay_point *point = &session->points[low];
 
 		if (point->usable && address > point->site && address < point->site + FAY_JUMP_BYTES)
@@ -335,7 +336,7 @@ static bool moved_rip(const struct fay_session *session, uint64_t rip, uint64_t 
 		return true;
 	for (unsigned k = 0; k < point->displaced.count; k++)
 		if (rip == point->site + point->displaced.map[k].from) {
-			*to = point->patch.displaced + point->displaced.map[k].to;
+			*to = point->copy + point->displaced.map[k].to;
 			return true;
 		}
 	return false;
@@ -383,6 +384,42 @@ static int patch_all(struct fay_session *session, struct fay_stop *stop, struct 
 		if (session->points[i].usable)
 			fay_stop_write(stop, session->points[i].site, session->points[i].before, FAY_JUMP_BYTES);
 	return FAY_E_REFUSED;
+}
+
+/* The zones' records are written last: a mark without its increment could take away somebody else's. */
+static int count_markers(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
+{
+	for (size_t z = 0; z < session->zone_count; z++) {
+		struct fay_zone_plan *zone = &session->zones[z];
+		uint8_t *at = zone->data + sizeof(zone->header);
+
+		for (uint32_t i = 0; i < zone->header.patch_count; i++, at += sizeof(struct fay_zone_patch)) {
+			struct fay_zone_patch *patch = (void *)at;
+			uint64_t there = zone->header.data + (uint64_t)(at - zone->data);
+
+			if (!patch->semaphore)
+				continue;
+			if (!fay_semaphore_add(stop, patch->semaphore, 1))
+				return fay_error_set(error, FAY_E_REFUSED, "process %d: a marker's semaphore at %#lx cannot be counted up", (int)stop->pid,
+						     (unsigned long)patch->semaphore);
+			patch->counted = 1;
+			fay_stop_write(stop, there, patch, sizeof(*patch));
+		}
+	}
+	return 0;
+}
+
+static void uncount_markers(struct fay_session *session, struct fay_stop *stop)
+{
+	for (size_t z = 0; z < session->zone_count; z++) {
+		struct fay_zone_patch *patches = (void *)(session->zones[z].data + sizeof(struct fay_zone_header));
+
+		for (uint32_t i = 0; i < session->zones[z].header.patch_count; i++)
+			if (patches[i].counted) {
+				fay_semaphore_add(stop, patches[i].semaphore, -1);
+				patches[i].counted = 0;
+			}
+	}
 }
 
 static void unmap_there(struct fay_stop *stop, uint64_t address, uint64_t size)
@@ -492,10 +529,13 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 		code = -1;
 	}
 	if (!code)
+		code = count_markers(session, stop, error);
+	if (!code)
 		code = patch_all(session, stop, error);
-	if (code)
+	if (code) {
+		uncount_markers(session, stop);
 		undo(session, stop);
-	else
+	} else
 		move_threads(session, stop, true);
 	return code;
 }

@@ -20,7 +20,9 @@ static int by_address(const void *a, const void *b)
 {
 	const struct fay_point *x = a, *y = b;
 
-	return x->function.address < y->function.address ? -1 : x->function.address > y->function.address;
+	if (x->function.address != y->function.address)
+		return x->function.address < y->function.address ? -1 : 1;
+	return x->function.marker < y->function.marker ? -1 : x->function.marker > y->function.marker;
 }
 
 /* From the function to the place inside it. What is outside the function, or not at an instruction's start, is found out when it is planned. */
@@ -53,7 +55,10 @@ int fay_point_append(struct fay_session *session, size_t *capacity, const struct
 	if (!point->probes)
 		return -1;
 	point->hook = hook;
-	if (probe && session->verdict->probes[*probe].kind == FAY_PROBE_OFFSET)
+	if (function->marker) {
+		point->inside = true;
+		point->offset = function->address - function->start;
+	} else if (probe && session->verdict->probes[*probe].kind == FAY_PROBE_OFFSET)
 		place_inside(point, session->verdict->probes[*probe].parameter);
 	if (probe) {
 		point->probes[0] = *probe;
@@ -75,7 +80,7 @@ static int points_fold(struct fay_session *session)
 		uint32_t *probes, at;
 
 		if (kept == 0 || session->points[kept - 1].function.address != point->function.address ||
-		    session->points[kept - 1].inside != point->inside) {
+		    session->points[kept - 1].inside != point->inside || session->points[kept - 1].function.marker != point->function.marker) {
 			session->points[kept++] = *point;
 			continue;
 		}
@@ -98,6 +103,24 @@ static int points_fold(struct fay_session *session)
 		free(point->probes);
 	}
 	session->point_count = kept;
+	return 0;
+}
+
+/* What the trampolines of markers need; what a marker cannot give is the reason for which it is skipped later. */
+static int markers_prepare(struct fay_session *session)
+{
+	for (size_t i = 0; i < session->point_count; i++) {
+		struct fay_point *point = &session->points[i];
+		uint32_t fields = 0;
+
+		if (!point->function.marker)
+			continue;
+		for (uint32_t k = 0; k < point->probe_count; k++)
+			fields |= session->verdict->probes[point->probes[k]].event_fields;
+		point->marker = fay_marker_place_create(session->target, &point->function, fields);
+		if (!point->marker)
+			return -1;
+	}
 	return 0;
 }
 
@@ -144,6 +167,8 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 			continue;
 		if (kind == FAY_PROBE_THREAD_BEGIN || kind == FAY_PROBE_THREAD_END)
 			code = find_thread_function(session->target, kind, &list, error);
+		else if (kind == FAY_PROBE_MARKER)
+			code = fay_target_find_markers(session->target, verdict->probes[i].pattern, &list, error);
 		else
 			code = fay_target_find(session->target, verdict->probes[i].pattern, &list, error);
 
@@ -168,7 +193,7 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 			return code;
 		session->calls_size = (size_t)session->options.slot_max * FAY_CALLS_STRIDE;
 	}
-	if (points_fold(session))
+	if (points_fold(session) || markers_prepare(session))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	fay_watch_languages(session);
 	return 0;
@@ -242,26 +267,73 @@ size_t fay_read_program(const struct fay_zones *present, int memory, uint64_t ad
 	return got;
 }
 
+/* With the trampolines of two sessions on one site, both or none begin with instructions of the program, and then the same ones. */
+static bool link_plan(struct fay_point *point, const struct fay_zones *present, char reason[FAY_REASON_MAX])
+{
+	const struct fay_zone_patch *patch;
+
+	point->linked = memcmp(point->before, point->program, point->before_size) != 0;
+	if (!point->linked)
+		return true;
+	patch = fay_zones_patch_at(present, point->site, point->before);
+	if (!patch) { /* patched between two looks: installing will see that, and all is planned anew */
+		memcpy(point->before, point->program, point->before_size);
+		point->linked = false;
+		return true;
+	}
+	if (patch->back != point->back) {
+		snprintf(reason, FAY_REASON_MAX, "has been patched by another trace, for another place");
+		return false;
+	}
+	point->lower = patch->back ? patch->inner : patch->trampoline;
+	return true;
+}
+
+/* At the place itself, or, for a marker, before it. */
+static bool place_jump(struct fay_point *point, const uint8_t *body, size_t size, size_t tail, char reason[FAY_REASON_MAX])
+{
+	uint64_t start = point->function.address - point->offset;
+	size_t site;
+
+	if (fay_patchable_at(body, size, tail, start, point->offset, reason))
+		return true;
+	if (!point->marker || !fay_patchable_before(body, size, start, point->offset, &site))
+		return false;
+	point->back = (unsigned)(point->offset - site);
+	return true;
+}
+
 static bool inside_plan(struct fay_point *point, const struct fay_zones *present, int memory, uint8_t *body,
 			char reason[FAY_REASON_MAX])
 {
 	uint64_t start = point->function.address - point->offset;
-	size_t size = point->offset + point->function.size;
+	size_t size = point->offset + point->function.size, got, at;
 
+	if (point->marker && *point->marker->reason) {
+		snprintf(reason, FAY_REASON_MAX, "%s", point->marker->reason);
+		return false;
+	}
 	if (point->function.size == 0 || point->offset > BODY_MAX || size > BODY_MAX) {
 		snprintf(reason, FAY_REASON_MAX, "has no byte +%#lx, or is longer than %u bytes", (unsigned long)point->offset, BODY_MAX);
 		return false;
 	}
-	point->site = point->function.address;
-	point->before_size = point->function.size < FAY_DISPLACED_MAX ? (unsigned)point->function.size : FAY_DISPLACED_MAX;
-	if (fay_read_program(present, memory, start, body, size) < size ||
-	    pread(memory, point->before, point->before_size, (off_t)point->site) != (ssize_t)point->before_size) {
+	point->back = 0;
+	got = fay_read_program(present, memory, start, body, size + BODY_TAIL);
+	if (got < size) {
 		snprintf(reason, FAY_REASON_MAX, "is not readable in the process");
 		return false;
 	}
-	memcpy(point->program, body + point->offset, point->before_size);
-	point->linked = memcmp(point->before, point->program, point->before_size) != 0;
-	return fay_patchable_at(body, size, start, point->offset, reason);
+	if (!place_jump(point, body, size, got - size, reason))
+		return false;
+	at = point->offset - point->back;
+	point->site = start + at;
+	point->before_size = got - at < FAY_DISPLACED_MAX ? (unsigned)(got - at) : FAY_DISPLACED_MAX;
+	if (pread(memory, point->before, point->before_size, (off_t)point->site) != (ssize_t)point->before_size) {
+		snprintf(reason, FAY_REASON_MAX, "is not readable in the process");
+		return false;
+	}
+	memcpy(point->program, body + at, point->before_size);
+	return link_plan(point, present, reason);
 }
 
 static bool point_plan(struct fay_point *point, const struct fay_zones *present, int memory, uint8_t *body,
@@ -293,7 +365,8 @@ static bool point_plan(struct fay_point *point, const struct fay_zones *present,
 	if (point->before_size >= FAY_JUMP_BYTES)
 		fay_zones_uncover(present, point->site, body + site);
 	memcpy(point->program, body + site, point->before_size);
-	point->linked = memcmp(point->before, point->program, point->before_size) != 0;
+	if (!link_plan(point, present, reason))
+		return false;
 	if (!fay_patchable(body, size, got - size, point->function.address, &site, reason))
 		return false;
 	if (point->watched && point->walked_by) {
@@ -350,8 +423,10 @@ int fay_points_plan(struct fay_session *session, const struct fay_zones *present
 
 void fay_points_deinit(struct fay_session *session)
 {
-	for (size_t i = 0; i < session->point_count; i++)
+	for (size_t i = 0; i < session->point_count; i++) {
 		free(session->points[i].probes);
+		free(session->points[i].marker);
+	}
 	free(session->points);
 	session->points = NULL;
 	session->point_count = 0;

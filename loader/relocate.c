@@ -137,13 +137,13 @@ bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t addre
 	return true;
 }
 
-bool fay_patchable_at(const uint8_t *body, size_t size, uint64_t address, size_t offset, char reason[FAY_REASON_MAX])
+bool fay_patchable_at(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t offset, char reason[FAY_REASON_MAX])
 {
 	size_t end = offset + FAY_JUMP_BYTES;
 	unsigned overwritten = 0;
 	bool found = false, indirect = false, flow_ended = false;
 
-	if (size < end)
+	if (offset >= size || !room_for_jump(body, size, tail, address, offset, reason))
 		return refuse(reason, "is %zu bytes long, too short for a jump at +%#zx", size, offset);
 	for (size_t at = 0; at < size;) {
 		ZydisDecodedInstruction insn;
@@ -171,6 +171,61 @@ bool fay_patchable_at(const uint8_t *body, size_t size, uint64_t address, size_t
 		return refuse(reason, "has no instruction that begins at +%#zx", offset);
 	if (indirect && overwritten > 1)
 		return refuse(reason, "has an indirect jump, which may lead behind +%#zx; a place at an instruction of 5 bytes or more can be traced", offset);
+	return true;
+}
+
+/* Instructions of a function from `from` on up to `to`, where another begins, run one after the other, and none of them is a call. */
+static bool runs_through(const uint8_t *body, size_t from, size_t to)
+{
+	while (from < to) {
+		ZydisDecodedInstruction insn;
+		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+
+		if (!decode(body + from, to - from, &insn, operands) || ends_flow(&insn) || is_call(&insn) || insn.mnemonic == ZYDIS_MNEMONIC_INT3)
+			return false;
+		from += insn.length;
+	}
+	return from == to;
+}
+
+bool fay_patchable_before(const uint8_t *body, size_t size, uint64_t address, size_t offset, size_t *site)
+{
+	size_t starts[2 * INSTRUCTION_MAX], known = 0, end = 0;
+
+	*site = size;
+	for (size_t at = 0; at < size && at <= offset;) {
+		ZydisDecodedInstruction insn;
+		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+
+		if (!decode(body + at, size - at, &insn, operands))
+			return false;
+		starts[known++ % (2 * INSTRUCTION_MAX)] = at;
+		end = at + insn.length;
+		if (at == offset)
+			break;
+		at = end;
+	}
+	for (size_t back = 0; back < known && back < 2 * INSTRUCTION_MAX && *site == size; back++)
+		if (end - starts[(known - 1 - back) % (2 * INSTRUCTION_MAX)] >= FAY_JUMP_BYTES)
+			*site = starts[(known - 1 - back) % (2 * INSTRUCTION_MAX)];
+	if (!known || starts[(known - 1) % (2 * INSTRUCTION_MAX)] != offset || *site >= offset ||
+	    !runs_through(body, *site, offset))
+		return false;
+	for (size_t at = 0; at < size;) {
+		ZydisDecodedInstruction insn;
+		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+		uint64_t target;
+
+		if (!decode(body + at, size - at, &insn, operands))
+			return false;
+		if (branch_target(&insn, address + at, &target)) {
+			if (target > address + *site && target < address + end)
+				return false;
+		} else if (insn.meta.category == ZYDIS_CATEGORY_UNCOND_BR) {
+			return false;
+		}
+		at += insn.length;
+	}
 	return true;
 }
 
@@ -267,13 +322,13 @@ static bool put_plain(struct fay_displaced *displaced, const uint8_t *bytes, con
 	return true;
 }
 
-bool fay_displace(const uint8_t *bytes, size_t available, uint64_t from, uint64_t to,
+bool fay_displace(const uint8_t *bytes, size_t available, unsigned need, uint64_t from, uint64_t to,
 		  struct fay_displaced *displaced, char reason[FAY_REASON_MAX])
 {
 	bool flow_ended = false;
 
 	memset(displaced, 0, sizeof(*displaced));
-	while (displaced->length < FAY_JUMP_BYTES) {
+	while (displaced->length < need) {
 		unsigned at = displaced->length;
 		ZydisDecodedInstruction insn;
 		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -287,6 +342,8 @@ bool fay_displace(const uint8_t *bytes, size_t available, uint64_t from, uint64_
 		if ((insn.mnemonic == ZYDIS_MNEMONIC_SYSCALL || insn.mnemonic == ZYDIS_MNEMONIC_INT) &&
 		    at + insn.length >= FAY_JUMP_BYTES && at > 0)
 			return refuse(reason, "makes a system call at +%u", at);
+		if (displaced->count == sizeof(displaced->map) / sizeof(*displaced->map))
+			return refuse(reason, "has too many instructions to move");
 		displaced->map[displaced->count].from = (uint8_t)at;
 		displaced->map[displaced->count].to = (uint8_t)displaced->size;
 		displaced->count++;

@@ -34,13 +34,21 @@ bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t addre
 
 /*
  * The same for a place `offset` bytes inside the function: an instruction must begin there, no jump may lead behind its start, and where more than one
- * instruction is overwritten no indirect jump may be able to. `size` bytes at body are the function.
+ * instruction is overwritten no indirect jump may be able to. `size` bytes at body are the function, `tail` more follow.
  */
-bool fay_patchable_at(const uint8_t *body, size_t size, uint64_t address, size_t offset, char reason[FAY_REASON_MAX]);
+bool fay_patchable_at(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t offset, char reason[FAY_REASON_MAX]);
 
 /*
- * Relocates the whole instructions that cover the first FAY_JUMP_BYTES of `bytes` (at address `from`) to address `to`, a jump back appended.
+ * For a short instruction at `offset` behind which code joins, such as a marker's nop: a jump over the instructions before it, of which it is then
+ * the last overwritten or a later one. *site is where the jump goes. From there to the instruction's end all runs in one go, and no jump of the function
+ * leads in. The jump ends at or before the instruction's end.
  */
-bool fay_displace(const uint8_t *bytes, size_t available, uint64_t from, uint64_t to, struct fay_displaced *displaced, char reason[FAY_REASON_MAX]);
+bool fay_patchable_before(const uint8_t *body, size_t size, uint64_t address, size_t offset, size_t *site);
+
+/*
+ * Relocates the whole instructions that cover the first `need` bytes of `bytes` (at address `from`) to address `to`, a jump back
+ * (FAY_JUMP_BYTES) appended.
+ */
+bool fay_displace(const uint8_t *bytes, size_t available, unsigned need, uint64_t from, uint64_t to, struct fay_displaced *displaced, char reason[FAY_REASON_MAX]);
 
 #endif

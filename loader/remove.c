@@ -232,6 +232,34 @@ static int session_unmap(struct fay_stop *stop, const struct fay_zones *zones, u
 	return code ? code : unmap(stop, last->table, last->table_size, error);
 }
 
+bool fay_semaphore_add(struct fay_stop *stop, uint64_t address, int step)
+{
+	uint16_t count;
+
+	if (fay_stop_read(stop, address, &count, sizeof(count)) || (step > 0 ? count == UINT16_MAX : count == 0))
+		return false;
+	count = (uint16_t)(count + step);
+	return fay_stop_write(stop, address, &count, sizeof(count)) == 0;
+}
+
+/*
+ * Takes back what the session's removed markers have added to their semaphores. The record first: a fay killed in between leaves a marker that
+ * costs its arguments, not one that others trace and that is off.
+ */
+static void uncount_markers(struct fay_stop *stop, struct fay_zone *zone, const struct fay_text *text)
+{
+	for (uint32_t k = 0; k < zone->header.patch_count; k++) {
+		struct fay_zone_patch *patch = &zone->patches[k];
+
+		if (!patch->counted || !patch->removed)
+			continue;
+		patch->counted = 0;
+		fay_stop_write(stop, zone->header.data + sizeof(zone->header) + k * sizeof(*patch), patch, sizeof(*patch));
+		if (fay_text_at(text, patch->site, 1)) /* else its module was unloaded */
+			fay_semaphore_add(stop, patch->semaphore, -1);
+	}
+}
+
 /* Takes out the session's patches, hooks or others. True if some stay reachable. */
 static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session, bool hooks)
 {
@@ -248,8 +276,12 @@ static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_
 			reachable |= !patch->removed && patch->hook == hooks;
 		}
 	}
-	if (changes_write(stop, zones, text))
+	if (changes_write(stop, zones, text)) {
+		for (size_t i = 0; i < zones->count; i++)
+			if (zones->items[i].header.session == session)
+				uncount_markers(stop, &zones->items[i], text);
 		return reachable;
+	}
 	for (size_t i = 0; i < zones->count; i++) /* which pages were written is not known: all are looked at again */
 		for (uint32_t k = 0; zones->items[i].header.session == session && k < zones->items[i].header.patch_count; k++)
 			zones->items[i].patches[k].removed &= zones->items[i].patches[k].hook != hooks;

@@ -5,6 +5,7 @@
 
 #include "fay/loader.h"
 #include "maps.h"
+#include "markers.h"
 #include "relocate.h"
 #include "stop.h"
 #include "text.h"
@@ -27,6 +28,10 @@ struct fay_point {
 	bool linked; /* another session's jump is at the site */
 	bool inside;     /* a place inside a function, `offset` bytes behind its start */
 	uint64_t offset; /* function.address is then the place, function.size what follows it */
+	unsigned back;   /* the jump is written that many bytes before the place (relocate.h, fay_patchable_before) */
+	uint64_t copy;   /* where the instructions that are overwritten have their copy; `displaced` maps them */
+	uint64_t lower;  /* linked: where the trampoline goes on */
+	struct fay_marker_place *marker; /* what its trampoline needs; NULL: no marker */
 	const char *walked_by; /* language whose run-time system does not stand watched calls; NULL: none */
 	bool watched; /* calls are watched until they return */
 	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_FIND_OBJECT, FAY_HOOK_FIND_FDE, FAY_HOOK_LONGJMP } hook; /* what the runtime wants here itself */

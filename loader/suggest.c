@@ -144,7 +144,7 @@ static void look_through(struct fay_target *target, struct fay_module *module, b
 				continue;
 			snprintf(shown, sizeof(shown), "%s!%.*s", module->name, (int)symbol->length, symbol->name);
 			fay_suggest_offer(suggest, symbol->name, symbol->length, asked ? NULL : shown, 0);
-		} else if (same && asked) {
+		} else if (same && asked && symbol->kind != FAY_SYMBOL_PART) {
 			const char **slot = symbol->kind == FAY_SYMBOL_IFUNC	? &kinds->ifunc :
 					    symbol->kind == FAY_SYMBOL_OBJECT	? &kinds->object :
 										  &kinds->import;

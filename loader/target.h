@@ -20,6 +20,8 @@
 #define FAY_MODULE_MAX_NAMES 8u
 #define FAY_OBJECT_MAX_SYMBOLS (16u << 20)
 #define FAY_OBJECT_MAX_SEGMENTS 512u
+#define FAY_OBJECT_MAX_MARKERS 65536u
+#define FAY_MARKER_MAX_STRING 1000u /* bytes of a provider, a name or an argument string */
 
 /* One PT_LOAD of an object. */
 struct fay_segment {
@@ -27,7 +29,8 @@ struct fay_segment {
 	bool executable;
 };
 
-enum fay_symbol_kind { FAY_SYMBOL_FUNCTION, FAY_SYMBOL_IFUNC, FAY_SYMBOL_OBJECT, FAY_SYMBOL_UNDEFINED };
+/* PART: code without a symbol that is jumped to, not called. */
+enum fay_symbol_kind { FAY_SYMBOL_FUNCTION, FAY_SYMBOL_IFUNC, FAY_SYMBOL_OBJECT, FAY_SYMBOL_UNDEFINED, FAY_SYMBOL_PART };
 
 struct fay_symbol {
 	const char *name;  /* in the object's string table; a version after '@' is not part of it */
@@ -52,6 +55,9 @@ struct fay_object {
 	size_t segment_count;
 	struct fay_symbol *symbols; /* of .symtab and .dynsym, in file order, not unique; then those of .eh_frame that no symbol names */
 	size_t symbol_count;
+	struct fay_marker *markers; /* USDT; read when they are first asked for */
+	size_t marker_count;
+	bool markers_read, markers_cut_short;
 	uint64_t *starts; /* sorted starts of all functions; made when first needed */
 	size_t start_count;
 };
@@ -68,6 +74,8 @@ uint64_t fay_object_start_before(struct fay_object *object, uint64_t address);
 /* The size of a function: the symbol's own, else up to the next function or its section's end. */
 uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *symbol);
 
+/* elf_markers.c: fills object->markers, once. */
+void fay_object_read_markers(struct fay_object *object);
 /* elf_debug.c: opens object->debug_elf if there is a file with the object's build ID. */
 void fay_object_open_debug(struct fay_object *object, Elf *elf);
 /* elf_unnamed.c: adds the functions that only the unwind table knows. */
@@ -106,6 +114,7 @@ struct fay_target {
 		char *name;
 	} *interned;
 	size_t interned_count, interned_size;
+	uint64_t symbols_compared; /* for markers' operands, which bounds that work */
 };
 
 /* --- modules.c: /proc/PID/maps and module names ---------------------------------------------------------------------- */

@@ -146,9 +146,8 @@ void fay_zones_deinit(struct fay_zones *zones)
 	memset(zones, 0, sizeof(*zones));
 }
 
-/* The patch whose jump is exactly these bytes. */
-static const struct fay_zone_patch *patch_of_jump(const struct fay_zones *zones, uint64_t site,
-						  const uint8_t bytes[FAY_JUMP_BYTES])
+const struct fay_zone_patch *fay_zones_patch_at(const struct fay_zones *zones, uint64_t site,
+						const uint8_t bytes[FAY_JUMP_BYTES])
 {
 	for (size_t i = 0; i < zones->count; i++) {
 		uint32_t at = fay_zone_first_at(&zones->items[i], site);
@@ -170,7 +169,7 @@ void fay_zones_uncover(const struct fay_zones *zones, uint64_t site, uint8_t byt
 	const struct fay_zone_patch *patch;
 
 	/* Each step goes down one patch; more steps than zones would be a cycle made by a hostile target. */
-	for (size_t step = 0; step < zones->count && (patch = patch_of_jump(zones, site, bytes)); step++)
+	for (size_t step = 0; step < zones->count && (patch = fay_zones_patch_at(zones, site, bytes)); step++)
 		memcpy(bytes, patch->original, FAY_JUMP_BYTES);
 }
 

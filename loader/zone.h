@@ -21,7 +21,7 @@
 #include "stop.h"
 
 #define FAY_ZONE_MAGIC 0x4549524e4f5a5946u
-#define FAY_ZONE_VERSION 2u
+#define FAY_ZONE_VERSION 3u
 #define FAY_ZONE_MEMFD "fay-code"
 #define FAY_ZONE_MAX_PATCHES (1u << 20)
 
@@ -52,8 +52,15 @@ struct fay_zone_patch {
 	uint8_t linked;
 	uint8_t removed; /* nothing leads to it any more; the zone waits for threads to leave */
 	uint8_t hook;    /* the unwinder passes here: taken out last */
+	uint64_t semaphore; /* of a marker: a 16-bit count of those who trace it; 0: none */
+	uint64_t counted;   /* it was incremented for this patch */
+	/*
+	 * Of a marker that is patched before its place: the trampoline begins with the instructions in between, `inner` is behind them and `back` their
+	 * length. Another session's trampoline on the same site, which has run them itself, links to `inner`. 0: the trampoline begins with the probes.
+	 */
+	uint64_t inner, back;
 };
-_Static_assert(sizeof(struct fay_zone_patch) == 48, "zone layout");
+_Static_assert(sizeof(struct fay_zone_patch) == 80, "zone layout");
 
 struct fay_zone {
 	struct fay_zone_header header;
@@ -78,6 +85,10 @@ uint32_t fay_zone_first_at(const struct fay_zone *zone, uint64_t site);
 struct fay_zone_patch *fay_zone_next_at(const struct fay_zone *zone, uint64_t site, uint32_t *at);
 /* The jump from site to trampoline. */
 void fay_jump_encode(uint64_t site, uint64_t to, uint8_t jump[FAY_JUMP_BYTES]);
+/* Adds 1 or -1 to a marker's semaphore. False: it cannot be written, or would wrap around. */
+bool fay_semaphore_add(struct fay_stop *stop, uint64_t address, int step);
+/* The patch whose jump is exactly these bytes at `site`; NULL: it is none of ours. */
+const struct fay_zone_patch *fay_zones_patch_at(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES]);
 /* Replaces, in a copy of the bytes at `site`, patches by what is under them: the program's own bytes. */
 void fay_zones_uncover(const struct fay_zones *zones, uint64_t site, uint8_t bytes[FAY_JUMP_BYTES]);
 

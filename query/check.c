@@ -144,11 +144,11 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 		return fay_check_scalar(checked, fay_expr_field(&checked->exprs, field));
 	}
 	if (strcmp(node->name, "Arg") == 0)
-		return checked->kind == SOURCE_ENTRY
+		return checked->kind != SOURCE_RETURN
 			       ? fay_query_fail(query, FAY_E_USAGE, node->name_span,
 						"`Arg` needs a number: `Arg(0)` is the first argument")
 			       : fail_elsewhere(checked, node, false);
-	if (checked->kind == SOURCE_ENTRY)
+	if (checked->kind != SOURCE_RETURN)
 		candidates[count++] = "Arg";
 	const char *hint = fay_query_did_you_mean(query, node->name, candidates, count);
 	const char *event = node->a->kind == NODE_NAME ? node->a->name : "";
@@ -211,7 +211,7 @@ static struct fay_value_node *check_arg(struct fay_checked *checked,
 					const struct fay_scope *scope, const struct fay_node *call)
 {
 	struct fay_query *query = checked->exprs.query;
-	if (checked->kind != SOURCE_ENTRY)
+	if (checked->kind == SOURCE_RETURN)
 		return fail_elsewhere(checked, call->a, false);
 	if (call->item_count != 1)
 		return fay_query_fail(query, FAY_E_USAGE, call->span,
@@ -293,7 +293,7 @@ static struct fay_value_node *check_string_method(struct fay_checked *checked,
 	if (strcmp(call->a->name, names[0]) != 0)
 		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
 				      "a string has no method `%s`%s", call->a->name,
-				      fay_query_did_you_mean(query, call->a->name, names, 1));
+				      fay_query_did_you_mean(query, call->a->name, names, 2));
 	if (string->type != TYPE_STRING)
 		return fay_query_fail(query, FAY_E_REFUSED, call->a->name_span,
 				      "`StartsWith` on a %s is not supported yet: only whole names "
@@ -369,12 +369,37 @@ static const char *check_pattern(struct fay_checked *checked, const struct fay_n
 	return pattern;
 }
 
+/* "module!provider:name"; NULL on error. */
+static const char *check_marker_pattern(struct fay_checked *checked, const struct fay_node *call)
+{
+	struct fay_query *query = checked->exprs.query;
+	const struct fay_node *at = call->item_count == 1 ? call->items->value : NULL;
+	if (!at || at->kind != NODE_STRING)
+		return fay_query_fail(query, FAY_E_USAGE, at ? at->span : call->span,
+				      "`Usdt` takes one string such as "
+				      "\"postgres!postgresql:query__start\"");
+	const char *pattern = at->name, *bang = strchr(pattern, '!');
+	const char *colon = bang ? strchr(bang, ':') : NULL;
+	if (!bang || bang == pattern || strchr(bang + 1, '!') || !colon || colon == bang + 1 || !colon[1])
+		return fay_query_fail(query, FAY_E_USAGE, at->span,
+				      "a marker is given as \"module!provider:name\", for example "
+				      "\"postgres!postgresql:query__start\"; `*` stands for any part");
+	if (at->length >= FAY_IMAGE_MAX_STRING)
+		return fay_query_fail(query, FAY_E_LIMIT, at->span,
+				      "a marker's pattern may have %u bytes", FAY_IMAGE_MAX_STRING - 1);
+	for (const char *c = pattern; *c; c++)
+		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+			return fay_query_fail(query, FAY_E_USAGE, at->span,
+					      "a marker's pattern has no blanks");
+	return pattern;
+}
+
 static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
 						   const struct fay_scope *scope,
 						   const struct fay_node *call)
 {
-	static const char *const names[] = {"Function", "Return"};
-	static const enum fay_source kinds[] = {SOURCE_ENTRY, SOURCE_RETURN};
+	static const char *const names[] = {"Function", "Return", "Usdt"};
+	static const enum fay_source kinds[] = {SOURCE_ENTRY, SOURCE_RETURN, SOURCE_MARKER};
 	struct fay_query *query = checked->exprs.query;
 	size_t source = 0;
 	while (source < COUNT_OF(names) && strcmp(call->a->name, names[source]) != 0)
@@ -387,14 +412,15 @@ static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
 	if (checked->pattern)
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
 				      "a second source in one query is not supported yet");
-	if (call->item_count == 2 && call->items->value->kind == NODE_NAME) {
+	checked->kind = kinds[source];
+	bool marker = checked->kind == SOURCE_MARKER;
+	if (!marker && call->item_count == 2 && call->items->value->kind == NODE_NAME) {
 		struct fay_value_node *where = check_name(checked, scope, call->items->value);
 		if (!where)
 			return NULL;
 		checked->kernel = where->kind == VALUE_KERNEL;
 	}
-	checked->pattern = check_pattern(checked, call);
-	checked->kind = kinds[source];
+	checked->pattern = marker ? check_marker_pattern(checked, call) : check_pattern(checked, call);
 	checked->source = call->span;
 	struct fay_value_node *sequence =
 		checked->pattern ? fay_check_value(checked, VALUE_SEQUENCE) : NULL;

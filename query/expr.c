@@ -10,7 +10,7 @@
 #define OFFSET(member) (uint8_t) offsetof(struct fay_event, member)
 #define SIZE(member) (uint8_t)sizeof(((struct fay_event *)0)->member)
 
-#define ANY (SOURCE_ENTRY | SOURCE_RETURN)
+#define ANY (SOURCE_ENTRY | SOURCE_RETURN | SOURCE_MARKER)
 
 const struct fay_field fay_fields[] = {
 	{"time", TYPE_TIME, OFFSET(time), SIZE(time), ANY},

@@ -91,6 +91,7 @@ enum fay_source {
 	SOURCE_NONE,
 	SOURCE_ENTRY = 1,  /* cluster.Function: calls, as they begin */
 	SOURCE_RETURN = 2, /* cluster.Return: calls, as they end */
+	SOURCE_MARKER = 4, /* cluster.Usdt: markers that are reached */
 };
 
 struct fay_field {

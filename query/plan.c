@@ -349,9 +349,11 @@ static void fill_spec(struct planner *planner)
 {
 	struct fay_plan *plan = planner->plan;
 	struct fay_plan_private *p = planner->private_plan;
-	bool returns = p->checked.kind == SOURCE_RETURN;
+	static const enum fay_probe_kind kinds[] = {[SOURCE_ENTRY] = FAY_PROBE_ENTRY,
+						    [SOURCE_RETURN] = FAY_PROBE_RETURN,
+						    [SOURCE_MARKER] = FAY_PROBE_MARKER};
 	p->probes[0] = (struct fay_spec_probe){.pattern = plan->pattern,
-					       .kind = returns ? FAY_PROBE_RETURN : FAY_PROBE_ENTRY,
+					       .kind = kinds[p->checked.kind],
 					       .symbol = FAY_PROBE_SYMBOL};
 	p->probes[1] = (struct fay_spec_probe){.pattern = plan->pattern,
 					       .kind = FAY_PROBE_EXCEPTION,

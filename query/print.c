@@ -370,10 +370,11 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 void fay_plan_print(FILE *out, const struct fay_plan *plan)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
-	fprintf(out, "tracepoint   %s of %s\n",
-		p->checked.kind == SOURCE_ENTRY ? "entry"
-		: p->checked.uses_failed	? "return from, or exception out"
-						: "return from calls",
+	fprintf(out, "tracepoint   %s %s\n",
+		p->checked.kind == SOURCE_ENTRY	   ? "entry of"
+		: p->checked.kind == SOURCE_MARKER ? "marker"
+		: p->checked.uses_failed	   ? "return from, or exception out of"
+						   : "return from calls of",
 		plan->pattern);
 	if (plan->deadline) {
 		fputs("until        ", out);
@@ -474,9 +475,10 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 	fputs(",\"pattern\":", out);
 	print_string(out, plan->pattern, strlen(plan->pattern));
 	fprintf(out, ",\"tracepoint\":\"%s\"",
-		p->checked.kind == SOURCE_ENTRY ? "entry"
-		: p->checked.uses_failed	? "return or exception"
-						: "return");
+		p->checked.kind == SOURCE_ENTRY	   ? "entry"
+		: p->checked.kind == SOURCE_MARKER ? "marker"
+		: p->checked.uses_failed	   ? "return or exception"
+						   : "return");
 	fprintf(out, ",\"result\":\"%s\"",
 		plan->scalar ? "scalar" : plan->streams ? "rows" : "groups");
 	if (plan->deadline)

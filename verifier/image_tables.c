@@ -117,9 +117,11 @@ static bool read_probe(struct parser *parser, uint32_t index)
 	struct fay_probe_facts *facts = &parser->image->probes[index];
 	uint64_t at = (uint64_t)index * sizeof(struct fay_image_probe), code;
 	struct fay_image_probe p;
+	bool placeless; /* runs at no place in the program */
 
 	memcpy(&p, section->bytes + at, sizeof(p));
-	if (p.kind < FAY_PROBE_ENTRY || p.kind > FAY_PROBE_TIMER)
+	placeless = p.kind >= FAY_PROBE_BEGIN && p.kind <= FAY_PROBE_TIMER;
+	if (p.kind < FAY_PROBE_ENTRY || p.kind > FAY_PROBE_MARKER)
 		return parser_refuse(parser, FAY_RULE_IMG_TABLE, "probe %u has unknown kind %u", index, p.kind);
 	if (p.reserved0 != 0 || p.reserved1 != 0)
 		return parser_refuse(parser, FAY_RULE_IMG_TABLE, "a reserved field of probe %u is not 0", index);
@@ -130,13 +132,13 @@ static bool read_probe(struct parser *parser, uint32_t index)
 	code = section->address + at + offsetof(struct fay_image_probe, code) + (uint64_t)(int64_t)p.code;
 	if (code - text->start >= text->size)
 		return parser_refuse(parser, FAY_RULE_IMG_TABLE, "the code of probe %u is not in .text", index);
-	if (p.pattern == 0 && p.kind >= FAY_PROBE_BEGIN)
+	if (p.pattern == 0 && placeless)
 		facts->pattern = "";
 	else
 		facts->pattern = read_string(parser, section, at + offsetof(struct fay_image_probe, pattern), p.pattern);
 	if (!facts->pattern)
 		return false;
-	if ((p.kind >= FAY_PROBE_BEGIN) != (*facts->pattern == '\0'))
+	if (placeless != (*facts->pattern == '\0'))
 		return parser_refuse(parser, FAY_RULE_IMG_TABLE, "probe %u of kind %u with pattern \"%s\"", index, p.kind, facts->pattern);
 	facts->kind = p.kind;
 	facts->parameter = p.parameter;

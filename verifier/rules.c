@@ -62,7 +62,7 @@ const char *fay_outcome_name(enum fay_outcome outcome)
 const char *fay_probe_kind_name(unsigned kind)
 {
 	static const char *const names[] = { "?",	 "entry", "return",	  "exception",	"offset",
-						  "begin", "end",	  "thread begin", "thread end", "timer" };
+						  "begin", "end",	  "thread begin", "thread end", "timer", "marker" };
 	return kind < sizeof(names) / sizeof(*names) ? names[kind] : NULL;
 }
 

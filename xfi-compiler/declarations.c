@@ -74,6 +74,8 @@ static int read_probe(struct fay_declarations *d, LLVMValueRef global, struct fa
 	if (!p->pattern || !code || !LLVMIsAFunction(code))
 		return fay_error_at(error, FAY_E_USAGE, global, "a probe's pattern must be a string literal");
 	p->symbol = LLVMGetValueName2(code, &length);
+	if (p->kind == FAY_PROBE_MARKER && (!strchr(p->pattern, '!') || !strchr(strchr(p->pattern, '!'), ':')))
+		return fay_error_at(error, FAY_E_USAGE, global, "pattern \"%s\": expected \"module!provider:name\"", p->pattern);
 	if (p->kind <= FAY_PROBE_OFFSET && !strchr(p->pattern, '!'))
 		return fay_error_at(error, FAY_E_USAGE, global, "pattern \"%s\": expected \"module!function\"", p->pattern);
 	d->spec.probe_count++;

@@ -42,11 +42,17 @@ void fay_emit_pop(struct fay_emitter *e, unsigned reg)
 void fay_emit_memory(struct fay_emitter *e, bool wide, unsigned opcode, unsigned reg, unsigned base, int32_t disp)
 {
 	unsigned rex = 0x40 | (wide ? 8 : 0) | (reg >= 8 ? 4 : 0) | (base >= 8 ? 1 : 0);
-	bool small = disp >= -128 && disp <= 127;
 
 	if (rex != 0x40)
 		fay_emit_byte(e, rex);
 	fay_emit_byte(e, opcode);
+	fay_emit_address(e, reg, base, disp);
+}
+
+void fay_emit_address(struct fay_emitter *e, unsigned reg, unsigned base, int32_t disp)
+{
+	bool small = disp >= -128 && disp <= 127;
+
 	fay_emit_byte(e, (small ? 0x40 : 0x80) | (reg & 7) << 3 | (base & 7));
 	if ((base & 7) == FAY_RSP)
 		fay_emit_byte(e, 0x24);

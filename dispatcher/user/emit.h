@@ -21,6 +21,8 @@ void fay_emit_bytes(struct fay_emitter *e, const void *data, size_t size);
 void fay_emit_imm32(struct fay_emitter *e, uint32_t value);
 void fay_emit_push(struct fay_emitter *e, unsigned reg);
 void fay_emit_pop(struct fay_emitter *e, unsigned reg);
+/* What follows an opcode: `reg` and disp(base), without the REX prefix that registers from r8 on need. */
+void fay_emit_address(struct fay_emitter *e, unsigned reg, unsigned base, int32_t disp);
 /* opcode with `reg` and disp(base); with REX.W if wide. */
 void fay_emit_memory(struct fay_emitter *e, bool wide, unsigned opcode, unsigned reg, unsigned base, int32_t disp);
 void fay_emit_store64(struct fay_emitter *e, unsigned base, int32_t disp, unsigned reg);

@@ -74,7 +74,12 @@ void fay_watch_push(struct fay_emitter *e, const struct fay_part *part, size_t *
 void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec);
 void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec);
 
-/* trampoline_offset.c: a whole trampoline for a place inside a function. Returns the place of the displaced instructions' hole. */
+/* trampoline_marker.c: a marker's operands to event.arg[], inside fay_offset_emit(). */
+void fay_marker_arguments(struct fay_emitter *e, const struct fay_trampoline_spec *spec, uint32_t fields);
+
+/* trampoline_offset.c: where a register is saved, from rbp; rsp's own value is that address. */
+int32_t fay_offset_saved(unsigned reg);
+/* A whole trampoline for a place inside a function. Returns the place of the displaced instructions' hole. */
 size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room);
 
 #endif

@@ -346,7 +346,7 @@ bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displace
 	*trampoline = (struct fay_trampoline){ 0 };
 	if (spec->hook)
 		fay_emit_call(&e, spec->hook);
-	if (fay_spec_has_kind(spec, 1u << FAY_PROBE_OFFSET)) {
+	if (fay_spec_has_kind(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER)) {
 		trampoline->displaced = fay_offset_emit(&e, spec, displaced_room);
 	} else if (spec->probe_count) {
 		fay_entry_emit(&e, spec, displaced_room, trampoline);
@@ -360,13 +360,12 @@ bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displace
 
 static uint32_t fields_of_kind(uint32_t kind)
 {
-	switch (kind) {
-	case FAY_PROBE_ENTRY: return FAY_FIELDS_ENTRY;
-	case FAY_PROBE_RETURN: return FAY_FIELDS_RETURN;
-	case FAY_PROBE_EXCEPTION: return FAY_FIELDS_EXCEPTION;
-	case FAY_PROBE_OFFSET: return FAY_FIELDS_OFFSET;
-	default: return FAY_FIELDS_ALWAYS;
-	}
+	static const uint32_t fields[] = {
+		[FAY_PROBE_ENTRY] = FAY_FIELDS_ENTRY,	[FAY_PROBE_RETURN] = FAY_FIELDS_RETURN,	      [FAY_PROBE_EXCEPTION] = FAY_FIELDS_EXCEPTION,
+		[FAY_PROBE_OFFSET] = FAY_FIELDS_OFFSET, [FAY_PROBE_MARKER] = FAY_FIELDS_MARKER,
+	};
+
+	return FAY_FIELDS_ALWAYS | (kind < sizeof(fields) / sizeof(*fields) ? fields[kind] : 0);
 }
 
 /* The first field, in the event's order, that a probe reads and its kind does not have. */

@@ -13,12 +13,14 @@
 #include <stdint.h>
 
 #include "fay/verify.h"
+#include "operand.h"
 
 /* Upper bounds, in bytes, for sizing a zone before its address is known. */
 #define FAY_TRAMPOLINE_BASE_MAX 640u
 #define FAY_TRAMPOLINE_VECTORS_MAX 448u /* more, if any probe of the point clobbers vectors or uses_mxcsr; thrice if calls are watched */
 #define FAY_TRAMPOLINE_CALL_MAX 1152u   /* more where calls are watched until they return */
 #define FAY_TRAMPOLINE_PROBE_MAX 128u
+#define FAY_TRAMPOLINE_OPERAND_MAX 112u /* more for each of a marker's operands */
 
 struct fay_trampoline_probe {
 	const struct fay_probe_facts *facts;
@@ -40,6 +42,9 @@ struct fay_trampoline_spec {
 	bool unguarded; /* all probes of the image are inlined and reentrant (inline.h): a thread need not be marked as busy */
 	bool shared; /* fay_shared_emit()'s: what is a point's own lies at its stub */
 	uint64_t base; /* then: the stubs' returning sides push their distance from it */
+	bool marker; /* the probes are of kind FAY_PROBE_MARKER, and event.arg[i] is operands[i] */
+	const struct fay_operand *operands;
+	uint32_t operand_count;
 	const struct fay_trampoline_probe *probes; /* run in this order */
 	size_t probe_count;
 };

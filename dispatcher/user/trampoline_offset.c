@@ -5,7 +5,7 @@
  *	lea -128(%rsp), %rsp                  the red zone (System V ABI, 3.2.2)
  *	pushfq; push rbp; push ...            all general registers
  *	mov %rsp, %rbp; and $-16, %rsp; lea -area(%rsp), %rsp; cld
- *	registers -> event; rsi = LOCAL, busy, other fields, probes: as at an entry
+ *	registers -> event; [a marker's operands -> event: trampoline_marker.c]; rsi = LOCAL, busy, other fields, probes: as at an entry
  *	mov %rbp, %rsp; pop ...; pop rbp; popfq
  *	lea 128(%rsp), %rsp
  *   displaced:
@@ -49,6 +49,16 @@ static void close_all(struct fay_emitter *e)
 	fay_emit_lea(e, FAY_RSP, FAY_RSP, RED_ZONE);
 }
 
+int32_t fay_offset_saved(unsigned reg)
+{
+	if (reg == FAY_RBP)
+		return AT_RBP;
+	for (unsigned i = 0; i < PUSHED; i++)
+		if (pushed[i] == reg)
+			return 8 * (int32_t)(PUSHED - 1 - i);
+	return AT_RSP;
+}
+
 static void fill_registers(struct fay_emitter *e, uint32_t fields)
 {
 	if (fields & FAY_FIELD_REGISTERS) {
@@ -73,12 +83,17 @@ static void fill_registers(struct fay_emitter *e, uint32_t fields)
 size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room)
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
-	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_OFFSET, 0);
+	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER, 0);
+	uint32_t arguments = part.fields & FAY_FIELDS_ARGUMENTS;
 	size_t slow, have, reentrant, restore, displaced;
 
 	open_all(e, (part.area + 15) & ~15);
+	if (spec->marker)
+		part.fields &= ~arguments;
 	fay_fields_early(e, &part);
 	fill_registers(e, part.fields);
+	if (spec->marker)
+		fay_marker_arguments(e, spec, arguments);
 	part.temporary = FAY_RAX;
 	part.fields &= ~(uint32_t)FAY_FIELD_STACK_POINTER;
 	slow = fay_part_lookup(e, &part);

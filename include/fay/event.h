@@ -75,6 +75,7 @@ enum fay_event_field {
 #define FAY_FIELDS_EXCEPTION (FAY_FIELDS_PLACE | FAY_FIELD_DURATION)
 #define FAY_FIELDS_RETURN (FAY_FIELDS_EXCEPTION | FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT)
 #define FAY_FIELDS_OFFSET (FAY_FIELDS_ENTRY | FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS)
+#define FAY_FIELDS_MARKER FAY_FIELDS_OFFSET /* arg: the marker's operands, as its note says where they are */
 
 /* FNV-1a, 64 bits, of a NUL-terminated name: the value of event.function and event.module, the same on every machine. */
 static inline uint64_t fay_name_hash(const char *name)

@@ -65,10 +65,11 @@ enum fay_probe_kind {
 	FAY_PROBE_THREAD_BEGIN = 7,
 	FAY_PROBE_THREAD_END = 8,
 	FAY_PROBE_TIMER = 9, /* parameter: period in nanoseconds */
+	FAY_PROBE_MARKER = 10, /* USDT; pattern "module!provider:name" */
 };
 
 struct fay_image_probe {
-	fay_rel32 pattern;   /* string: "module!function", globs allowed; "" for kinds 5 to 9 */
+	fay_rel32 pattern;   /* string: "module!function", globs allowed; "" for kinds 5 to 9; a marker's: "module!provider:name" */
 	uint32_t kind;       /* enum fay_probe_kind */
 	fay_rel32 code;      /* first instruction, in .text */
 	uint32_t reserved0;  /* 0 */

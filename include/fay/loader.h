@@ -17,13 +17,23 @@
 #include "fay/shm.h"
 #include "fay/verify.h"
 
-/* A function that a pattern matched. Strings are owned by the list's target or file. */
+/* A USDT marker, as its note says. Strings are owned by the target. */
+struct fay_marker {
+	const char *provider, *name;
+	const char *arguments; /* "8@%rax -4@12(%rsp)": GNU as operands with their sizes; "-" signed */
+	uint64_t address;      /* virtual address in the object */
+	uint64_t semaphore;    /* likewise, of a 16-bit count that is not 0 while somebody traces; 0: none */
+};
+
+/* A function, or a marker, that a pattern matched. Strings are owned by the list's target or file. */
 struct fay_function {
 	const char *module;  /* short name: "redis-server", "libc" (for libc.so.6), "libpthread-2.31" ... see docs/loader.md */
 	const char *name;
 	const char *path;    /* of the object file */
 	uint64_t address;    /* in the process; in a file: virtual address in the object */
 	uint64_t size;       /* bytes; from the symbol, else up to the next function; 0 unknown */
+	const struct fay_marker *marker; /* NULL: a function. Else `name` is "provider:name", `address` the marker's, `size` the bytes from there to its function's end */
+	uint64_t start;      /* of the function that the marker is in */
 	bool unnamed;        /* has no symbol, only an entry in the unwind table; the name is made from the address (docs/symbols.md) */
 };
 
@@ -48,7 +58,10 @@ pid_t fay_target_pid(const struct fay_target *target);
 /* All functions that match. No match is FAY_E_USAGE with "did you mean" suggestions (nearest names by edit distance, and the modules there are). */
 int fay_target_find(struct fay_target *target, const char *pattern, struct fay_function_list *list, struct fay_error *error);
 
-/* The name of function `hash` (fay_name_hash) among those that this target resolved; NULL unknown. */
+/* All USDT markers that "module!provider:name" matches, a place each, sorted by address. No match: likewise. */
+int fay_target_find_markers(struct fay_target *target, const char *pattern, struct fay_function_list *list, struct fay_error *error);
+
+/* The name of function or marker `hash` (fay_name_hash) among those that this target resolved; NULL unknown. */
 const char *fay_target_function_name(const struct fay_target *target, uint64_t hash);
 
 struct fay_attach_options {

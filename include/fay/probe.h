@@ -78,6 +78,8 @@ struct fay_decl_probe {
 #define FAY_RETURN(pattern) FAY_PROBE_(pattern, FAY_PROBE_RETURN, 0, __COUNTER__)
 #define FAY_EXCEPTION(pattern) FAY_PROBE_(pattern, FAY_PROBE_EXCEPTION, 0, __COUNTER__)
 #define FAY_OFFSET(pattern, bytes) FAY_PROBE_(pattern, FAY_PROBE_OFFSET, bytes, __COUNTER__)
+/* A USDT marker: "module!provider:name"; event->arg[] are its arguments. */
+#define FAY_MARKER(pattern) FAY_PROBE_(pattern, FAY_PROBE_MARKER, 0, __COUNTER__)
 #define FAY_BEGIN() FAY_PROBE_("", FAY_PROBE_BEGIN, 0, __COUNTER__)
 #define FAY_END() FAY_PROBE_("", FAY_PROBE_END, 0, __COUNTER__)
 #define FAY_THREAD_BEGIN() FAY_PROBE_("", FAY_PROBE_THREAD_BEGIN, 0, __COUNTER__)

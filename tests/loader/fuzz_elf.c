@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: the input is an ELF file; its functions are listed and one that is not there is asked for. */
+/* libFuzzer: the input is an ELF file; its functions and USDT markers are listed, and one that is not there is asked for. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!fay_target_find(target, "*!*", &list, &error))
 			fay_function_list_deinit(&list);
 		if (!fay_target_find(target, "*!no_such_functoin", &list, &error))
+			fay_function_list_deinit(&list);
+		if (!fay_target_find_markers(target, "*!*", &list, &error))
 			fay_function_list_deinit(&list);
 		fay_target_close(target);
 	}

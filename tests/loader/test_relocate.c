@@ -20,7 +20,7 @@ static bool displace(const char *bytes, size_t size, uint64_t to, struct fay_dis
 	memset(padded, 0x90, sizeof(padded));
 	memcpy(padded, bytes, size);
 	reason[0] = 0;
-	return fay_displace(padded, sizeof(padded), FROM, to, displaced, reason);
+	return fay_displace(padded, sizeof(padded), FAY_JUMP_BYTES, FROM, to, displaced, reason);
 }
 
 static void test_copied(void **state)

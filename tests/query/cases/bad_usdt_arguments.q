@@ -1,0 +1,1 @@
+cluster.Usdt("postgres", "postgresql:query__start").Count()

@@ -1,0 +1,1 @@
+cluster.Usdt("a!b:c").Sum(x => x.Duration)

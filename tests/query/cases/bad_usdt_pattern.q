@@ -1,0 +1,1 @@
+cluster.Usdt("postgres:query__start").Count()
