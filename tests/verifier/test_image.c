@@ -257,7 +257,7 @@ static int overlapping_cell(uint8_t *b)
 	C(IMG_TABLE, AT(".fay.probes", int32_t, 0) = 0)                                                                              \
 	C(IMG_TABLE, AT(".fay.probes", int32_t, 0) = 0x7fffffff)                                                                     \
 	C(IMG_TABLE, AT(".fay.probes", int32_t, 0) = INT32_MIN)                                                                      \
-	C(IMG_TABLE, AT(".fay.probes", uint32_t, 4) = 10)                                                                            \
+	C(IMG_TABLE, AT(".fay.probes", uint32_t, 4) = 11)                                                                            \
 	C(IMG_TABLE, AT(".fay.probes", uint32_t, 4) = FAY_PROBE_BEGIN)                                                               \
 	C(IMG_TABLE, AT(".fay.probes", int32_t, 8) = 0)                                                                              \
 	C(IMG_TABLE, AT(".fay.probes", uint32_t, 12) = 1)                                                                            \
