@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * storm PID CYCLES IMAGE...: attaches the images' probes to a busy process and detaches them, in turn, CYCLES times. Afterwards the text of all its
+ * modules must be byte for byte what it was, and nothing of fay's be mapped. SIGINT ends it early. Prints what was counted; exits with 1 if anything is not as it was.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fay/loader.h"
+
+#define IMAGES_MAX 8
+
+static int fail(const char *what, const struct fay_error *error)
+{
+	fprintf(stderr, "storm: %s%s%s\n", what, error ? ": " : "", error ? error->message : "");
+	return 1;
+}
+
+static int read_image(const char *path, struct fay_verdict *verdict)
+{
+	static unsigned char bytes[1 << 20];
+	struct fay_policy policy;
+	FILE *file = fopen(path, "re");
+	size_t size = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+	if (file)
+		fclose(file);
+	fay_policy_default(&policy);
+	fay_verify(bytes, size, &policy, verdict);
+	return verdict->outcome == FAY_ACCEPTED ? 0 : fail("the image was refused", NULL);
+}
+
+/* FNV-1a of everything executable that comes from a file; 0: cannot be read. `ours`: mappings of fay's. */
+static uint64_t text_hash(pid_t pid, unsigned *ours)
+{
+	char path[64], line[1024], permissions[8], name[800];
+	static unsigned char bytes[1 << 16];
+	uint64_t hash = 0xcbf29ce484222325u;
+	unsigned long start, end;
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	int memory = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	FILE *maps = fopen(path, "re");
+	*ours = 0;
+	while (maps && memory >= 0 && fgets(line, sizeof(line), maps)) {
+		name[0] = 0;
+		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %799s", &start, &end, permissions, name) < 3)
+			continue;
+		*ours += strstr(name, "memfd:fay-") != NULL;
+		for (unsigned long at = start; permissions[2] == 'x' && name[0] == '/' && !strstr(name, "memfd:") && at < end;) {
+			ssize_t got = pread(memory, bytes, end - at < sizeof(bytes) ? end - at : sizeof(bytes), (off_t)at);
+			if (got <= 0)
+				break;
+			for (ssize_t i = 0; i < got; i++)
+				hash = (hash ^ bytes[i]) * 0x100000001b3u;
+			at += (unsigned long)got;
+		}
+	}
+	if (maps)
+		fclose(maps);
+	if (memory >= 0)
+		close(memory);
+	return maps && memory >= 0 ? hash : 0;
+}
+
+struct figures {
+	unsigned long attached, refused, used;
+	uint64_t pause;
+	size_t points;
+	char reason[256]; /* of the last refusal */
+};
+
+static int one_cycle(struct fay_target *target, const struct fay_verdict *verdict, unsigned long cycle, struct figures *figures)
+{
+	struct fay_attach_options options = { .size = sizeof(options), .stop_timeout_ms = 20000 };
+	struct fay_session *session;
+	struct fay_error error;
+	size_t size;
+	int code = fay_session_attach(target, verdict, &options, &session, &error);
+	if (code == FAY_E_LIMIT) { /* threads that stay where they are in the way: allowed, and said */
+		figures->refused++;
+		snprintf(figures->reason, sizeof(figures->reason), "%.200s", error.message);
+		return 0;
+	}
+	if (code)
+		return fail("attach", &error);
+	figures->attached++;
+	figures->points = fay_session_point_count(session);
+	usleep(cycle * 7919 % 2000);
+	if (fay_session_detach(session, &error))
+		return fail("detach", &error);
+	figures->used += __atomic_load_n(&fay_session_shm(session, &size)->slot_next, __ATOMIC_RELAXED) != 0;
+	uint64_t pause = fay_session_longest_pause(session);
+	figures->pause = pause > figures->pause ? pause : figures->pause;
+	fay_session_destroy(session);
+	return 0;
+}
+
+static volatile sig_atomic_t enough;
+
+static void on_signal(int number)
+{
+	(void)number;
+	enough = 1;
+}
+
+int main(int argc, char **argv)
+{
+	static struct fay_verdict verdicts[IMAGES_MAX];
+	struct figures figures = { 0 };
+	struct fay_target *target;
+	struct fay_error error;
+	unsigned ours_before, ours = 0;
+	int images = argc - 3;
+	if (images < 1 || images > IMAGES_MAX)
+		return fail("usage: storm PID CYCLES IMAGE...", NULL);
+	pid_t pid = atoi(argv[1]);
+	unsigned long cycles = strtoul(argv[2], NULL, 10);
+	for (int i = 0; i < images; i++)
+		if (read_image(argv[3 + i], &verdicts[i]))
+			return 1;
+	uint64_t before = text_hash(pid, &ours_before);
+	if (!before || fay_target_open_pid(pid, &target, &error))
+		return fail("the process cannot be read", NULL);
+	signal(SIGINT, on_signal);
+	for (unsigned long i = 0; i < cycles; i++) {
+		if (enough)
+			cycles = i;
+		else if (one_cycle(target, &verdicts[i % (unsigned)images], i, &figures))
+			return 1;
+	}
+	uint64_t after = text_hash(pid, &ours);
+	fay_target_close(target);
+	printf("%lu cycles: %lu attached (%zu functions in the last), %lu put off for good%s%s, events in %lu of them, longest pause %.3f ms, "
+	       "text %s, %u mappings left\n",
+	       cycles, figures.attached, figures.points, figures.refused, figures.reason[0] ? ", the last since " : "", figures.reason,
+	       figures.used, (double)figures.pause / 1e6, after == before ? "as it was" : "CHANGED", ours - ours_before);
+	return after != before || ours != ours_before || figures.refused * 20 > cycles || !figures.used;
+}
