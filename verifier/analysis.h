@@ -52,6 +52,7 @@ struct fay_state {
 	uint8_t flags_covered;   /* FLAG_* that the record describes */
 	uint8_t flags_undefined; /* FLAG_* that must not be read */
 	uint32_t vectors[16];    /* vector registers: bit per byte (0..31) that the probe has written */
+	uint8_t assumed;         /* 1 + a condition that is known to hold; 0 none. Until the next instruction that writes a flag */
 	bool carry_inverted;     /* COMPARE of an addition: CF is the complement of the borrow */
 	uint32_t fill_count;
 	uint32_t relation_count;
@@ -170,6 +171,8 @@ struct fay_analysis {
 
 /* Runs block `node` from *an->current. False: the path ends here (refused, or infeasible). */
 bool fay_transfer_block(struct fay_analysis *an, uint32_t node);
+/* Whether the ways out of `node` are told apart by a condition, and which: JCC, or that of the setcc that comes next in two variants. */
+bool fay_node_branches(const struct fay_analysis *an, uint32_t node, enum fay_cc *cc);
 /* Assumes the condition of JCC `insn` (or its opposite) in *s. False: impossible. */
 bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enum fay_cc cc, bool holds);
 

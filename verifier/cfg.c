@@ -193,37 +193,154 @@ static bool ends_block(const struct fay_insn *insn)
 	return insn->op == OP_JMP || insn->op == OP_JCC || insn->op == OP_CALL || insn->op == OP_RET || insn->op == OP_JMP_TABLE;
 }
 
-/* Sorts by address (the map gives the order) and cuts blocks. */
-static bool make_blocks(struct builder *b)
+/* ---- booleans ---- */
+
+/*
+ * Compilers keep conditions as bytes: `setb %al; mov %al, -5(%rbp)` on one way, `mov $0` on another, and where they meet `testb $1, -5(%rbp); jne`. What the
+ * branch there tells is what the compare told long before. So the graph has a node of its own for each way into such a meeting, and the piece of
+ * code from the setcc on has two, one for each outcome. That unfolds the graph and changes nothing of what runs; which blocks are chosen is a matter of precision.
+ */
+#define LOOK_AHEAD 14u
+#define BOOLEAN_MOST 6u
+
+static bool on_stack(const struct fay_operand *mem) { return mem->kind == OPERAND_MEM && (mem->base == FAY_RBP || mem->base == FAY_RSP) && mem->index == FAY_NO_REG; }
+static bool same_place(const struct fay_operand *a, const struct fay_operand *b) { return a->kind == OPERAND_MEM && on_stack(b) && a->base == b->base && a->disp == b->disp; }
+
+/* Where the result of a setcc is: registers (a bit each), a place on the stack. */
+struct holders {
+	uint32_t regs;
+	struct fay_operand slot;
+};
+
+static bool holds(const struct holders *h, const struct fay_operand *o)
+{
+	return o->kind == OPERAND_REG ? h->regs >> o->reg & 1 : same_place(&h->slot, o);
+}
+
+static void follow_holders(struct holders *h, const struct fay_insn *insn)
+{
+	bool moves = (insn->op == OP_MOV || insn->op == OP_MOVZX) && holds(h, &insn->src);
+
+	if (insn->dst.kind == OPERAND_REG && fay_op_table[insn->op].dst_written)
+		h->regs = (h->regs & ~(1u << insn->dst.reg)) | (uint32_t)moves << insn->dst.reg;
+	else if (moves && on_stack(&insn->dst))
+		h->slot = insn->dst;
+}
+
+/* Whether a branch soon after insns[i], a setcc, asks its result. */
+static bool feeds_branch(const struct fay_cfg *cfg, uint32_t i)
+{
+	const struct fay_insn *setcc = &cfg->insns[i];
+	struct holders h = { .regs = setcc->dst.kind == OPERAND_REG ? 1u << setcc->dst.reg : 0, .slot = setcc->dst };
+	bool asked = false;
+	uint32_t at = i + 1;
+
+	for (unsigned steps = 0; steps < LOOK_AHEAD && at < cfg->insn_count; steps++) {
+		const struct fay_insn *insn = &cfg->insns[at];
+
+		if (insn->op == OP_JCC)
+			return asked;
+		if (insn->op == OP_JMP && in_text(cfg, insn->target)) {
+			at = cfg->at[insn->target - cfg->image->text.start] - 1;
+			continue;
+		}
+		if (ends_block(insn))
+			return false;
+		asked |= insn->width == 8 && (insn->op == OP_TEST || insn->op == OP_CMP || insn->op == OP_AND || insn->op == OP_OR) &&
+			 (holds(&h, &insn->dst) || holds(&h, &insn->src));
+		follow_holders(&h, insn);
+		at++;
+	}
+	return false;
+}
+
+/* Moves from the stack at most, a byte is asked, a branch. */
+static bool asks_byte(const struct fay_cfg *cfg, const struct fay_block *block)
+{
+	const struct fay_insn *insn = &cfg->insns[block->first], *ask = insn + block->count - 2;
+
+	if (block->count < 2 || block->count > BOOLEAN_MOST || ask[1].op != OP_JCC || ask->width != 8 || (ask->op != OP_TEST && ask->op != OP_CMP))
+		return false;
+	for (; insn <= ask; insn++) {
+		if (insn < ask && insn->op != OP_MOV && insn->op != OP_MOVZX && insn->op != OP_AND)
+			return false;
+		if ((insn->dst.kind == OPERAND_MEM && !on_stack(&insn->dst)) || (insn->src.kind == OPERAND_MEM && !on_stack(&insn->src)))
+			return false;
+	}
+	return true;
+}
+
+static void mark_booleans(struct fay_cfg *cfg, const uint8_t *ways)
+{
+	for (uint32_t i = 0; i < cfg->block_count; i++)
+		cfg->blocks[i].boolean = ways[i] > 1 && asks_byte(cfg, &cfg->blocks[i]);
+}
+
+/* How many direct ways lead into each block, two at most. */
+static bool count_ways(struct fay_cfg *cfg)
+{
+	uint8_t *ways = calloc(cfg->block_count + 1, 1);
+
+	if (!ways)
+		return false;
+	for (uint32_t i = 0; i < cfg->insn_count; i++) {
+		const struct fay_insn *insn = &cfg->insns[i];
+		uint32_t to = FAY_NONE, next = i + 1 < cfg->insn_count ? cfg->block_of[i + 1] : FAY_NONE;
+
+		if (insn->op == OP_JMP || insn->op == OP_JCC)
+			to = fay_cfg_block_at(cfg, insn->target);
+		if (to != FAY_NONE && ways[to] < 2)
+			ways[to]++;
+		if (next != FAY_NONE && next != cfg->block_of[i] && insn->op != OP_JMP && insn->op != OP_RET && insn->op != OP_JMP_TABLE && ways[next] < 2)
+			ways[next]++;
+	}
+	mark_booleans(cfg, ways);
+	free(ways);
+	return true;
+}
+
+/* Sorts by address (the map gives the order). */
+static bool sort_insns(struct builder *b)
 {
 	struct fay_cfg *cfg = b->cfg;
-	uint64_t size = cfg->image->text.size;
 	struct fay_insn *sorted = calloc(cfg->insn_count ? cfg->insn_count : 1, sizeof(*sorted));
 	uint32_t n = 0;
 
-	cfg->blocks = calloc(cfg->insn_count ? cfg->insn_count : 1, sizeof(*cfg->blocks));
-	cfg->block_of = calloc(cfg->insn_count ? cfg->insn_count : 1, sizeof(*cfg->block_of));
-	if (!sorted || !cfg->blocks || !cfg->block_of) {
-		free(sorted);
+	if (!sorted)
 		return false;
-	}
-	for (uint64_t offset = 0; offset < size; offset++) {
+	for (uint64_t offset = 0; offset < cfg->image->text.size; offset++) {
 		uint32_t mark = cfg->at[offset];
 
 		if (!mark || mark == CFG_INTERIOR)
 			continue;
-		sorted[n] = cfg->insns[mark - 1];
-		cfg->at[offset] = n + 1;
-		if (!n || b->leader[offset] || ends_block(&sorted[n - 1]) ||
-		    sorted[n - 1].address + sorted[n - 1].length != sorted[n].address)
-			cfg->blocks[cfg->block_count++] = (struct fay_block){ .first = n };
-		cfg->blocks[cfg->block_count - 1].count++;
-		cfg->block_of[n] = cfg->block_count - 1;
-		n++;
+		sorted[n++] = cfg->insns[mark - 1];
+		cfg->at[offset] = n;
 	}
 	free(cfg->insns);
 	cfg->insns = sorted;
 	return true;
+}
+
+/* Cuts blocks. */
+static bool make_blocks(struct builder *b)
+{
+	struct fay_cfg *cfg = b->cfg;
+
+	cfg->blocks = calloc(cfg->insn_count ? cfg->insn_count : 1, sizeof(*cfg->blocks));
+	cfg->block_of = calloc(cfg->insn_count ? cfg->insn_count : 1, sizeof(*cfg->block_of));
+	if (!cfg->blocks || !cfg->block_of || !sort_insns(b))
+		return false;
+	for (uint32_t i = 0; i < cfg->insn_count; i++) {
+		const struct fay_insn *insn = &cfg->insns[i], *before = i ? insn - 1 : NULL;
+		bool cut = !i || b->leader[insn->address - cfg->image->text.start] || ends_block(before) || before->address + before->length != insn->address;
+		bool split = !cut && insn->op == OP_SETCC && feeds_branch(cfg, i);
+
+		if (cut || split)
+			cfg->blocks[cfg->block_count++] = (struct fay_block){ .first = i, .split = split };
+		cfg->blocks[cfg->block_count - 1].count++;
+		cfg->block_of[i] = cfg->block_count - 1;
+	}
+	return count_ways(cfg);
 }
 
 uint32_t fay_cfg_jumps(const struct fay_cfg *cfg, uint64_t from, uint32_t *first)
@@ -345,6 +462,8 @@ struct graph_builder {
 	const struct fay_cfg *cfg;
 	uint32_t node_capacity, context_capacity;
 	uint32_t table_edges;
+	uint32_t variants;
+	bool unfold;          /* variants of nodes are made */
 	uint32_t *table;      /* open addressing, 1 + node */
 	uint32_t table_size;  /* power of two */
 	struct fay_refusal refusal;
@@ -356,9 +475,9 @@ static void refuse(struct graph_builder *g, enum fay_rule rule, uint64_t address
 		g->refusal = fay_refuse(g->cfg->arena, rule, address, "%s", what);
 }
 
-static uint32_t hash_node(uint32_t context, uint32_t block)
+static uint32_t hash_node(uint32_t context, uint32_t block, uint32_t variant)
 {
-	uint64_t h = ((uint64_t)context << 32 | block) * 0x9e3779b97f4a7c15u;
+	uint64_t h = (((uint64_t)context << 32 | block) + variant * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u;
 
 	return (uint32_t)(h >> 32);
 }
@@ -381,7 +500,7 @@ static bool grow_nodes(struct graph_builder *g)
 	g->table_size = capacity * 4;
 	g->node_capacity = capacity;
 	for (uint32_t i = 0; i < graph->node_count; i++) {
-		uint32_t h = hash_node(graph->nodes[i].context, graph->nodes[i].block) & (g->table_size - 1);
+		uint32_t h = hash_node(graph->nodes[i].context, graph->nodes[i].block, graph->nodes[i].variant) & (g->table_size - 1);
 
 		while (g->table[h])
 			h = (h + 1) & (g->table_size - 1);
@@ -390,8 +509,8 @@ static bool grow_nodes(struct graph_builder *g)
 	return true;
 }
 
-/* The node (context, block), made if new. */
-static uint32_t intern_node(struct graph_builder *g, uint32_t context, uint32_t block)
+/* The node (context, block, variant), made if new. */
+static uint32_t intern_variant(struct graph_builder *g, uint32_t context, uint32_t block, uint32_t variant)
 {
 	struct fay_graph *graph = g->graph;
 	uint32_t h;
@@ -400,10 +519,10 @@ static uint32_t intern_node(struct graph_builder *g, uint32_t context, uint32_t 
 		refuse(g, FAY_RULE_LIM_RESOURCE, 0, "out of memory");
 		return FAY_NONE;
 	}
-	for (h = hash_node(context, block) & (g->table_size - 1); g->table[h]; h = (h + 1) & (g->table_size - 1)) {
+	for (h = hash_node(context, block, variant) & (g->table_size - 1); g->table[h]; h = (h + 1) & (g->table_size - 1)) {
 		const struct fay_node *node = &graph->nodes[g->table[h] - 1];
 
-		if (node->context == context && node->block == block)
+		if (node->context == context && node->block == block && node->variant == variant)
 			return g->table[h] - 1;
 	}
 	if (graph->node_count >= FAY_MAX_NODES) {
@@ -412,9 +531,31 @@ static uint32_t intern_node(struct graph_builder *g, uint32_t context, uint32_t 
 		return FAY_NONE;
 	}
 	graph->nodes[graph->node_count] = (struct fay_node){
-		.context = context, .block = block, .succ = { FAY_NONE, FAY_NONE }, .header = FAY_NONE };
+		.context = context, .block = block, .variant = variant, .succ = { FAY_NONE, FAY_NONE }, .header = FAY_NONE };
 	g->table[h] = graph->node_count + 1;
 	return graph->node_count++;
+}
+
+static uint32_t intern_node(struct graph_builder *g, uint32_t context, uint32_t block) { return intern_variant(g, context, block, 0); }
+
+#define MAX_VARIANTS (1u << 14) /* of one probe; beyond, and behind VARIANT_DEPTH in a row, ways meet as they do in the code */
+#define VARIANT_DEPTH 6u
+
+static bool may_vary(const struct graph_builder *g, uint32_t node)
+{
+	return g->unfold && g->variants < MAX_VARIANTS && g->graph->nodes[node].depth < VARIANT_DEPTH;
+}
+
+/* `block` as it is entered from `node` by its edge 0 or 1. */
+static uint32_t vary(struct graph_builder *g, uint32_t node, uint32_t block, unsigned edge)
+{
+	uint8_t depth = g->graph->nodes[node].depth;
+	uint32_t to = intern_variant(g, g->graph->nodes[node].context, block, 1 + 2 * node + edge);
+
+	g->variants++;
+	if (to != FAY_NONE)
+		g->graph->nodes[to].depth = depth + 1;
+	return to;
 }
 
 static uint32_t add_context(struct graph_builder *g, struct fay_context context, uint64_t address)
@@ -465,7 +606,7 @@ static uint32_t enter_call(struct graph_builder *g, uint32_t node, const struct 
 	return callee == FAY_NONE ? FAY_NONE : intern_node(g, callee, entry);
 }
 
-static uint32_t jump_to(struct graph_builder *g, uint32_t node, uint64_t address)
+static uint32_t jump_to(struct graph_builder *g, uint32_t node, uint64_t address, unsigned edge)
 {
 	uint32_t block = fay_cfg_block_at(g->cfg, address);
 
@@ -473,7 +614,24 @@ static uint32_t jump_to(struct graph_builder *g, uint32_t node, uint64_t address
 		refuse(g, FAY_RULE_CFI_OVERLAP, address, "goes to what is not the start of an instruction");
 		return FAY_NONE;
 	}
+	if (g->cfg->blocks[block].boolean && edge < 2 && may_vary(g, node))
+		return vary(g, node, block, edge);
 	return intern_node(g, g->graph->nodes[node].context, block);
+}
+
+/* A setcc comes next: its block twice, if its outcome will be asked. */
+static bool outcomes(struct graph_builder *g, uint32_t node, uint64_t next)
+{
+	uint32_t block = fay_cfg_block_at(g->cfg, next), yes, no;
+
+	if (block == FAY_NONE || !g->cfg->blocks[block].split || !may_vary(g, node))
+		return false;
+	yes = vary(g, node, block, 0);
+	no = vary(g, node, block, 1);
+	g->graph->nodes[node].succ[0] = yes;
+	g->graph->nodes[node].succ[1] = no;
+	g->graph->nodes[node].branch = (uint8_t)(1 + g->cfg->insns[g->cfg->blocks[block].first].cc);
+	return true;
 }
 
 /* One edge for each place where the jump may go. */
@@ -488,7 +646,7 @@ static void connect_table(struct graph_builder *g, uint32_t node, const struct f
 	}
 	g->table_edges += count;
 	for (uint32_t i = 0; i < count; i++)
-		table[i] = jump_to(g, node, g->cfg->jumps[first + i].to);
+		table[i] = jump_to(g, node, g->cfg->jumps[first + i].to, 2);
 	g->graph->nodes[node].table = table;
 	g->graph->nodes[node].table_count = count;
 }
@@ -504,11 +662,11 @@ static void connect(struct graph_builder *g, uint32_t node)
 
 	switch (last->op) {
 	case OP_JMP:
-		first = jump_to(g, node, last->target);
+		first = jump_to(g, node, last->target, 0);
 		break;
 	case OP_JCC:
-		first = jump_to(g, node, last->target);
-		second = jump_to(g, node, next);
+		first = jump_to(g, node, last->target, 0);
+		second = jump_to(g, node, next, 1);
 		break;
 	case OP_CALL:
 		first = enter_call(g, node, last);
@@ -521,7 +679,9 @@ static void connect(struct graph_builder *g, uint32_t node)
 			first = intern_node(g, graph->contexts[context].parent, graph->contexts[context].return_block);
 		break;
 	default:
-		first = jump_to(g, node, next);
+		if (outcomes(g, node, next))
+			return;
+		first = jump_to(g, node, next, 0);
 	}
 	graph->nodes[node].succ[0] = first;
 	graph->nodes[node].succ[1] = second;
@@ -731,9 +891,9 @@ static bool nest_loops(struct graph_builder *g, const struct order *o)
 	return ok;
 }
 
-struct fay_refusal fay_graph_build(struct fay_graph *graph, const struct fay_cfg *cfg, uint64_t entry)
+static struct fay_refusal build_graph(struct fay_graph *graph, const struct fay_cfg *cfg, uint64_t entry, bool unfold)
 {
-	struct graph_builder g = { .graph = graph, .cfg = cfg };
+	struct graph_builder g = { .graph = graph, .cfg = cfg, .unfold = unfold };
 	struct order o = { 0 };
 	uint32_t block = fay_cfg_block_at(cfg, entry);
 	bool ok;
@@ -760,6 +920,17 @@ struct fay_refusal fay_graph_build(struct fay_graph *graph, const struct fay_cfg
 	if (!ok && g.refusal.rule == FAY_RULE_NONE)
 		g.refusal = no_memory(cfg->arena);
 	return g.refusal;
+}
+
+struct fay_refusal fay_graph_build(struct fay_graph *graph, const struct fay_cfg *cfg, uint64_t entry)
+{
+	struct fay_refusal r = build_graph(graph, cfg, entry, true);
+
+	if (r.rule == FAY_RULE_NONE)
+		return r;
+	/* Too large, or loops that the unfolding gave a second way in: as the code is. */
+	fay_graph_deinit(graph);
+	return build_graph(graph, cfg, entry, false);
 }
 
 void fay_graph_deinit(struct fay_graph *graph)

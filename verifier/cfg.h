@@ -25,6 +25,8 @@
 struct fay_block {
 	uint32_t first; /* index of its first instruction */
 	uint32_t count;
+	bool split;     /* begins with a setcc that a branch will ask: one node where its condition holds, one where it does not */
+	bool boolean;   /* only asks a byte and branches: a node for each way in */
 };
 
 /* A place where an indirect jump may go, as the analysis found; the last pass proves that there are no others. */
@@ -65,6 +67,9 @@ struct fay_context {
 
 struct fay_node {
 	uint32_t context, block;
+	uint32_t variant;     /* 0; or by which edge it is entered, this way only */
+	uint8_t depth;        /* variants since the last node without */
+	uint8_t branch;       /* 1 + condition: succ[0] if it holds, else succ[1], the same block in two variants; 0: see the last instruction */
 	uint32_t succ[2];     /* JCC: taken, not taken; FAY_NONE */
 	uint32_t *table;      /* JMP_TABLE: its successors instead, in the arena */
 	uint32_t table_count;

@@ -299,19 +299,6 @@ static void note_block(struct replay *r, uint32_t node)
 }
 
 /* The node that the machine goes to after the block of `node`. */
-static uint32_t successor(const struct replay *r, uint32_t node)
-{
-	const struct fay_analysis *an = r->an;
-
-	for (uint32_t k = 0; k < fay_node_fanout(&an->graph->nodes[node]); k++) {
-		uint32_t to = fay_node_succ(&an->graph->nodes[node], k);
-
-		if (to != FAY_NONE && an->cfg->insns[an->cfg->blocks[an->graph->nodes[to].block].first].address == r->m.rip)
-			return to;
-	}
-	return FAY_NONE;
-}
-
 /* Runs from the entry. True if the obligation is broken. */
 static bool run(struct replay *r, uint64_t until)
 {
@@ -347,7 +334,7 @@ static bool run(struct replay *r, uint64_t until)
 			else if (status != EXEC_OK)
 				return false;
 		}
-		to = successor(r, node);
+		to = fay_exec_successor(an->graph, an->cfg, node, &r->m);
 		if (last->op == OP_JCC && to != FAY_NONE && last->target != last->address + last->length &&
 		    !fay_transfer_assume(an, an->current, (enum fay_cc)last->cc, r->m.rip == last->target))
 			return false;

@@ -12,6 +12,7 @@
  */
 #include <string.h>
 
+#include "cfg.h"
 #include "exec.h"
 #include "semantics.h"
 
@@ -267,4 +268,23 @@ enum fay_exec_status fay_exec_step(struct fay_machine *machine, const struct fay
 	if (step.status == EXEC_OK)
 		commit(&step);
 	return step.status;
+}
+
+uint32_t fay_exec_successor(const struct fay_graph *graph, const struct fay_cfg *cfg, uint32_t node, const struct fay_machine *m)
+{
+	const struct fay_node *n = &graph->nodes[node];
+
+	if (n->branch) { /* one block in two variants: its setcc's condition says which, as if a jump to 0 asked it */
+		struct fay_insn jump = { .op = OP_JCC, .cc = n->branch - 1, .width = 64, .address = m->rip, .length = 2 };
+		struct fay_machine after = *m;
+
+		return fay_exec_step(&after, &jump) == EXEC_OK ? n->succ[after.rip ? 1 : 0] : FAY_NONE;
+	}
+	for (uint32_t k = 0; k < fay_node_fanout(n); k++) {
+		uint32_t to = fay_node_succ(n, k);
+
+		if (to != FAY_NONE && cfg->insns[cfg->blocks[graph->nodes[to].block].first].address == m->rip)
+			return to;
+	}
+	return FAY_NONE;
 }

@@ -41,4 +41,9 @@ enum fay_exec_status {
 /* Executes one instruction; advances rip. CALL pushes, RET pops through the regions. */
 enum fay_exec_status fay_exec_step(struct fay_machine *machine, const struct fay_insn *insn);
 
+struct fay_graph;
+struct fay_cfg;
+/* The node that a machine which has just run `node` is at, or FAY_NONE. */
+uint32_t fay_exec_successor(const struct fay_graph *graph, const struct fay_cfg *cfg, uint32_t node, const struct fay_machine *m);
+
 #endif

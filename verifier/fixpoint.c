@@ -27,13 +27,6 @@ static uint64_t node_address(const struct fay_analysis *an, uint32_t node)
 	return an->cfg->insns[an->cfg->blocks[an->graph->nodes[node].block].first].address;
 }
 
-static const struct fay_insn *last_insn(const struct fay_analysis *an, uint32_t node)
-{
-	const struct fay_block *block = &an->cfg->blocks[an->graph->nodes[node].block];
-
-	return &an->cfg->insns[block->first + block->count - 1];
-}
-
 static void fail(struct fay_analysis *an, struct fay_refusal r)
 {
 	if (an->refusal.rule == FAY_RULE_NONE)
@@ -104,16 +97,16 @@ typedef void edge_function(struct fay_analysis *an, void *context, uint32_t from
 static void run_node(struct fay_analysis *an, uint32_t node, const struct fay_state *in, edge_function *edge, void *context)
 {
 	const struct fay_node *n = &an->graph->nodes[node];
-	const struct fay_insn *last = last_insn(an, node);
+	enum fay_cc cc;
 
 	fay_state_copy(an->current, in);
 	if (!fay_transfer_block(an, node))
 		return;
-	if (last->op == OP_JCC) {
+	if (fay_node_branches(an, node, &cc)) {
 		fay_state_copy(an->branch, an->current);
-		if (fay_transfer_assume(an, an->branch, (enum fay_cc)last->cc, true))
+		if (fay_transfer_assume(an, an->branch, cc, true))
 			edge(an, context, node, n->succ[0], an->branch);
-		if (fay_transfer_assume(an, an->current, (enum fay_cc)last->cc, false))
+		if (fay_transfer_assume(an, an->current, cc, false))
 			edge(an, context, node, n->succ[1], an->current);
 	} else if (n->table) {
 		for (uint32_t k = 0; k < n->table_count && an->refusal.rule == FAY_RULE_NONE; k++) {

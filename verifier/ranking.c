@@ -106,17 +106,16 @@ static void tag_node(struct fay_ranking *r, uint32_t node)
 {
 	struct fay_analysis *an = r->an;
 	const struct fay_node *n = &an->graph->nodes[node];
-	const struct fay_block *block = &an->cfg->blocks[n->block];
-	const struct fay_insn *last = &an->cfg->insns[block->first + block->count - 1];
+	enum fay_cc cc;
 
 	fay_state_copy(an->current, r->tagged[node]);
 	if (!fay_transfer_block(an, node))
 		return;
-	if (last->op == OP_JCC) {
+	if (fay_node_branches(an, node, &cc)) {
 		fay_state_copy(an->branch, an->current);
-		if (fay_transfer_assume(an, an->branch, (enum fay_cc)last->cc, true))
+		if (fay_transfer_assume(an, an->branch, cc, true))
 			tag_edge(r, n->succ[0], an->branch);
-		if (fay_transfer_assume(an, an->current, (enum fay_cc)last->cc, false))
+		if (fay_transfer_assume(an, an->current, cc, false))
 			tag_edge(r, n->succ[1], an->current);
 	} else if (n->table) {
 		for (uint32_t k = 0; k < n->table_count; k++)

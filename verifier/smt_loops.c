@@ -55,16 +55,18 @@ static bool prove_node(struct fay_analysis *an, struct fay_smt2 *out, const stru
 	const struct fay_insn *last = &an->cfg->insns[an->cfg->blocks[n->block].first + an->cfg->blocks[n->block].count - 1];
 	struct proof p;
 	Z3_ast base, c;
+	enum fay_cc cc;
+	bool branches = fay_node_branches(an, node, &cc);
 	bool ok = fay_proof_begin(&p, an, NULL, node); /* NULL: the obligations are in files already */
 
 	if (ok) {
 		base = fresh_bits(p.q, 64);
 		fay_smt_assume(p.q, distances(p.q, r->tagged[node], counter, base));
-		if (fay_proof_block(&p, node) && last->op != OP_JCC) {
+		if (fay_proof_block(&p, node) && !branches) {
 			for (uint32_t k = 0; k < (n->table ? n->table_count : 1); k++)
 				edge(&p, out, r, fay_node_succ(n, k), counter, base, Z3_mk_true(p.q->z));
-		} else if (last->op == OP_JCC && an->node == node && an->cfg->insns + an->insn == last) {
-			c = fay_smt_condition(p.q, (enum fay_cc)last->cc);
+		} else if (branches && an->node == node && an->cfg->insns + an->insn == last) {
+			c = fay_smt_condition(p.q, cc);
 			edge(&p, out, r, n->succ[0], counter, base, c);
 			edge(&p, out, r, n->succ[1], counter, base, negate(p.q, c));
 		}

@@ -189,20 +189,21 @@ static void edge(struct proof *p, uint32_t to, Z3_ast c)
 	fay_smt2_put(p->out, q, "INVARIANT", insn->address, what, both(q, c, negate(q, claim_all(p, an->in[to]))), "unsat");
 }
 
-static void edges(struct proof *p, uint32_t node, const struct fay_insn *last)
+static void edges(struct proof *p, uint32_t node)
 {
 	struct query *q = p->q;
 	const struct fay_node *n = &q->an->graph->nodes[node];
 	Z3_ast c = Z3_mk_true(q->z);
+	enum fay_cc cc;
 
-	if (last->op != OP_JCC) {
+	if (!fay_node_branches(q->an, node, &cc)) {
 		for (uint32_t k = 0; k < (n->table ? n->table_count : 1); k++)
 			edge(p, fay_node_succ(n, k), c);
 		return;
 	}
 	/* A mispredicted branch goes either way whatever its condition. */
-	edge(p, n->succ[0], q->an->refine ? fay_smt_condition(q, (enum fay_cc)last->cc) : c);
-	edge(p, n->succ[1], q->an->refine ? negate(q, fay_smt_condition(q, (enum fay_cc)last->cc)) : c);
+	edge(p, n->succ[0], q->an->refine ? fay_smt_condition(q, cc) : c);
+	edge(p, n->succ[1], q->an->refine ? negate(q, fay_smt_condition(q, cc)) : c);
 }
 
 /* The stack pointer as instructions other than push, pop, call and ret left it. */
@@ -285,10 +286,8 @@ bool fay_proof_block(struct proof *p, uint32_t node)
 
 static void prove_node(struct proof *p, uint32_t node)
 {
-	const struct fay_block *block = &p->q->an->cfg->blocks[p->q->an->graph->nodes[node].block];
-
 	if (fay_proof_block(p, node))
-		edges(p, node, &p->q->an->cfg->insns[block->first + block->count - 1]);
+		edges(p, node);
 }
 
 /* The convention of fay/event.h implies the first invariant. */

@@ -163,6 +163,7 @@ static bool run_node(struct query *q, uint32_t node)
 	struct fay_analysis *an = q->an;
 	const struct fay_node *n = &an->graph->nodes[node];
 	const struct fay_block *block = &an->cfg->blocks[n->block];
+	enum fay_cc cc;
 
 	fay_state_copy(an->current, an->in[node]);
 	for (uint32_t i = 0; i < block->count; i++) {
@@ -185,8 +186,8 @@ static bool run_node(struct query *q, uint32_t node)
 		fay_smt_after(q, insn);
 		if (i + 1 < block->count)
 			continue;
-		if (insn->op == OP_JCC) {
-			Z3_ast c = fay_smt_condition(q, (enum fay_cc)insn->cc);
+		if (fay_node_branches(an, node, &cc)) {
+			Z3_ast c = fay_smt_condition(q, cc);
 
 			flow(q, n->succ[0], c);
 			flow(q, n->succ[1], negate(q, c));

@@ -31,13 +31,11 @@ static void assume_scalar(struct query *q, Z3_ast v, const struct fay_scalar *s)
 		assume_here(q, Z3_mk_eq(q->z, Z3_mk_bvsmod(q->z, v, bits(q, s->modulus, 64)), bits(q, s->remainder, 64)));
 }
 
-/* Location i of a stored state as a 64-bit term; NULL if it holds no number. */
-Z3_ast fay_smt_location(struct query *q, const struct fay_state *s, uint32_t i)
+/* Location i as a 64-bit term. */
+static Z3_ast term_at(struct query *q, const struct fay_state *s, uint32_t i)
 {
 	const struct fay_value *v = &s->loc[i];
 
-	if (!fay_value_numeric(v) || v->init != 0xff)
-		return NULL;
 	if (i >= LOC_FLAGS_A && i <= LOC_FLAGS_R)
 		return s->record == RECORD_NONE ? NULL : q->record[i - LOC_FLAGS_A];
 	if (i < 16)
@@ -45,6 +43,30 @@ Z3_ast fay_smt_location(struct query *q, const struct fay_state *s, uint32_t i)
 	if (v->size == 4)
 		return zero_extend(q, q->now.slot[i - LOC_SLOTS], 32, 64);
 	return i > LOC_SLOTS ? Z3_mk_concat(q->z, q->now.slot[i - LOC_SLOTS - 1], q->now.slot[i - LOC_SLOTS]) : NULL;
+}
+
+/* Location i of a stored state as a 64-bit term; NULL if it holds no number. */
+Z3_ast fay_smt_location(struct query *q, const struct fay_state *s, uint32_t i)
+{
+	return fay_value_numeric(&s->loc[i]) && s->loc[i].init == 0xff ? term_at(q, s, i) : NULL;
+}
+
+/* Bits of the bytes that were written, of a number that was written in part. */
+static void assume_part(struct query *q, const struct fay_state *s, uint32_t i)
+{
+	const struct fay_value *v = &s->loc[i];
+	uint64_t known = 0;
+	Z3_ast term;
+
+	for (unsigned b = 0; b < 8; b++)
+		if (v->init >> b & 1)
+			known |= (uint64_t)0xff << 8 * b;
+	known &= ~v->s.unknown;
+	if (v->kind != KIND_SCALAR || v->init == 0xff || !known)
+		return;
+	term = term_at(q, s, i);
+	if (term)
+		assume_here(q, Z3_mk_eq(q->z, Z3_mk_bvand(q->z, term, bits(q, known, 64)), bits(q, v->s.value & known, 64)));
 }
 
 #define SUM_WIDTH 96u /* of a relation's sum: 64 bits, factors of 25, and a carry */
@@ -79,13 +101,17 @@ static void assume_relation(struct query *q, const struct fay_state *s, const st
 
 void fay_smt_assume_state(struct query *q, const struct fay_state *s)
 {
+	if (s->assumed)
+		assume_here(q, fay_smt_condition(q, (enum fay_cc)(s->assumed - 1)));
 	for (uint32_t i = 0; i < s->relation_count; i++)
 		assume_relation(q, s, &s->relations[i]);
 	for (uint32_t i = 0; i < s->count; i++) {
 		Z3_ast v = fay_smt_location(q, s, i), leader;
 
-		if (!v)
+		if (!v) {
+			assume_part(q, s, i);
 			continue;
+		}
 		assume_scalar(q, v, &s->loc[i].s);
 		if (!s->loc[i].id || s->loc[i].id - 1 >= i)
 			continue;

@@ -342,6 +342,8 @@ static void record_join(struct fay_state *a, struct fay_state *b)
 	for (unsigned i = 0; i < 16; i++)
 		a->vectors[i] &= b->vectors[i];
 	a->flags_covered &= b->flags_covered;
+	if (a->assumed != b->assumed)
+		a->assumed = 0;
 	if (a->record != b->record || a->flags_width != b->flags_width || a->carry_inverted != b->carry_inverted) {
 		forget_record(a);
 		forget_record(b);
@@ -410,7 +412,7 @@ static bool value_equal(const struct fay_value *a, const struct fay_value *b)
 bool fay_state_equal(const struct fay_state *a, const struct fay_state *b)
 {
 	if (a->count != b->count || a->record != b->record || a->flags_width != b->flags_width || a->flags_covered != b->flags_covered ||
-	    a->flags_undefined != b->flags_undefined || a->carry_inverted != b->carry_inverted ||
+	    a->flags_undefined != b->flags_undefined || a->carry_inverted != b->carry_inverted || a->assumed != b->assumed ||
 	    memcmp(a->vectors, b->vectors, sizeof(a->vectors)))
 		return false;
 	for (uint32_t i = 0; i < a->count; i++)
@@ -459,6 +461,8 @@ static bool tie_included(const struct fay_state *outer, const struct fay_state *
 bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner)
 {
 	if (outer->count != inner->count || (inner->flags_undefined & ~outer->flags_undefined))
+		return false;
+	if (outer->assumed && outer->assumed != inner->assumed)
 		return false;
 	for (unsigned i = 0; i < 16; i++)
 		if (outer->vectors[i] & ~inner->vectors[i])

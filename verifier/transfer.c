@@ -112,6 +112,26 @@ bool fay_transfer_rdtsc(struct fay_analysis *an, const struct fay_insn *insn)
 	return true;
 }
 
+bool fay_node_branches(const struct fay_analysis *an, uint32_t node, enum fay_cc *cc)
+{
+	const struct fay_node *n = &an->graph->nodes[node];
+	const struct fay_block *block = &an->cfg->blocks[n->block];
+	const struct fay_insn *last = &an->cfg->insns[block->first + block->count - 1];
+
+	*cc = (enum fay_cc)(n->branch ? n->branch - 1 : last->cc);
+	return n->branch || last->op == OP_JCC;
+}
+
+static bool run_insn(struct fay_analysis *an, const struct fay_insn *insn)
+{
+	const struct fay_op_info *info = &fay_op_table[insn->op];
+	bool ok = fay_partial_needed(an->current, insn) ? fay_transfer_partial(an, insn) : info->transfer(an, insn);
+
+	if (info->flags_written || info->flags_undefined || insn->op == OP_VECTOR || insn->op == OP_CALL_SLOT || insn->op == OP_CALL_REG)
+		an->current->assumed = 0;
+	return ok;
+}
+
 bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn)
 {
 	an->node = node;
@@ -127,9 +147,7 @@ bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn)
 		return fay_path_refuse(an, FAY_RULE_LIM_RESOURCE, "a path with too many values");
 	if (an->checking)
 		an->facts->cpu_features |= fay_op_table[insn_of(an)->op].features;
-	if (fay_partial_needed(an->current, insn_of(an)))
-		return fay_transfer_partial(an, insn_of(an)) && fay_stack_pointer_check(an);
-	return fay_op_table[insn_of(an)->op].transfer(an, insn_of(an)) && fay_stack_pointer_check(an);
+	return run_insn(an, insn_of(an)) && fay_stack_pointer_check(an);
 }
 
 bool fay_transfer_block(struct fay_analysis *an, uint32_t node)

@@ -14,6 +14,7 @@ void fay_flags_set(struct fay_analysis *an, enum fay_flags_record record, unsign
 	s->record = (uint8_t)record;
 	s->flags_width = (uint8_t)width;
 	s->carry_inverted = false;
+	s->assumed = 0;
 	s->flags_undefined = (uint8_t)((s->flags_undefined & ~info->flags_written) | info->flags_undefined);
 	s->flags_covered = covered & (uint8_t)~s->flags_undefined;
 	s->loc[LOC_FLAGS_A] = a ? *a : fay_value_uninit();
@@ -223,6 +224,8 @@ bool fay_flags_refine(const struct fay_state *s, enum fay_cc cc, struct fay_trip
 	t->a = s->loc[LOC_FLAGS_A];
 	t->b = s->loc[LOC_FLAGS_B];
 	t->r = s->loc[LOC_FLAGS_R];
+	if (s->assumed && (enum fay_cc)(s->assumed - 1) == (enum fay_cc)(cc ^ 1))
+		return false;
 	if ((need & s->flags_covered) != need)
 		return true;
 	switch (s->record) {
@@ -302,6 +305,7 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 			return false;
 	}
 	name_exact(s, &t);
+	s->assumed = (uint8_t)(1 + cc);
 	if (s->record == RECORD_COMPARE && (fay_cc_flags(cc) & ~s->flags_covered) == 0 && !(s->carry_inverted && fay_cc_flags(cc) & FLAG_CF) &&
 	    !fay_relations_compare(s, cc, s->flags_width, &t.a, &t.b))
 		return false;

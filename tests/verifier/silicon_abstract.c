@@ -17,7 +17,7 @@ static struct fay_image image;
 static struct fay_policy policy;
 static struct fay_probe_facts facts;
 static struct fay_insn one;
-static struct fay_block block = { 0, 1 };
+static struct fay_block block = { .first = 0, .count = 1 };
 static struct fay_node node;
 static struct fay_context context;
 static struct fay_cfg cfg = { .insns = &one, .insn_count = 1, .blocks = &block, .block_count = 1 };

@@ -585,10 +585,13 @@ static bool execute(struct fay_analysis *an)
 			if (insn->op != OP_RET && !described(an->current, where))
 				return false;
 		}
-		for (uint32_t k = 0; k < fay_node_fanout(n) && insn->op != OP_RET; k++)
-			if (fay_node_succ(n, k) != FAY_NONE &&
-			    an->cfg->insns[an->cfg->blocks[an->graph->nodes[fay_node_succ(n, k)].block].first].address == m.rip)
-				to = fay_node_succ(n, k);
+		if (insn->op != OP_RET)
+			to = fay_exec_successor(an->graph, an->cfg, node, &m);
+		if (n->branch && (!fay_transfer_assume(an, an->current, (enum fay_cc)(n->branch - 1), to == n->succ[0]) || !described(an->current, "at a setcc"))) {
+			if (!*failure)
+				snprintf(failure, sizeof(failure), "a condition is what the analysis says it cannot be");
+			return false;
+		}
 		if (insn->op == OP_JCC && insn->target != insn->address + insn->length &&
 		    (!fay_transfer_assume(an, an->current, (enum fay_cc)insn->cc, m.rip == insn->target) || !described(an->current, "after the branch"))) {
 			if (!*failure)
