@@ -602,6 +602,15 @@ static void step_whole(struct fay_kinds *k, struct query *q, const struct fay_in
 	case OP_ADD: case OP_SUB:
 		write_operand(k, q, &insn->dst, insn->width, insn->width == 64 ? sum_kind(k, q, insn) : constant_kind(q, TAG_NUMBER));
 		return;
+	case OP_ADC: case OP_SBB:
+		a = fay_kinds_operand(k, q, &insn->dst, insn->width);
+		b = fay_kinds_operand(k, q, &insn->src, insn->width);
+		c = both(q, fay_kinds_pointer(q, a), fay_kinds_is(q, b, TAG_NUMBER));
+		if (insn->width == 64 && !(insn->dst.kind == OPERAND_REG && insn->src.kind == OPERAND_REG && insn->dst.reg == insn->src.reg))
+			write_operand(k, q, &insn->dst, 64, (struct kind){ Z3_mk_ite(q->z, c, a.tag, tag_of(q, TAG_NUMBER)), bits(q, 0xff, 8) });
+		else
+			write_operand(k, q, &insn->dst, insn->width, constant_kind(q, TAG_NUMBER));
+		return;
 	case OP_INC: case OP_DEC:
 		write_operand(k, q, &insn->dst, insn->width,
 			      insn->width == 64 ? fay_kinds_operand(k, q, &insn->dst, 64) : constant_kind(q, TAG_NUMBER));

@@ -124,6 +124,7 @@ static void pointers(struct proof *p, const struct fay_insn *insn)
 	same = both(q, fay_kinds_pointer(q, a), Z3_mk_eq(q->z, a.tag, b.tag));
 	switch (insn->op) {
 	case OP_ADD: goal = either(q, fay_kinds_is(q, a, TAG_NUMBER), fay_kinds_is(q, b, TAG_NUMBER)); break;
+	case OP_ADC: case OP_SBB: goal = both(q, either(q, fay_kinds_is(q, a, TAG_NUMBER), fay_kinds_pointer(q, a)), fay_kinds_is(q, b, TAG_NUMBER)); break;
 	case OP_SUB: goal = either(q, fay_kinds_is(q, b, TAG_NUMBER), same); break;
 	case OP_CMP: goal = either(q, numbers, same); break;
 	case OP_NOT: case OP_NEG: case OP_BSWAP: goal = fay_kinds_is(q, a, TAG_NUMBER); break;

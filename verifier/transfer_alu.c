@@ -64,6 +64,22 @@ bool fay_transfer_alu(struct fay_analysis *an, const struct fay_insn *insn)
 	return op == OP_TEST ? true : fay_operand_write(an, &insn->dst, width, r);
 }
 
+/* A pointer plus a number and the carry, or less both: `cmp $3, %al; adc $0, %rsi` goes on if it was below. */
+static bool pointer_with_carry(struct fay_analysis *an, const struct fay_insn *insn, const struct fay_value *a, const struct fay_value *b)
+{
+	struct fay_scalar carry = fay_scalar_range(0, 1);
+	struct fay_value by, r;
+
+	if (a->kind != KIND_POINTER || b->kind != KIND_SCALAR || insn->width != 64)
+		return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "adds a pointer with carry");
+	by = fay_value_fresh(an, fay_scalar_add(&b->s, &carry));
+	if (!fay_value_arithmetic(an, insn->op == OP_ADC ? OP_ADD : OP_SUB, a, &by, 64, &r))
+		return false;
+	fay_flags_set_none(an);
+	an->current->flags_undefined |= FLAG_ALL;
+	return fay_operand_write(an, &insn->dst, 64, r);
+}
+
 bool fay_transfer_carry_alu(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	bool same = insn->op == OP_SBB && insn->dst.kind == OPERAND_REG && insn->src.kind == OPERAND_REG && insn->dst.reg == insn->src.reg;
@@ -81,7 +97,7 @@ bool fay_transfer_carry_alu(struct fay_analysis *an, const struct fay_insn *insn
 		if (!fay_operand_read(an, &insn->dst, width, &a) || !fay_operand_read(an, &insn->src, width, &b))
 			return false;
 		if (a.kind == KIND_POINTER || b.kind == KIND_POINTER)
-			return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "adds a pointer with carry");
+			return pointer_with_carry(an, insn, &a, &b);
 		sum = fay_scalar_compute_both(insn->op == OP_ADC ? OP_ADD : OP_SUB, &a.s, &b.s, width);
 		r = fay_value_fresh(an, fay_scalar_compute_both(insn->op == OP_ADC ? OP_ADD : OP_SUB, &sum, &carry, width));
 	}
