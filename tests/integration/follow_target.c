@@ -12,6 +12,8 @@
  *	unload        dlclose; then waits for a line
  *	wait          waits for a line
  *	threads N     N threads, each calls work() once
+ *	confine       installs a seccomp filter: mmap and memfd_create kill the process
+ *	surround      maps, without access, all free memory that a jump could reach from its text
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,6 +21,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,6 +110,30 @@ static void threads(long count)
 	}
 }
 
+static void confine(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		abort();
+}
+
+/* Larger pieces first, so that few mappings do; down to single pages. */
+static void surround(void)
+{
+	uintptr_t text = (uintptr_t)&work & ~(uintptr_t)0xfff, far = (uintptr_t)2 << 30;
+	for (uintptr_t size = (uintptr_t)1 << 28; size >= 4096; size >>= 2)
+		for (uintptr_t at = (text - far) & -size; at < text + far; at += size)
+			if (mmap((void *)at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+				continue;
+}
+
 static void say_and_wait(const char *what)
 {
 	printf("%s\n", what);
@@ -142,6 +175,10 @@ int main(int argc, char **argv)
 			say_and_wait("unloaded");
 		} else if (!strcmp(what, "wait")) {
 			say_and_wait("waiting");
+		} else if (!strcmp(what, "confine")) {
+			confine();
+		} else if (!strcmp(what, "surround")) {
+			surround();
 		} else if (!strcmp(what, "threads")) {
 			threads(atol(argv[++i]));
 		} else {

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# What cannot be attached to is refused, with its reason, and goes on rightly: a process under seccomp, one that somebody else traces, one without
+# free memory in reach of a jump, one that is not ours, one that is gone.
+. "$(dirname "$0")/lib.sh"
+program=$(dirname "$FAY")/follow_target
+count='cluster.Function("follow_target!work").Count()'
+mkfifo "$work/in"
+start() { # ARGUMENT...: up to its first wait
+	"$program" "$@" <"$work/in" >"$work/target.out" &
+	target=$!
+	started+=("$target")
+	exec 9>"$work/in"
+	wait_for "$work/target.out" waiting
+	before=$(text_hash "$target")
+}
+goes_on() { # WHAT
+	local code=0
+	equal "$1: its text" "$before" "$(text_hash "$target")"
+	equal "$1: mappings of fay's" 0 "$(grep -c memfd:fay- "/proc/$target/maps" || true)"
+	echo >&9
+	exec 9>&-
+	wait "$target" || code=$?
+	equal "$1: its exit code" 0 "$code"
+}
+
+start confine wait calls 10
+exits "a process whose sandbox kills it for mmap" 1 "$FAY" trace --for 1s -p "$target" "$count"
+contains "its reason" "$work/err" "runs under seccomp"
+goes_on "a process in a sandbox"
+
+start surround wait calls 10
+exits "no free memory in reach" 1 "$FAY" trace --for 1s -p "$target" "$count"
+contains "its reason" "$work/err" "no free memory within 2 GiB of follow_target!work"
+goes_on "a process without free memory in reach"
+
+if command -v gdb >"$work/which"; then
+	start wait calls 10
+	mkfifo "$work/gdb.in"
+	gdb -q -nx -p "$target" <"$work/gdb.in" >"$work/gdb.out" 2>&1 &
+	gdb=$!
+	started+=("$gdb")
+	exec 8>"$work/gdb.in"
+	echo 'printf "hold%s\n", "ing"' >&8
+	wait_for "$work/gdb.out" holding
+	exits "a process in a debugger" 1 "$FAY" trace --for 1s -p "$target" "$count"
+	contains "its reason" "$work/err" "is being traced by process $gdb (gdb)"
+	echo detach >&8
+	echo quit >&8
+	exec 8>&-
+	wait "$gdb"
+	goes_on "a process in a debugger"
+else
+	echo "SKIPPED: a process in a debugger: gdb is not installed"
+fi
+
+if [ "$(id -u)" = 0 ]; then
+	start wait calls 10
+	chmod 755 "$work"
+	exits "another user's process" 1 setpriv --reuid=65534 --regid=65534 --clear-groups "$FAY" trace --for 1s -p "$target" "$count"
+	goes_on "another user's process"
+else
+	echo "SKIPPED: another user's process: needs root"
+fi
+exits "a process that is gone" 1 "$FAY" trace --for 1s -p "$target" "$count"
