@@ -582,13 +582,67 @@ static void make_unsigned(LLVMBuilderRef b, LLVMValueRef i)
 	LLVMInstructionEraseFromParent(i);
 }
 
-static void make_all_unsigned(LLVMBuilderRef b, LLVMValueRef function)
+/* Whether i, x and a constant in 32 bits, is the same number if computed in 64. */
+static bool never_wraps(const struct fay_unit *unit, LLVMValueRef i)
+{
+	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+	uint64_t most, c, result;
+
+	if ((opcode != LLVMAdd && opcode != LLVMMul && opcode != LLVMShl && opcode != LLVMOr) || !LLVMIsAConstantInt(LLVMGetOperand(i, 1)) ||
+	    LLVMGetIntTypeWidth(LLVMTypeOf(i)) != 32)
+		return false;
+	c = LLVMConstIntGetZExtValue(LLVMGetOperand(i, 1));
+	if (opcode == LLVMOr) /* an addition, if it meets zeros only */
+		return c >> zero_bits(LLVMGetOperand(i, 0), 0) == 0;
+	most = fay_range_of(LLVMGetOperand(i, 0), unit->confined ? NULL : i).hi;
+	if (opcode == LLVMShl)
+		c = UINT64_C(1) << (c & 31);
+	return !(opcode == LLVMAdd ? __builtin_add_overflow(most, c, &result) : __builtin_mul_overflow(most, c, &result)) && result <= UINT32_MAX;
+}
+
+/*
+ * An index of 32 bits that becomes one of 64: what is done to it with constants is done after that, where it is seen not to wrap. A constant then is part of the
+ * address, and neighbours are seen as such.
+ */
+static void widen_first(const struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef extension)
+{
+	LLVMValueRef i = LLVMGetOperand(extension, 0), wide;
+	LLVMTypeRef type = LLVMTypeOf(extension);
+	LLVMOpcode opcode;
+
+	if (!LLVMIsABinaryOperator(i) || LLVMGetIntTypeWidth(type) != 64 || !never_wraps(unit, i))
+		return;
+	LLVMPositionBuilderBefore(b, extension);
+	wide = LLVMBuildZExt(b, LLVMGetOperand(i, 0), type, "");
+	if (LLVMIsAZExtInst(wide))
+		widen_first(unit, b, wide);
+	wide = LLVMGetPreviousInstruction(extension);
+	LLVMPositionBuilderBefore(b, extension);
+	opcode = LLVMGetInstructionOpcode(i) == LLVMOr ? LLVMAdd : LLVMGetInstructionOpcode(i);
+	wide = LLVMBuildBinOp(b, opcode, wide, LLVMConstInt(type, LLVMConstIntGetZExtValue(LLVMGetOperand(i, 1)), 0), "");
+	if (LLVMIsABinaryOperator(wide)) {
+		LLVMSetNUW(wide, 1);
+		LLVMSetNSW(wide, 1);
+	}
+	LLVMReplaceAllUsesWith(extension, wide);
+	LLVMInstructionEraseFromParent(extension);
+}
+
+static void make_all_unsigned(const struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function)
 {
 	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k; k = LLVMGetNextBasicBlock(k))
 		for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i; i = next) {
 			next = LLVMGetNextInstruction(i);
-			if (LLVMGetInstructionOpcode(i) == LLVMSExt || LLVMGetInstructionOpcode(i) == LLVMICmp)
+			switch (LLVMGetInstructionOpcode(i)) {
+			case LLVMSExt: case LLVMICmp:
 				make_unsigned(b, i);
+				break;
+			case LLVMZExt:
+				widen_first(unit, b, i);
+				break;
+			default:
+				break;
+			}
 		}
 }
 
@@ -596,7 +650,7 @@ static int guard_function(struct pass *p, LLVMValueRef function)
 {
 	int result = 0;
 
-	make_all_unsigned(p->b, function);
+	make_all_unsigned(p->unit, p->b, function);
 	fay_shorten_loops(p->unit, p->b, p->flow);
 	p->access_count = p->known_count = 0;
 	for (unsigned k = 0; k < p->flow->count && !result; k++)
@@ -623,7 +677,7 @@ int fay_guard(struct fay_unit *unit)
 			break;
 		}
 		fay_range_use(p.flow);
-		make_all_unsigned(p.b, f);
+		make_all_unsigned(unit, p.b, f);
 		fay_split_loads_in(unit, p.b, f);
 		if (fay_convert_pointers(unit, p.b, f))
 			result = fay_error_set(unit->error, FAY_E_INTERNAL, "pointers of a loop could not be rewritten as offsets");

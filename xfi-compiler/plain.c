@@ -119,6 +119,22 @@ static void widen_choice(LLVMBuilderRef b, LLVMValueRef i)
 	replace_by_wide(b, i, LLVMBuildSelect(b, condition, wide[0], wide[1], "choice"));
 }
 
+/*
+ * x | c that is x + c, because x is below all that c has set, becomes part of an address as a sum only.
+ */
+static void add_disjoint(const struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef i)
+{
+	LLVMValueRef x = LLVMGetOperand(i, 0), c = LLVMGetOperand(i, 1), sum;
+	uint64_t bits = LLVMIsAConstantInt(c) && width_of(i) <= 64 ? LLVMConstIntGetZExtValue(c) : 0;
+
+	if (!bits || !fay_feeds_address(i) || fay_range_of(x, unit->confined ? NULL : i).hi >= (bits & -bits))
+		return;
+	LLVMPositionBuilderBefore(b, i);
+	sum = LLVMBuildNUWAdd(b, x, c, "");
+	LLVMReplaceAllUsesWith(i, sum);
+	LLVMInstructionEraseFromParent(i);
+}
+
 /* ---- truth values ---- */
 
 /* The number that a truth value becomes. */
@@ -228,9 +244,11 @@ static void plain_instruction(struct fay_unit *unit, LLVMBuilderRef b, LLVMValue
 		widen_truth(b, i);
 		return;
 	}
-	if (opcode == LLVMLoad)
+	if (opcode == LLVMOr)
+		add_disjoint(unit, b, i);
+	else if (opcode == LLVMLoad)
 		load_no_more(unit, i);
-	if (opcode == LLVMSelect)
+	else if (opcode == LLVMSelect)
 		keep_loads_apart(b, i);
 	if (opcode == LLVMSelect || opcode == LLVMCall)
 		widen_choice(b, i);

@@ -73,8 +73,8 @@ static struct fay_range range_binary(LLVMValueRef value, LLVMOpcode opcode, LLVM
 			return (struct fay_range){0, b.hi - 1 < a.hi ? b.hi - 1 : a.hi};
 		break;
 	case LLVMUDiv:
-		if (b.lo)
-			return (struct fay_range){a.lo / b.hi, a.hi / b.lo};
+		if (b.hi) /* there is no quotient by 0 */
+			return (struct fay_range){a.lo / b.hi, a.hi / (b.lo ? b.lo : 1)};
 		break;
 	case LLVMLShr:
 		if (b.lo == b.hi && b.lo < width)

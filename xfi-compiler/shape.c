@@ -77,7 +77,12 @@ bool fay_feeds_address(LLVMValueRef v)
 	return feeds(v, 0);
 }
 
-/* Whether i is like x % 40 or x * 40 >> 32, whose products and differences no interval shows to be small; its largest value. */
+static bool is_product(LLVMValueRef v)
+{
+	return LLVMIsABinaryOperator(v) && LLVMGetInstructionOpcode(v) == LLVMMul;
+}
+
+/* Whether i is like x % 40 or (x * 40 + 7) >> 32, whose products and differences no interval shows to be small; its largest value. */
 static bool has_largest(LLVMValueRef i, uint64_t *largest)
 {
 	LLVMOpcode opcode = LLVMIsABinaryOperator(i) ? LLVMGetInstructionOpcode(i) : LLVMRet;
@@ -88,7 +93,8 @@ static bool has_largest(LLVMValueRef i, uint64_t *largest)
 		return false;
 	if (opcode == LLVMLShr) {
 		product = LLVMGetOperand(i, 0);
-		if (!LLVMIsABinaryOperator(product) || LLVMGetInstructionOpcode(product) != LLVMMul)
+		if (!LLVMIsABinaryOperator(product) ||
+		    (!is_product(product) && !is_product(LLVMGetOperand(product, 0)) && !is_product(LLVMGetOperand(product, 1))))
 			return false;
 		*largest = fay_range_of(i, i).hi;
 		return *largest < 65536;
