@@ -75,6 +75,8 @@ struct fay_counter {
 bool fay_counter_of(LLVMValueRef phi, struct fay_counter *counter);
 /* The condition, about phi or next, under which block `test` goes on with the loop. */
 bool fay_counter_test(LLVMValueRef phi, const struct fay_counter *counter, LLVMBasicBlockRef test, struct fay_compare *compare);
+/* The rounds of a loop of one block whose counter starts at 0 and goes up by 1 to a constant; 0: another loop, or another way out. */
+uint64_t fay_exact_rounds(LLVMValueRef phi, const struct fay_counter *counter);
 void fay_shorten_loops(struct fay_unit *unit, LLVMBuilderRef b, const struct fay_flow *flow);
 
 #endif

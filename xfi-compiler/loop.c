@@ -265,3 +265,20 @@ uint64_t fay_loop_rounds(LLVMBasicBlockRef header, LLVMBasicBlockRef latch)
 	}
 	return 0;
 }
+
+uint64_t fay_exact_rounds(LLVMValueRef phi, const struct fay_counter *c)
+{
+	LLVMValueRef terminator = LLVMGetBasicBlockTerminator(c->latch);
+	struct fay_compare compare;
+	uint64_t bound;
+
+	if (LLVMGetInstructionParent(phi) != c->latch || c->step != 1 || !LLVMIsAConstantInt(c->start) || LLVMConstIntGetZExtValue(c->start) ||
+	    !fay_counter_test(phi, c, c->latch, &compare) || !LLVMIsAConstantInt(compare.right) || LLVMGetNumSuccessors(terminator) != 2)
+		return 0;
+	bound = LLVMConstIntGetZExtValue(compare.right);
+	if (compare.left == phi) /* the round of value n goes on to n + 1 */
+		bound++;
+	if ((compare.predicate != LLVMIntULT && compare.predicate != LLVMIntNE) || bound > width_mask(width_of(phi)) / 2)
+		return 0;
+	return bound ? bound : 0;
+}

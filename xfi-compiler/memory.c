@@ -12,7 +12,7 @@
 #include "unit.h"
 
 #define UNROLL_BYTES 128
-#define COPY_MAX (64u << 10)
+#define COPY_MAX FAY_FILL_MAX
 
 static LLVMValueRef at_offset(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef pointer, uint64_t offset)
 {

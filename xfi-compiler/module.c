@@ -31,9 +31,9 @@
 	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",simplifycfg,"                  \
 	"loop-simplify,lcssa,loop(loop-rotate,loop-unroll-full),sroa,early-cse<memssa>,simplifycfg," COMBINE ","        \
 	"jump-threading,correlated-propagation,simplifycfg," COMBINE ",gvn,jump-threading,simplifycfg," COMBINE ","     \
-	"loop-simplify,lcssa,loop(loop-unroll-full),simplifycfg," COMBINE ",early-cse<memssa>,dse,adce)"
+	"loop-simplify,lcssa,loop(loop-unroll-full),simplifycfg," COMBINE ",early-cse<memssa>,dse,adce,loop-simplify)"
 /* After memory.c: its word loops are functions. */
-#define REFINE "always-inline,globaldce,function(sroa,early-cse<memssa>," COMBINE ",simplifycfg)"
+#define REFINE "always-inline,globaldce,function(sroa,early-cse<memssa>," COMBINE ",simplifycfg,loop-simplify,lcssa,loop(loop-deletion),simplifycfg)"
 #define OPTIMISE                                                                                                        \
 	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",loop-simplify,lcssa,"          \
 	"loop-mssa(licm),gvn,sccp," COMBINE ",dse,adce,reassociate,early-cse,simplifycfg," COMBINE ",adce),"            \
@@ -212,6 +212,7 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 	prepare(unit);
 	fay_define(unit);
 	result = run_passes(unit, SIMPLIFY);
+	fay_fill(unit);
 	if (!result)
 		result = fay_expand_memory(unit);
 	if (!result)

@@ -7,6 +7,7 @@
  *   module.c   the order of things: inline all, simplify, guard, optimise, generate, link
  *   objects.c  state objects of probe.h (globals in the source) become LOCAL + offset
  *   memory.c   memcpy and the like become loads, stores and loops: a probe has no libc
+ *   fill.c     loops that fill bytes
  *   range.c    unsigned ranges of IR integers: which index needs no guard
  *   loop.c     counters of loops: their ranges, and whether the loop ends
  *   address.c  from an access to its object; which member an index belongs to
@@ -97,6 +98,8 @@ const char *fay_callee(LLVMValueRef call);
 int fay_check_module(struct fay_unit *unit);    /* as it comes in */
 int fay_check_simplified(struct fay_unit *unit); /* after inlining: what is left in the probes */
 void fay_define(struct fay_unit *unit);
+void fay_fill(struct fay_unit *unit); /* loops that fill bytes as memset, for fay_expand_memory() */
+#define FAY_FILL_MAX (64u << 10)
 int fay_expand_memory(struct fay_unit *unit);
 bool fay_is_compare(const char *name); /* memcmp, which fay_expand_memory() knows */
 int fay_guard(struct fay_unit *unit);
