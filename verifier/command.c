@@ -18,13 +18,31 @@ struct options {
 	const char *policy;
 	const char *smt2;
 	const char *source;
-	bool json, no_replay;
+	bool json, no_replay, help;
 };
+
+static void print_usage(FILE *out, const char *program)
+{
+	fprintf(out, "usage: %s [--json] [--policy FILE] [--smt2 DIR] [--source DIR] [--no-replay] IMAGE\n", program);
+}
 
 static int usage(const char *program)
 {
-	fprintf(stderr, "usage: %s [--json] [--policy FILE] [--smt2 DIR] [--source DIR] [--no-replay] IMAGE\n", program);
+	print_usage(stderr, program);
 	return EXIT_USAGE;
+}
+
+static int help(const char *program)
+{
+	print_usage(stdout, program);
+	printf("\nProves that a probe image keeps to its regions, its code and its bounds, or says which rule it breaks, where, and how.\n\n"
+	       "  --json         one JSON object instead of text (docs/verify-json.md)\n"
+	       "  --policy FILE  what you allow beyond what is proved (docs/policy.md)\n"
+	       "  --smt2 DIR     also write every obligation as SMT-LIB 2, for another solver (docs/smt2.md)\n"
+	       "  --source DIR   where the source files are that the image's line information names\n"
+	       "  --no-replay    do not have the CPU run the counterexample of a refusal, in a child process\n\n"
+	       "exit codes: 0 accepted, 1 rejected, 2 usage or policy file, 3 a limit was reached, 4 internal\n");
+	return fflush(stdout) ? EXIT_INTERNAL : 0;
 }
 
 static int parse(int argc, char **argv, struct options *options)
@@ -59,6 +77,9 @@ static int parse(int argc, char **argv, struct options *options)
 		case 'n':
 			options->no_replay = true;
 			break;
+		case 'h':
+			options->help = true;
+			return 0;
 		default:
 			return usage(argv[0]);
 		}
@@ -138,6 +159,8 @@ int fay_verify_main(int argc, char **argv)
 
 	if (result)
 		return result;
+	if (options.help)
+		return help(options.program);
 	fay_policy_default(&policy);
 	if (options.policy && fay_policy_read(options.policy, &policy, message, sizeof(message))) {
 		fprintf(stderr, "%s: %s\n", options.program, message);

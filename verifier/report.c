@@ -102,6 +102,7 @@ static void find_source_line(const struct fay_image *image, uint64_t offset, str
 	for (uint32_t i = 0; i < image->line_count && image->lines[i].code_offset <= offset; i++) {
 		rejection->source_file = image->line_files[image->lines[i].file];
 		rejection->source_line = image->lines[i].line;
+		rejection->source_column = image->lines[i].column;
 	}
 }
 
@@ -163,21 +164,32 @@ static void print_path(FILE *out, const struct fay_rejection *rejection)
 	fputc('\n', out);
 }
 
-/* The source line with the whole statement underlined: line information has no columns. */
+/*
+ * The source line with a caret under the column, or, where the line information has none, with the whole statement underlined. Tabs and control characters are one
+ * blank each, so that the caret stands where it should.
+ */
 static void print_source(FILE *out, const struct fay_rejection *rejection)
 {
 	const char *text = rejection->source_text;
-	size_t begin, length;
+	size_t begin, length, column = rejection->source_column;
+	char line[512];
 
 	if (!text)
 		return;
-	begin = strspn(text, " \t");
-	length = strlen(text);
+	snprintf(line, sizeof(line), "%s", text);
+	for (char *c = line; *c; c++)
+		*c = (unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c;
+	begin = strspn(line, " ");
+	length = strlen(line);
+	if (column && column <= length) {
+		begin = column - 1;
+		length = column;
+	}
 	fprintf(out, "\n  %5" PRIu32 " | ", rejection->source_line);
-	print_text(out, "", text, false);
+	print_text(out, "", line, false);
 	fputs("\n        | ", out);
 	for (size_t i = 0; i < length; i++)
-		fputc(i < begin ? (text[i] == '\t' ? '\t' : ' ') : i == begin ? '^' : '~', out);
+		fputc(i < begin ? ' ' : i == begin ? '^' : '~', out);
 	fputc('\n', out);
 }
 
@@ -205,6 +217,8 @@ static void print_rejection(FILE *out, const char *name, const struct fay_verdic
 		if (rejection->source_file) {
 			print_text(out, ", ", rejection->source_file, false);
 			fprintf(out, ":%" PRIu32, rejection->source_line);
+			if (rejection->source_column)
+				fprintf(out, ":%" PRIu32, rejection->source_column);
 		}
 		fputc('\n', out);
 	}

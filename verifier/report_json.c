@@ -75,7 +75,7 @@ static void json_rejection(FILE *out, const struct fay_rejection *rejection)
 	fprintf(out, ",\"function_offset\":%" PRIu64 ",\"text_offset\":%" PRIu64 ",\"source_file\":", rejection->function_offset,
 		rejection->text_offset);
 	json_string(out, rejection->source_file);
-	fprintf(out, ",\"source_line\":%" PRIu32 ",\"disassembly\":", rejection->source_line);
+	fprintf(out, ",\"source_line\":%" PRIu32 ",\"source_column\":%" PRIu32 ",\"disassembly\":", rejection->source_line, rejection->source_column);
 	json_string(out, rejection->disassembly);
 	fprintf(out, ",\"missing\":");
 	json_string(out, rejection->missing);

@@ -126,7 +126,7 @@ static struct fay_place place_of(const struct fay_analysis *an, const struct fay
 	if (!index) {
 		p.value = *base;
 		p.step = 1;
-	} else if (fay_scalar_is_const(&base->s) && index->kind == KIND_SCALAR) {
+	} else if (fay_scalar_is_const(&base->s) && base->s.smin > -FAY_FAR_APART && base->s.smin < FAY_FAR_APART && index->kind == KIND_SCALAR) {
 		p.fixed += base->s.smin;
 		p.value = *index;
 		p.step = mem->scale;

@@ -153,7 +153,7 @@ struct fay_rejection {
 	const char *counterexample;/* one `name = value` a line: inputs that break the rule; NULL if none */
 	bool replayed;             /* the counterexample was executed and did break the rule */
 	const char *source_file;   /* from .fay.lines; NULL if none */
-	uint32_t source_line;
+	uint32_t source_line, source_column; /* from 1; 0 not known */
 	const char *source_text;   /* that line of the source, if fay_verdict_source() found it; or NULL */
 	const char *hint;          /* what to change, from docs/rules.md; NULL if the rule has none */
 	const char *advice;        /* what to change here, beyond the hint; or NULL */

@@ -784,6 +784,53 @@ static void idiom_call(struct code *c)
 	c->calls[c->call_count++] = (uint8_t)c->size;
 }
 
+/* An array in a frame of its own that a loop writes, wholly or nearly, and that is read then, or while it is written. */
+static void idiom_fill(struct code *c)
+{
+	unsigned scale = rarely(c, 3) ? 2 : 3, width = rarely(c, 10) ? some_width(c) : scale == 2 ? 32 : 64, start, from = 0, elements = 32u >> scale;
+	bool down = rarely(c, 4);
+
+	if (c->frame > 64 || c->depth > 2)
+		return;
+	op_ri(c, 64, 5, SP, 32);
+	c->frame += 32;
+	byte(c, 0xb9); /* mov $first, %ecx */
+	word32(c, (down ? elements : 0) + (rarely(c, 10) ? 1 : 0));
+	start = c->size;
+	if (rarely(c, 6))
+		random_instruction(c);
+	if (rarely(c, 6)) { /* left early */
+		op_ri(c, 64, 7, 8, some_number(c));
+		from = jump_forward(c, 4 + (unsigned)below(c, 2));
+	}
+	if (rarely(c, 8))
+		op_rm(c, 64, 0x89, rarely(c, 2) ? SI : AX, SP, SP, 0, 8 * (int32_t)below(c, 4));
+	op_rm(c, width, width == 8 ? 0x88 : 0x89, AX, SP, CX, scale, (down ? -(1 << scale) : 0) + (rarely(c, 20) ? 4 : 0));
+	if (rarely(c, 4)) /* the one just written, or another */
+		op_rm(c, scale == 2 ? 32 : 64, 0x8b, 9, SP, CX, scale, (int32_t)below(c, 3) * (1 << scale) - (1 << scale));
+	op_ri(c, rarely(c, 4) ? 32 : 64, down ? 5 : 0, CX, rarely(c, 15) ? 2 : 1);
+	if (!down || rarely(c, 4))
+		op_ri(c, 64, 7, CX, down ? 0 : (int32_t)(elements + (rarely(c, 12) ? (unsigned)below(c, 3) - 1 : 0)));
+	byte(c, 0x70 | (rarely(c, 4) && !down ? 2 : 5));
+	byte(c, start - c->size - 1);
+	if (from && rarely(c, 2)) {
+		land(c, from);
+		from = 0;
+	}
+	if (rarely(c, 3)) {
+		block(c, 1);
+	} else {
+		load_event(c, 9);
+		op_ri(c, 32, 4, 9, (int32_t)(elements - (rarely(c, 8) ? 0 : 1)));
+		op_rm(c, scale == 2 ? 32 : 64, 0x8b, AX, SP, 9, scale, 0);
+		op_rm(c, 64, 0x89, AX, SI, SP, 0, 8 * (int32_t)below(c, 8));
+	}
+	if (from)
+		land(c, from);
+	op_ri(c, 64, 0, SP, 32);
+	c->frame -= 32;
+}
+
 /* Something pushed meanwhile, and popped, not always evenly. */
 static void idiom_push(struct code *c)
 {
@@ -804,7 +851,11 @@ static void idiom_push(struct code *c)
 
 static void statement(struct code *c)
 {
-	switch (below(c, 25)) {
+	switch (below(c, 27)) {
+	case 25:
+	case 26:
+		idiom_fill(c);
+		break;
 	case 20:
 	case 21:
 		idiom_pointers(c);
