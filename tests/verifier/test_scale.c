@@ -9,6 +9,7 @@
  * case says which rules are right; LIM-TIME is always allowed for one that is refused, since machines differ.
  */
 #include <elf.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@ struct builder {
 	uint8_t *code;
 	size_t size, room;
 	uint32_t probes;
+	int32_t *rodata; /* words of .rodata, or NULL */
+	uint32_t words;
 };
 
 static void emit(struct builder *b, const void *bytes, size_t size)
@@ -44,15 +47,17 @@ static void emit(struct builder *b, const void *bytes, size_t size)
 
 static void emit32(struct builder *b, int64_t value) { emit(b, &(int32_t){ (int32_t)value }, 4); }
 
-enum { S_NULL, S_TEXT, S_IMAGE, S_PROBES, S_STRINGS, S_NAMES, S_COUNT };
-static const char section_names[] = "\0.text\0.fay.image\0.fay.probes\0.fay.strings\0.shstrtab";
+enum { S_NULL, S_TEXT, S_IMAGE, S_PROBES, S_STRINGS, S_NAMES, S_RODATA, S_COUNT };
+static const char section_names[] = "\0.text\0.fay.image\0.fay.probes\0.fay.strings\0.shstrtab\0.rodata";
+#define RODATA_FROM_TEXT 0x100000 /* where .rodata is put, if there is one */
 
 /* The file, in memory that is kept until the process ends. */
 static uint8_t *finish(struct builder *b, size_t *file_size)
 {
 	static const char strings[] = "\0libc!read";
 	size_t text = PAGE, tables = text + (b->size + PAGE - 1) / PAGE * PAGE, image = tables, probes = image + 64;
-	size_t text_strings = probes + 32 * b->probes, names = text_strings + sizeof(strings), headers = (names + sizeof(section_names) + 7) / 8 * 8;
+	size_t text_strings = probes + 32 * b->probes, names = text_strings + sizeof(strings);
+	size_t rodata = (names + sizeof(section_names) + PAGE - 1) / PAGE * PAGE, headers = (rodata + 4 * (size_t)b->words + 7) / 8 * 8;
 	uint8_t *f = calloc(1, headers + S_COUNT * sizeof(Elf64_Shdr));
 	Elf64_Ehdr *eh = (void *)f;
 	Elf64_Phdr *ph = (void *)(f + sizeof(*eh));
@@ -63,9 +68,14 @@ static uint8_t *finish(struct builder *b, size_t *file_size)
 	*file_size = headers + S_COUNT * sizeof(*sh);
 	*eh = (Elf64_Ehdr){ .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_DYN, .e_machine = EM_X86_64,
 			    .e_version = EV_CURRENT, .e_phoff = sizeof(*eh), .e_shoff = headers, .e_ehsize = sizeof(*eh),
-			    .e_phentsize = sizeof(*ph), .e_phnum = 2, .e_shentsize = sizeof(*sh), .e_shnum = S_COUNT, .e_shstrndx = S_NAMES };
+			    .e_phentsize = sizeof(*ph), .e_phnum = b->words ? 3 : 2, .e_shentsize = sizeof(*sh), .e_shnum = S_COUNT, .e_shstrndx = S_NAMES };
 	ph[0] = (Elf64_Phdr){ PT_LOAD, PF_R | PF_X, text, text, text, b->size, b->size, PAGE };
 	ph[1] = (Elf64_Phdr){ PT_LOAD, PF_R, tables, tables, tables, names - tables, names - tables, PAGE };
+	ph[2] = (Elf64_Phdr){ PT_LOAD, PF_R, rodata, text + RODATA_FROM_TEXT, text + RODATA_FROM_TEXT, 4 * (size_t)b->words, 4 * (size_t)b->words, PAGE };
+	if (b->words) {
+		sh[S_RODATA] = (Elf64_Shdr){ 53, SHT_PROGBITS, SHF_ALLOC, text + RODATA_FROM_TEXT, rodata, 4 * (size_t)b->words, 0, 0, 4, 0 };
+		memcpy(f + rodata, b->rodata, 4 * (size_t)b->words);
+	}
 	sh[S_TEXT] = (Elf64_Shdr){ 1, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, text, text, b->size, 0, 0, 1, 0 };
 	sh[S_IMAGE] = (Elf64_Shdr){ 7, SHT_PROGBITS, SHF_ALLOC, image, image, 64, 0, 0, 1, 0 };
 	sh[S_PROBES] = (Elf64_Shdr){ 18, SHT_PROGBITS, SHF_ALLOC, probes, probes, 32 * b->probes, 0, 0, 1, 0 };
@@ -230,6 +240,43 @@ static uint8_t *million_entry_table(size_t *size)
 	return finish(&b, size);
 }
 
+/*
+ * A switch over a table of `entries` in .rodata, the index masked to `mask`: each entry leads to one of `places` returns. With `scattered` the entries are of all sorts.
+ */
+static uint8_t *switch_over(size_t *size, uint32_t entries, uint32_t mask, uint32_t places, bool scattered)
+{
+	struct builder b = { .probes = 1, .words = entries, .rodata = calloc(entries, 4) };
+	uint32_t table = RODATA_FROM_TEXT, code;
+
+	EMIT(&b, 0x8b, 0x07, 0x25); /* mov (%rdi),%eax; and $mask,%eax */
+	emit32(&b, (int32_t)mask);
+	EMIT(&b, 0x48, 0x8d, 0x0d); /* lea table(%rip),%rcx */
+	emit32(&b, (int64_t)table - (int64_t)(b.size + 4));
+	EMIT(&b, 0x48, 0x63, 0x04, 0x81, 0x48, 0x01, 0xc8, 0xff, 0xe0); /* movslq (%rcx,%rax,4),%rax; add %rcx,%rax; jmp *%rax */
+	code = (uint32_t)b.size;
+	for (uint32_t i = 0; i < places; i++)
+		EMIT(&b, 0xc3);
+	for (uint32_t i = 0; b.rodata && i < entries; i++)
+		b.rodata[i] = (int32_t)(code + (scattered ? i * 2654435761u >> 8 : i % places) - table);
+	return finish(&b, size);
+}
+
+static uint8_t *table_of_4096(size_t *size) { return switch_over(size, 4096, 4095, 4096, false); }
+static uint8_t *table_of_a_million(size_t *size) { return switch_over(size, 1000000, (1u << 19) - 1, 16, false); }
+static uint8_t *few_of_a_million(size_t *size) { return switch_over(size, 1000000, 4095, 16, false); }
+static uint8_t *wild_table(size_t *size) { return switch_over(size, 1000000, 4095, 16, true); }
+static uint8_t *table_beyond(size_t *size) { return switch_over(size, 1000000, (1u << 20) - 1, 16, false); }
+
+/* Forty questions, each of which asks the solver for the factors of a number: the first that it does not answer in time is a refusal. */
+static uint8_t *hard_questions(size_t *size)
+{
+	/* mov (%rdi),%rax; mov %eax,%eax; mov 8(%rdi),%rcx; mov %ecx,%ecx; imul %rcx,%rax; movabs $n,%rdx...; cmp; jne; incq 0x100000(%rsi) */
+	static const uint8_t unit[] = { 0x8b, 0x07, 0x8b, 0x4f, 0x08, 0x48, 0x0f, 0xaf, 0xc1, 0x48, 0xba, 0xd1, 0x8f, 0x65, 0x1f, 0x9d, 0x35, 0x3b, 0x0d, 0x48, 0x39,
+					0xd0, 0x75, 0x07, 0x48, 0xff, 0x86, 0x00, 0x00, 0x10, 0x00 };
+
+	return repeated(size, unit, sizeof(unit), 40);
+}
+
 static const struct scale_case {
 	const char *name;
 	uint8_t *(*make)(size_t *size);
@@ -252,6 +299,12 @@ static const struct scale_case {
 	{ "1,025 probes", too_many_probes, "IMG-LIMIT" },
 	{ "100,000 probes", thousands_of_probes, "IMG-LIMIT" },
 	{ "5,000 open questions", open_questions, "LIM-RESOURCE" },
+	{ "a switch of 4,096 places", table_of_4096, "accepted" },
+	{ "a million entries of which 4,096 are reached", few_of_a_million, "accepted" },
+	{ "a jump table of a million entries", table_of_a_million, "CFI-INDIRECT" },
+	{ "an index beyond a million entries", table_beyond, "CFI-INDIRECT MEM-BOUNDS" },
+	{ "a million entries that lead anywhere", wild_table, "CFI-INDIRECT" },
+	{ "forty questions that no solver answers", hard_questions, "MEM-BOUNDS" },
 	{ "a jump table of a million entries in the code", million_entry_table, "CFI-INDIRECT MEM-REGION MEM-PERMISSION INS-UNSUPPORTED" },
 };
 
