@@ -21,7 +21,7 @@
  *	ld=FLAG,FLAG          more flags for the linker
  *	patch=WHERE:HEX       overwrite bytes of the file: WHERE is eh+N, ph:I+N, sh:NAME+N (headers) or sec:NAME+N (contents); repeatable
  *	truncate=N            keep N bytes (negative: drop the last -N)
- *	max_instructions= max_stack= max_local= max_global= helpers= pattern= spec=1 vectors=1 rdtsc=1   policy
+ *	max_instructions= max_stack= max_local= max_global= helpers= pattern= spec=1 vectors=1 rdtsc=1 fields= kinds= deny=NAME   policy
  *	todo=REASON           known imprecision: an accept that is refused for now is reported, not failed
  *
  * Limits: the sections run one after the other; about 25 ms each, nearly all of it as and ld.
@@ -135,6 +135,9 @@ static void make_policy(const struct snippet *s, struct fay_policy *policy)
 	policy->speculation_confined = number_attribute(s, "spec", policy->speculation_confined);
 	policy->allow_vectors = number_attribute(s, "vectors", policy->allow_vectors);
 	policy->allow_rdtsc = number_attribute(s, "rdtsc", policy->allow_rdtsc);
+	policy->allow_fields = (uint32_t)number_attribute(s, "fields", policy->allow_fields);
+	policy->allow_kinds = (uint32_t)number_attribute(s, "kinds", policy->allow_kinds);
+	policy->denied_count = attribute(s, "deny", 0, policy->denied[0], sizeof(policy->denied[0]));
 	if (attribute(s, "pattern", 0, pattern, sizeof(pattern)))
 		strcpy(policy->patterns[policy->pattern_count++], pattern);
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <z3.h>
 
+#include "analysis.h"
 #include "fay/verify.h"
 
 static char directory[] = "/tmp/fay-analysis-XXXXXX";
@@ -288,9 +289,123 @@ static void obligations_can_be_rechecked(void **state)
 			fail_msg("no obligation of %s in %s", rules[i], text);
 }
 
+/* ---- the inclusion that the last pass rests on: whatever outer says and inner does not is noticed ---- */
+
+static struct fay_state *outer, *inner;
+
+/* Both as at entry, with a frame of 32 bytes and rax the number 5, which rcx is, too; canonical. */
+static void two_states(void)
+{
+	struct fay_state **both[] = { &outer, &inner };
+
+	for (unsigned i = 0; i < 2; i++) {
+		free(*both[i]);
+		*both[i] = fay_state_create(FAY_MAX_LOCATIONS);
+		assert_non_null(*both[i]);
+		fay_state_entry(*both[i]);
+		fay_state_set_depth(*both[i], 32);
+		(*both[i])->loc[FAY_RAX] = fay_value_scalar(fay_scalar_range(0, 5));
+		(*both[i])->loc[FAY_RAX].id = (*both[i])->next_id++;
+		(*both[i])->loc[FAY_RCX] = (*both[i])->loc[FAY_RAX];
+		assert_true(fay_state_canonical(*both[i]));
+	}
+}
+
+static void is_refused(void)
+{
+	assert_false(fay_state_includes(outer, inner));
+	two_states();
+	assert_true(fay_state_includes(outer, inner));
+}
+
+static void store(struct fay_state *s, int64_t offset, unsigned width, struct fay_value v)
+{
+	assert_int_equal(fay_stack_store(s, offset, width, &v), SLOT_OK);
+	assert_true(fay_state_canonical(s));
+}
+
+static void inclusion_notices_every_difference(void **state)
+{
+	struct fay_value pointer = fay_value_scalar(fay_scalar_const(0)), number = fay_value_scalar(fay_scalar_range(0, 5)), entry = fay_value_uninit();
+
+	(void)state;
+	pointer.kind = KIND_POINTER;
+	pointer.tag = REGION_LOCAL;
+	two_states();
+	assert_true(fay_state_includes(outer, inner));
+	/* kinds and regions */
+	inner->loc[FAY_RAX] = pointer;
+	is_refused();
+	outer->loc[FAY_RSI].tag = REGION_GLOBAL;
+	is_refused();
+	inner->loc[FAY_RBX].tag = FAY_RBP;
+	is_refused();
+	inner->loc[FAY_R8].tag = FAY_R9;
+	is_refused();
+	inner->loc[FAY_RAX] = fay_value_uninit();
+	is_refused();
+	/* numbers, initialised bytes, names */
+	inner->loc[FAY_RAX].s = inner->loc[FAY_RCX].s = fay_scalar_range(0, 6);
+	is_refused();
+	inner->loc[FAY_RAX].init = 0x7f;
+	is_refused();
+	inner->loc[FAY_RCX].id = inner->next_id++;
+	is_refused();
+	inner->loc[FAY_RCX].delta = 1;
+	is_refused();
+	/* depth, flags, vectors */
+	fay_state_set_depth(inner, 24);
+	is_refused();
+	outer->flags_undefined = 0;
+	is_refused();
+	outer->vectors[3] = 1;
+	is_refused();
+	for (unsigned which = 0; which < 4; which++) {
+		struct fay_state *both[] = { outer, inner };
+
+		for (unsigned i = 0; i < 2; i++) {
+			both[i]->record = RECORD_LOGIC;
+			both[i]->flags_width = 64;
+			both[i]->flags_covered = FLAG_ZF | FLAG_SF;
+		}
+		assert_true(fay_state_includes(outer, inner));
+		if (which == 0)
+			inner->record = RECORD_RESULT;
+		else if (which == 1)
+			inner->flags_width = 32;
+		else if (which == 2)
+			inner->flags_covered = FLAG_ZF;
+		else
+			inner->carry_inverted = true;
+		is_refused();
+	}
+	/* stack slots: what was not written, widths, what a pop gives back */
+	store(outer, -8, 8, number);
+	is_refused();
+	store(outer, -8, 8, number);
+	store(inner, -8, 4, number);
+	store(inner, -4, 4, number);
+	is_refused();
+	entry.tag = FAY_R8;
+	store(outer, -16, 8, entry);
+	store(inner, -16, 8, number);
+	is_refused();
+	store(outer, -16, 8, entry);
+	entry.tag = FAY_R9;
+	store(inner, -16, 8, entry);
+	is_refused();
+	/* relations */
+	outer->relations[outer->relation_count++] =
+		(struct fay_relation){ .x = 1 + FAY_RAX, .y = 1 + FAY_RSI, .a = 1, .b = -1, .lo = INT64_MIN, .hi = 2 };
+	is_refused();
+	outer->fills[outer->fill_count++] = (struct fay_fill){ .x = 1 + FAY_RAX, .step = 8, .fixed = -32, .moving = -24 };
+	is_refused();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(inclusion_notices_every_difference),
 		cmocka_unit_test(facts_are_exact),
 		cmocka_unit_test(worst_cases_are_exact),
 		cmocka_unit_test(the_solver_proves_the_rest),

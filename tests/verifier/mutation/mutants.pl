@@ -11,7 +11,8 @@
 #	guard     the condition of an `if` whose body refuses is made false: the check is gone
 #	refuse    a refusal that no `if` guards (a case of a switch, the end of a function) accepts instead
 #	accept    the condition of an `if` that answers "true" or "may be read" at once is made true
-#	order     < becomes <=, <= becomes <, and so on: a bound is off by one (not in loops' heads)
+#	order     < becomes <=, <= becomes <, and so on: a bound is off by one (not in loops' heads, nor where both
+#	          sides are the same at the border)
 #	include   `return false` of an inclusion or agreement test becomes `return true`
 #	havoc     an unknown value becomes the number 0
 #
@@ -27,6 +28,21 @@ sub blank_comments {
 	my ($text) = @_;
 	$text =~ s{(/\*.*?\*/|//[^\n]*)}{ (my $s = $1) =~ s/[^\n]/ /g; $s }gse;
 	return $text;
+}
+
+# Comparisons that choose between two things that are the same at the border: a < b ? a : b, if (a < b) b = a, a < 0 ? -a : a.
+sub same_at_border {
+	my ($code, $at, $op) = @_;
+	my $e = qr/[\w\[\]>.-]+/;
+	my ($before) = substr($code, $at > 80 ? $at - 80 : 0, $at > 80 ? 80 : $at) =~ /($e) $/;
+	return 0 unless defined $before;
+	my $after = substr($code, $at + length $op, 160);
+	my ($x, $y) = (quotemeta $before);
+	return 0 unless $after =~ /^ ($e)/;
+	$y = quotemeta $1;
+	return 1 if $after =~ /^ $y \? (?:$x : $y|$y : $x)[\s;)]/;
+	return 1 if $after =~ /^ $y\)\s*(?:$x = $y|$y = $x);/;
+	return $after =~ /^ 0 \? -(?:\(\w+\))?$x : (?:\(\w+\))?$x[\s;,)]/;
 }
 
 # [kind, offset, length, replacement] in the order of the text.
@@ -56,6 +72,7 @@ sub find {
 		my $line = substr($code, rindex($code, "\n", $at) + 1);
 		$line = (split /\n/, $line)[0];
 		next if $line =~ /\b(for|while) \(|^#|deadline|_ns\(|sizeof\(t->|capacity|static const/;
+		next if same_at_border($code, $at, $op);
 		my %other = ("<" => "<=", "<=" => "<", ">" => ">=", ">=" => ">");
 		push @found, ["order", $at, length $op, $other{$op}];
 	}
