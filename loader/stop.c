@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -324,6 +325,17 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 	}
 }
 
+/*
+ * While a program is stopped, each moment for which this thread waits for a processor is one for which the program waits too: on a busy machine that is
+ * most of the pause. So it goes first, if it may.
+ */
+static void hurry(struct fay_stop *stop)
+{
+	errno = 0;
+	stop->priority = getpriority(PRIO_PROCESS, 0);
+	stop->hurried = errno == 0 && setpriority(PRIO_PROCESS, 0, -20) == 0;
+}
+
 int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, struct fay_stop *stop,
 		 struct fay_error *error)
 {
@@ -336,6 +348,7 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 		memset(stop, 0, sizeof(*stop));
 		stop->pid = pid;
 		stop->memory = -1;
+		hurry(stop);
 		code = stop_once(stop, stop_timeout_ms, &tracer, error);
 		if (code == 0)
 			break;
@@ -405,6 +418,8 @@ uint64_t fay_stop_release(struct fay_stop *stop)
 	}
 	if (stop->memory >= 0)
 		close(stop->memory);
+	if (stop->hurried)
+		setpriority(PRIO_PROCESS, 0, stop->priority);
 	free(stop->threads);
 	memset(stop, 0, sizeof(*stop));
 	stop->memory = -1;

@@ -34,6 +34,8 @@ struct fay_stop {
 	struct fay_stopped_thread *threads;
 	size_t count, capacity;
 	uint64_t since;          /* CLOCK_MONOTONIC ns of the first interrupt */
+	int priority;            /* of the calling thread before */
+	bool hurried;
 	uint64_t syscall_insn;   /* address of a `syscall` instruction in the target; 0 not looked for yet */
 };
 
