@@ -55,6 +55,7 @@ int fay_point_append(struct fay_session *session, size_t *capacity, const struct
 	if (!point->probes)
 		return -1;
 	point->hook = hook;
+	point->careful = function->unnamed || strstr(function->name, ".cold");
 	if (function->marker) {
 		point->inside = true;
 		point->offset = function->address - function->start;
@@ -344,8 +345,9 @@ static bool point_plan(struct fay_point *point, const struct fay_zones *present,
 
 	if (point->inside)
 		return inside_plan(point, present, memory, body, reason);
-	if (point->function.unnamed) {
-		snprintf(reason, FAY_REASON_MAX, "has no symbol: whether it is called, or jumped to with flags in use, is not known");
+	if (point->careful && point->watched) {
+		snprintf(reason, FAY_REASON_MAX, "%s; its return cannot be watched",
+			 point->function.unnamed ? "has no symbol: whether it is called or jumped to is not known" : "is not entered by a call (part of a function)");
 		return false;
 	}
 	if (size > BODY_MAX) {

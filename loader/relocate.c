@@ -43,6 +43,15 @@ static bool decode(const uint8_t *bytes, size_t available, ZydisDecodedInstructi
 	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, available, insn, operands));
 }
 
+/* Without operands: enough to follow the flow of control, and half the work. */
+static bool decode_flow(const uint8_t *bytes, size_t available, ZydisDecodedInstruction *insn)
+{
+	ZydisDecoder decoder;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, available, insn));
+}
+
 /* Does the instruction have a relative immediate (direct jump, call, loop, xbegin)? */
 static bool branch_target(const ZydisDecodedInstruction *insn, uint64_t address, uint64_t *target)
 {
@@ -110,10 +119,9 @@ bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t addre
 		return false;
 	for (size_t at = 0; at < size;) {
 		ZydisDecodedInstruction insn;
-		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 		uint64_t target;
 
-		if (!decode(body + at, size - at, &insn, operands))
+		if (!decode_flow(body + at, size - at, &insn))
 			return refuse(reason, "has bytes at +%zu that are no instruction (data in code?)", at);
 		if (at >= *site && at < *site + FAY_JUMP_BYTES) {
 			if (flow_ended && insn.mnemonic != ZYDIS_MNEMONIC_NOP &&
@@ -147,10 +155,9 @@ bool fay_patchable_at(const uint8_t *body, size_t size, size_t tail, uint64_t ad
 		return refuse(reason, "is %zu bytes long, too short for a jump at +%#zx", size, offset);
 	for (size_t at = 0; at < size;) {
 		ZydisDecodedInstruction insn;
-		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 		uint64_t target;
 
-		if (!decode(body + at, size - at, &insn, operands))
+		if (!decode_flow(body + at, size - at, &insn))
 			return refuse(reason, "has bytes at +%zu that are no instruction (data in code?)", at);
 		found |= at == offset;
 		if (at >= offset && at < end) {

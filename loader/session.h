@@ -33,6 +33,7 @@ struct fay_point {
 	uint64_t lower;  /* linked: where the trampoline goes on */
 	struct fay_marker_place *marker; /* what its trampoline needs; NULL: no marker */
 	const char *walked_by; /* language whose run-time system does not stand watched calls; NULL: none */
+	bool careful; /* may be jumped to with flags and red zone in use: a part of a function, or known from the unwind table alone */
 	bool watched; /* calls are watched until they return */
 	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_FIND_OBJECT, FAY_HOOK_FIND_FDE, FAY_HOOK_LONGJMP } hook; /* what the runtime wants here itself */
 	struct fay_displaced displaced;

@@ -114,8 +114,6 @@ bool fay_unwatchable(const char *name, char reason[FAY_REASON_MAX])
 	};
 	char bounded[FAY_IMAGE_MAX_STRING + 2];
 
-	if (strstr(name, ".cold"))
-		return snprintf(reason, FAY_REASON_MAX, "is not entered by a call (part of a function); its return cannot be watched") > 0;
 	snprintf(bounded, sizeof(bounded), "|%.255s|", name);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (strstr(lists[i].names, bounded))

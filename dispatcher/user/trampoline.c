@@ -346,7 +346,7 @@ bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displace
 	*trampoline = (struct fay_trampoline){ 0 };
 	if (spec->hook)
 		fay_emit_call(&e, spec->hook);
-	if (fay_spec_has_kind(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER)) {
+	if (spec->careful || fay_spec_has_kind(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER)) {
 		trampoline->displaced = fay_offset_emit(&e, spec, displaced_room);
 	} else if (spec->probe_count) {
 		fay_entry_emit(&e, spec, displaced_room, trampoline);

@@ -40,6 +40,7 @@ struct fay_trampoline_spec {
 	int32_t tid_offset; /* fs:offset holds the thread id (glibc's TCB, checked by the loader); -1: ask the kernel */
 	bool thread_pointer; /* fs:0 holds the fs base (checked by the loader); else rdfsbase is used, which is slow */
 	bool unguarded; /* all probes of the image are inlined and reentrant (inline.h): a thread need not be marked as busy */
+	bool careful; /* the place may be reached with flags and red zone in use: everything is kept, as inside a function */
 	bool shared; /* fay_shared_emit()'s: what is a point's own lies at its stub */
 	uint64_t base; /* then: the stubs' returning sides push their distance from it */
 	bool marker; /* the probes are of kind FAY_PROBE_MARKER, and event.arg[i] is operands[i] */

@@ -83,7 +83,7 @@ static void fill_registers(struct fay_emitter *e, uint32_t fields)
 size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room)
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
-	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER, 0);
+	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER | 1u << FAY_PROBE_ENTRY, 0);
 	uint32_t arguments = part.fields & FAY_FIELDS_ARGUMENTS;
 	size_t slow, have, reentrant, restore, displaced;
 

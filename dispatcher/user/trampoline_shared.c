@@ -32,7 +32,7 @@
 
 bool fay_shared_possible(const struct fay_trampoline_spec *spec)
 {
-	return !spec->hook && spec->probe_count && !fay_spec_has_kind(spec, ~KINDS);
+	return !spec->hook && !spec->careful && spec->probe_count && !fay_spec_has_kind(spec, ~KINDS);
 }
 
 size_t fay_stub_unwatched(const struct fay_trampoline_spec *spec)
