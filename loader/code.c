@@ -241,7 +241,7 @@ static void note_patch(struct fay_point *point, const struct fay_trampoline *mad
 						.link = copy,
 						.returns = made->returns ? address + made->returns : 0,
 						.linked = point->linked,
-						.hook = point->hook != FAY_HOOK_NONE,
+						.kind = point->hook ? FAY_PATCH_HOOK : FAY_PATCH_PLACE,
 						.semaphore = marker_semaphore(&point->function) };
 	memcpy(point->patch.original, point->before, FAY_JUMP_BYTES);
 	if (point->linked)
@@ -315,6 +315,55 @@ static bool write_point(struct fay_session *session, struct fay_zone_plan *zone,
 	return true;
 }
 
+static void add_record(struct fay_zone_plan *zone, const struct fay_zone_patch *patch)
+{
+	memcpy(zone->data + sizeof(zone->header) + zone->header.patch_count * sizeof(*patch), patch, sizeof(*patch));
+	zone->header.patch_count++;
+}
+
+/* The jumps back of a point that has its copy of the displaced instructions. *next: those before it belong to earlier points. */
+static void write_backs(struct fay_session *session, struct fay_zone_plan *zone, size_t index, size_t *next)
+{
+	uint64_t copy = session->points[index].patch.displaced;
+
+	while (*next < session->back_count && session->backs[*next].point < index)
+		++*next;
+	for (; *next < session->back_count && session->backs[*next].point == index; ++*next) {
+		struct fay_zone_patch *patch = &session->backs[*next].patch;
+
+		patch->trampoline = patch->displaced = patch->link = copy;
+		add_record(zone, patch);
+	}
+}
+
+/* All trampolines and the records of the patches. */
+static int write_points(struct fay_session *session, struct fay_zone_plan *zone, struct fay_error *error)
+{
+	size_t next_back = 0;
+
+	for (size_t i = zone->first; i < zone->last; i++) {
+		struct fay_point *point = &session->points[i];
+		uint64_t at = sizeof(zone->header) + zone->header.patch_count * sizeof(point->patch);
+		char reason[FAY_REASON_MAX];
+
+		if (!point->usable)
+			continue;
+		if (!write_point(session, zone, point, zone->header.data + at + offsetof(struct fay_zone_patch, link),
+				 reason)) {
+			if (fay_session_skip(session, point, reason))
+				return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+			continue;
+		}
+		add_record(zone, &point->patch);
+		write_backs(session, zone, i, &next_back);
+		if (!zone->high || point->site < zone->low)
+			zone->low = point->site;
+		if (point->site + FAY_JUMP_BYTES > zone->high)
+			zone->high = point->site + FAY_JUMP_BYTES;
+	}
+	return 0;
+}
+
 /* The data part's address must be known for the link slots: it lies behind the code's full capacity. */
 static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, struct fay_maps *maps,
 		      struct fay_error *error)
@@ -326,7 +375,8 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 	uint64_t returns_at = round_up(
 		states_at + session->verdict->schema.state_count * sizeof(struct fay_runtime_state), 64);
 	uint64_t trampolines_at, capacity = 0, data_size;
-	size_t watched = 0;
+	size_t watched = 0, backs = 0;
+	int code;
 
 	count_sets(session, zone);
 	for (size_t k = 0; k < zone->set_count; k++)
@@ -339,12 +389,14 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 		capacity += set_of(zone, point) ? FAY_SHARED_STUB_MAX + FAY_DISPLACED_ROOM + 32 : point_room(session, point);
 		watched += point->watched;
 	}
+	for (size_t i = 0; i < session->back_count; i++)
+		backs += session->backs[i].point >= zone->first && session->backs[i].point < zone->last;
 	zone->returns_at = returns_at;
 	trampolines_at = round_up(returns_at + watched * sizeof(struct fay_return_point), 64);
 	capacity += trampolines_at;
 	zone->capacity = round_up(capacity, PAGE);
 	data_size = round_up(sizeof(struct fay_zone_header) +
-				     (zone->last - zone->first) * sizeof(struct fay_zone_patch), PAGE);
+				     (zone->last - zone->first + backs) * sizeof(struct fay_zone_patch), PAGE);
 	zone->address = fay_maps_hole(maps, zone->capacity + data_size, low, high);
 	zone->code = calloc(1, zone->capacity);
 	zone->data = calloc(1, data_size);
@@ -377,26 +429,9 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 						 .unwind_step = session->unwind_step,
 						 .owner_pid = (uint32_t)getpid(),
 						 .owner_start = fay_process_start(getpid()) };
-	for (size_t i = zone->first; i < zone->last; i++) {
-		struct fay_point *point = &session->points[i];
-		uint64_t at = sizeof(zone->header) + zone->header.patch_count * sizeof(point->patch);
-		char reason[FAY_REASON_MAX];
-
-		if (!point->usable)
-			continue;
-		if (!write_point(session, zone, point, zone->header.data + at + offsetof(struct fay_zone_patch, link),
-				 reason)) {
-			if (fay_session_skip(session, point, reason))
-				return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-			continue;
-		}
-		memcpy(zone->data + at, &point->patch, sizeof(point->patch));
-		zone->header.patch_count++;
-		if (!zone->high || point->site < zone->low)
-			zone->low = point->site;
-		if (point->site + FAY_JUMP_BYTES > zone->high)
-			zone->high = point->site + FAY_JUMP_BYTES;
-	}
+	code = write_points(session, zone, error);
+	if (code)
+		return code;
 	memcpy(zone->data, &zone->header, sizeof(zone->header));
 	return 0;
 }

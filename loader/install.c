@@ -272,6 +272,8 @@ int fay_session_prepare(struct fay_session *session, struct fay_error *error)
 	for (size_t i = 0; i < session->point_count && !code; i++)
 		if (session->points[i].usable)
 			code = fay_text_want(&session->text, session->points[i].site, session->points[i].before_size, error);
+	for (size_t i = 0; i < session->back_count && !code; i++)
+		code = fay_text_want(&session->text, session->backs[i].patch.site, FAY_JUMP_BYTES, error);
 	return code ? code : fay_text_ready(&session->text, error);
 }
 
@@ -286,6 +288,12 @@ static bool sites_unchanged(struct fay_session *session, const struct fay_stop *
 			continue;
 		now = fay_text_at(&session->text, point->site, point->before_size);
 		if (!now || memcmp(now, point->before, point->before_size))
+			return false;
+	}
+	for (size_t i = 0; i < session->back_count; i++) {
+		const uint8_t *now = fay_text_at(&session->text, session->backs[i].patch.site, FAY_JUMP_BYTES);
+
+		if (!now || memcmp(now, session->backs[i].patch.original, FAY_JUMP_BYTES))
 			return false;
 	}
 	return true;
@@ -372,9 +380,17 @@ static int patch_all(struct fay_session *session, struct fay_stop *stop, struct 
 
 		if (!point->usable)
 			continue;
-		fay_jump_encode(point->site, point->patch.trampoline, jump);
+		fay_patch_encode(&point->patch, jump);
 		if (!fay_text_change(&session->text, point->site, jump, sizeof(jump)))
 			return fay_error_set(error, FAY_E_INTERNAL, "process %d: no bytes of %s!%s", (int)stop->pid, point->function.module, point->function.name);
+	}
+	for (size_t i = 0; i < session->back_count; i++) {
+		const struct fay_zone_patch *patch = &session->backs[i].patch;
+		uint8_t jump[FAY_JUMP_BYTES];
+
+		fay_patch_encode(patch, jump);
+		if (patch->trampoline && !fay_text_change(&session->text, patch->site, jump, sizeof(jump)))
+			return fay_error_set(error, FAY_E_INTERNAL, "process %d: no bytes of a jump back", (int)stop->pid);
 	}
 	if (fay_text_write(&session->text, stop->memory) == 0)
 		return 0;
@@ -383,6 +399,8 @@ static int patch_all(struct fay_session *session, struct fay_stop *stop, struct 
 	for (size_t i = 0; i < session->point_count; i++)
 		if (session->points[i].usable)
 			fay_stop_write(stop, session->points[i].site, session->points[i].before, FAY_JUMP_BYTES);
+	for (size_t i = 0; i < session->back_count; i++)
+		fay_stop_write(stop, session->backs[i].patch.site, session->backs[i].patch.original, FAY_JUMP_BYTES);
 	return FAY_E_REFUSED;
 }
 

@@ -40,7 +40,7 @@ static int collect(const struct fay_zones *zones, struct fay_installed_sessions 
 		session->owner = (pid_t)zone->header.owner_pid;
 		session->owner_alive = fay_zone_owner_alive(&zone->header);
 		for (uint32_t k = 0; k < zone->header.patch_count; k++)
-			session->points += !zone->patches[k].removed;
+			session->points += !zone->patches[k].removed && zone->patches[k].kind != FAY_PATCH_BACK;
 	}
 	return FAY_OK;
 }

@@ -337,12 +337,56 @@ static bool inside_plan(struct fay_point *point, const struct fay_zones *present
 	return link_plan(point, present, reason);
 }
 
-static bool point_plan(struct fay_point *point, const struct fay_zones *present, int memory, uint8_t *body,
+/* Notes the jumps back to a point's function that have to be led elsewhere. */
+static bool note_backs(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_point *point, const struct fay_backs *backs,
 		       char reason[FAY_REASON_MAX])
 {
+	for (unsigned i = 0; i < backs->count; i++) {
+		struct fay_point_back back = { .point = (size_t)(point - session->points),
+					       .patch = { .site = point->function.address + backs->at[i], .kind = FAY_PATCH_BACK } };
+		struct fay_point there = { .function = point->function, .site = back.patch.site };
+
+		if (session->back_count == session->back_room) {
+			size_t room = session->back_room ? 2 * session->back_room : 64;
+			struct fay_point_back *grown = realloc(session->backs, room * sizeof(*grown));
+
+			if (!grown)
+				return snprintf(reason, FAY_REASON_MAX, "needs more memory than there is") < 0;
+			session->backs = grown;
+			session->back_room = room;
+		}
+		if (pread(memory, back.patch.original, FAY_JUMP_BYTES, (off_t)back.patch.site) != FAY_JUMP_BYTES)
+			return snprintf(reason, FAY_REASON_MAX, "is not readable in the process") < 0;
+		if (other_patch_near(present, &there))
+			return snprintf(reason, FAY_REASON_MAX, "has a loop back to its first instruction, too close to another trace's patch") < 0;
+		session->backs[session->back_count++] = back;
+	}
+	return true;
+}
+
+/* Does a place inside a function lie where a jump back to its start is led elsewhere? */
+static bool at_back(const struct fay_session *session, const struct fay_point *point)
+{
+	uint64_t start = point->function.address - point->offset;
+
+	for (size_t i = session->back_count; i-- > 0 && session->points[session->backs[i].point].function.address >= start;) {
+		uint64_t back = session->backs[i].patch.site;
+
+		if (back + DISPLACED_REACH > point->site && point->site + DISPLACED_REACH > back)
+			return true;
+	}
+	return false;
+}
+
+static bool point_plan(struct fay_session *session, struct fay_point *point, const struct fay_zones *present, int memory, uint8_t *body,
+		       char reason[FAY_REASON_MAX])
+{
+	struct fay_backs backs;
 	size_t size = point->function.size, got, site = 0;
 	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
+	if (point->inside && at_back(session, point))
+		return snprintf(reason, FAY_REASON_MAX, "is traced at its entry, and +%#lx is too close to a jump back there", (unsigned long)point->offset) < 0;
 	if (point->inside)
 		return inside_plan(point, present, memory, body, reason);
 	if (point->careful && point->watched) {
@@ -354,7 +398,7 @@ static bool point_plan(struct fay_point *point, const struct fay_zones *present,
 		snprintf(reason, FAY_REASON_MAX, "is %zu bytes long; functions over %u are not searched for jumps to their start", size, BODY_MAX);
 		return false;
 	}
-	got = read_some(memory, point->function.address, body, size + BODY_TAIL);
+	got = fay_read_program(present, memory, point->function.address, body, size + BODY_TAIL);
 	if (got < size || got == 0) {
 		snprintf(reason, FAY_REASON_MAX, "is not readable in the process");
 		return false;
@@ -363,19 +407,21 @@ static bool point_plan(struct fay_point *point, const struct fay_zones *present,
 		site = 4;
 	point->site = point->function.address + site;
 	point->before_size = got - site < FAY_DISPLACED_MAX ? (unsigned)(got - site) : FAY_DISPLACED_MAX;
-	memcpy(point->before, body + site, point->before_size);
-	if (point->before_size >= FAY_JUMP_BYTES)
-		fay_zones_uncover(present, point->site, body + site);
 	memcpy(point->program, body + site, point->before_size);
+	memcpy(point->before, body + site, point->before_size);
+	if (present->count && pread(memory, point->before, point->before_size, (off_t)point->site) != (ssize_t)point->before_size)
+		return snprintf(reason, FAY_REASON_MAX, "is not readable in the process") < 0;
 	if (!link_plan(point, present, reason))
 		return false;
-	if (!fay_patchable(body, size, got - size, point->function.address, &site, reason))
+	if (!fay_patchable(body, size, got - size, point->function.address, &site, &backs, reason))
 		return false;
 	if (point->watched && point->walked_by) {
 		snprintf(reason, FAY_REASON_MAX, "is %s code, whose run-time system walks the stack by return addresses; its return cannot be watched", point->walked_by);
 		return false;
 	}
-	return !point->watched || !fay_unwatchable(point->function.name, reason);
+	if (point->watched && fay_unwatchable(point->function.name, reason))
+		return false;
+	return note_backs(session, present, memory, point, &backs, reason);
 }
 
 /* Points are sorted. Is this one far enough behind the one before it in the same function, so that neither displaces the other's jump? */
@@ -405,7 +451,7 @@ int fay_points_plan(struct fay_session *session, const struct fay_zones *present
 		char reason[FAY_REASON_MAX];
 
 		point->usable = true;
-		if (point_plan(point, present, memory, body, reason) && apart(session, i, reason)) {
+		if (point_plan(session, point, present, memory, body, reason) && apart(session, i, reason)) {
 			if (!other_patch_near(present, point))
 				continue;
 			snprintf(reason, FAY_REASON_MAX, "has been patched by another trace too close to +%#lx", (unsigned long)point->offset);
@@ -430,6 +476,8 @@ void fay_points_deinit(struct fay_session *session)
 		free(session->points[i].marker);
 	}
 	free(session->points);
+	free(session->backs);
+	session->backs = NULL;
 	session->points = NULL;
 	session->point_count = 0;
 }

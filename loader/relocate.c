@@ -106,14 +106,33 @@ static bool room_for_jump(const uint8_t *body, size_t size, size_t tail, uint64_
 	return true;
 }
 
+/*
+ * Where FAY_JUMP_BYTES lead the jump at `at` elsewhere: a rel32 is replaced; a short one that ends the function grows over the padding behind it. 0: it
+ * cannot be done.
+ */
+static size_t back_window(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t at, const ZydisDecodedInstruction *insn)
+{
+	size_t end = at + FAY_JUMP_BYTES;
+
+	if (insn->length == 5 && body[at] == 0xe9)
+		return at;
+	if (insn->length == 6 && body[at] == 0x0f && (body[at + 1] & 0xf0) == 0x80)
+		return at + 1;
+	if (insn->length == 2 && body[at] == 0xeb && at + 2 == size && end <= size + tail && address + end <= ((address + size + 15) & ~(uint64_t)15) &&
+	    only_padding(body, size, end, size + tail))
+		return at;
+	return 0;
+}
+
 bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t *site,
-		   char reason[FAY_REASON_MAX])
+		   struct fay_backs *backs, char reason[FAY_REASON_MAX])
 {
 	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	bool flow_ended = false;
 
 	if (size == 0)
 		return refuse(reason, "has no known size");
+	backs->count = 0;
 	*site = size >= 4 && !memcmp(body, endbr64, 4) ? 4 : 0;
 	if (!room_for_jump(body, size, tail, address, *site, reason))
 		return false;
@@ -133,9 +152,14 @@ bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t addre
 		if (branch_target(&insn, address + at, &target) && !is_call(&insn)) {
 			uint64_t first = address + *site;
 
-			if (target == first || target == address)
-				return refuse(reason, "has a loop back to its first instruction (from +%zu)",
-					      at);
+			if (target == first || target == address) {
+				size_t window = back_window(body, size, tail, address, at, &insn);
+
+				/* Not among the displaced instructions, which are moved. */
+				if (window < *site + FAY_DISPLACED_MAX || backs->count == FAY_BACKS_MAX)
+					return refuse(reason, "has a loop back to its first instruction (from +%zu)", at);
+				backs->at[backs->count++] = (uint32_t)window;
+			}
 			if (target > first && target < first + FAY_JUMP_BYTES)
 				return refuse(reason, "has a jump into its first %u bytes (from +%zu)",
 					      FAY_JUMP_BYTES, at);

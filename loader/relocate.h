@@ -27,10 +27,20 @@ struct fay_displaced {
 };
 
 /*
+ * Jumps back to a function's first instruction. They are no calls, so they are led past the jump there, to the copy of the displaced instructions: by
+ * FAY_JUMP_BYTES that are written over the jump itself, which no thread can stand inside of.
+ */
+#define FAY_BACKS_MAX 8u
+struct fay_backs {
+	unsigned count;
+	uint32_t at[FAY_BACKS_MAX]; /* bytes from the function's start */
+};
+
+/*
  * Is it safe to overwrite FAY_JUMP_BYTES at body + *site? body holds `size` bytes of the function at `address`, followed by `tail` more bytes
  * (padding, the next function). *site is set to 0, or 4 behind endbr64. On false, `reason` says why not, to follow the function's name.
  */
-bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t *site, char reason[FAY_REASON_MAX]);
+bool fay_patchable(const uint8_t *body, size_t size, size_t tail, uint64_t address, size_t *site, struct fay_backs *backs, char reason[FAY_REASON_MAX]);
 
 /*
  * The same for a place `offset` bytes inside the function: an instruction must begin there, no jump may lead behind its start, and where more than one

@@ -52,7 +52,7 @@ static bool patch_take_out(struct fay_text *text, struct fay_zones *zones, uint6
 	struct fay_zone_patch *above;
 	struct fay_zone *in;
 
-	fay_jump_encode(patch->site, patch->trampoline, jump);
+	fay_patch_encode(patch, jump);
 	if (!now)
 		return true; /* the module was unloaded */
 	if (!memcmp(now, jump, sizeof(jump)))
@@ -271,9 +271,11 @@ static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_
 		for (uint32_t k = 0; zone->header.session == session && k < zone->header.patch_count; k++) {
 			struct fay_zone_patch *patch = &zone->patches[k];
 
-			if (!patch->removed && patch->hook == hooks)
+			if ((patch->kind == FAY_PATCH_HOOK) != hooks)
+				continue;
+			if (!patch->removed)
 				patch->removed = patch_take_out(text, zones, session, patch);
-			reachable |= !patch->removed && patch->hook == hooks;
+			reachable |= !patch->removed;
 		}
 	}
 	if (changes_write(stop, zones, text)) {
@@ -284,7 +286,7 @@ static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_
 	}
 	for (size_t i = 0; i < zones->count; i++) /* which pages were written is not known: all are looked at again */
 		for (uint32_t k = 0; zones->items[i].header.session == session && k < zones->items[i].header.patch_count; k++)
-			zones->items[i].patches[k].removed &= zones->items[i].patches[k].hook != hooks;
+			zones->items[i].patches[k].removed &= (zones->items[i].patches[k].kind == FAY_PATCH_HOOK) != hooks;
 	return true;
 }
 

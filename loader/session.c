@@ -168,6 +168,7 @@ static void forget_plan(struct fay_session *session)
 	fay_text_deinit(&session->text);
 	free(session->skipped);
 	session->skipped = NULL;
+	session->back_count = 0;
 	session->skipped_count = session->shared_points = 0;
 }
 
@@ -260,7 +261,7 @@ static bool patched_by(const struct fay_session *other, const struct fay_point *
 
 		if (!theirs->usable || theirs->function.address != point->function.address)
 			continue;
-		fay_jump_encode(theirs->site, theirs->patch.trampoline, jump);
+		fay_patch_encode(&theirs->patch, jump);
 		return pread(other->memory, now, sizeof(now), (off_t)theirs->site) == (ssize_t)sizeof(now) &&
 		       !memcmp(now, jump, sizeof(now));
 	}

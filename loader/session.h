@@ -40,6 +40,12 @@ struct fay_point {
 	struct fay_zone_patch patch;
 };
 
+/* A jump back to the first instruction of a point's function, and its patch; `trampoline` is 0 until the point has its copy of the instructions. */
+struct fay_point_back {
+	size_t point;
+	struct fay_zone_patch patch;
+};
+
 /* Probes that many points of a zone have: these share one trampoline if there are enough of them. */
 #define FAY_SHARED_SETS 16u
 struct fay_shared_set {
@@ -75,6 +81,8 @@ struct fay_session {
 	uint64_t id;
 	struct fay_point *points;
 	size_t point_count;
+	struct fay_point_back *backs; /* sorted by point */
+	size_t back_count, back_room;
 	struct fay_skipped_point *skipped;
 	size_t skipped_count;
 	bool reads_time;

@@ -21,11 +21,12 @@
 #include "fay/shm.h"
 #include "runtime.h"
 
-void fay_jump_encode(uint64_t site, uint64_t to, uint8_t jump[FAY_JUMP_BYTES])
+void fay_patch_encode(const struct fay_zone_patch *patch, uint8_t jump[FAY_JUMP_BYTES])
 {
-	int32_t rel = (int32_t)(to - (site + FAY_JUMP_BYTES));
+	int32_t rel = (int32_t)(patch->trampoline - (patch->site + FAY_JUMP_BYTES));
+	bool conditional = patch->kind == FAY_PATCH_BACK && (patch->original[0] & 0xf0) == 0x80; /* 0f, one byte before, and 8x */
 
-	jump[0] = 0xe9;
+	jump[0] = conditional ? patch->original[0] : 0xe9;
 	memcpy(jump + 1, &rel, 4);
 }
 
@@ -156,7 +157,7 @@ const struct fay_zone_patch *fay_zones_patch_at(const struct fay_zones *zones, u
 		while ((patch = fay_zone_next_at(&zones->items[i], site, &at))) {
 			uint8_t jump[FAY_JUMP_BYTES];
 
-			fay_jump_encode(site, patch->trampoline, jump);
+			fay_patch_encode(patch, jump);
 			if (!memcmp(jump, bytes, sizeof(jump)))
 				return patch;
 		}

@@ -21,7 +21,7 @@
 #include "stop.h"
 
 #define FAY_ZONE_MAGIC 0x4549524e4f5a5946u
-#define FAY_ZONE_VERSION 3u
+#define FAY_ZONE_VERSION 4u
 #define FAY_ZONE_MEMFD "fay-code"
 #define FAY_ZONE_MAX_PATCHES (1u << 20)
 
@@ -41,7 +41,13 @@ struct fay_zone_header {
 	uint64_t unwind_step;       /* 1 to 7, unlike other sessions'; 0: watches no calls */
 };
 
-/* One patched entry. `link` is read by the trampoline (jmp *link(%rip)) if `linked`. */
+enum fay_patch_kind {
+	FAY_PATCH_PLACE,
+	FAY_PATCH_HOOK, /* the unwinder passes here: taken out last */
+	FAY_PATCH_BACK, /* a jump back to the function's start: `trampoline` is the displaced instructions */
+};
+
+/* One patched place. `link` is read by the trampoline (jmp *link(%rip)) if `linked`. */
 struct fay_zone_patch {
 	uint64_t site;
 	uint64_t trampoline;
@@ -51,7 +57,7 @@ struct fay_zone_patch {
 	uint8_t original[FAY_JUMP_BYTES]; /* bytes that the jump replaced: the program's, or another zone's jump */
 	uint8_t linked;
 	uint8_t removed; /* nothing leads to it any more; the zone waits for threads to leave */
-	uint8_t hook;    /* the unwinder passes here: taken out last */
+	uint8_t kind;    /* enum fay_patch_kind */
 	uint64_t semaphore; /* of a marker: a 16-bit count of those who trace it; 0: none */
 	uint64_t counted;   /* it was incremented for this patch */
 	/*
@@ -83,8 +89,8 @@ void fay_zones_deinit(struct fay_zones *zones);
 uint32_t fay_zone_first_at(const struct fay_zone *zone, uint64_t site);
 /* The next of the patches at a site; *at begins as fay_zone_first_at() says. NULL: no more. */
 struct fay_zone_patch *fay_zone_next_at(const struct fay_zone *zone, uint64_t site, uint32_t *at);
-/* The jump from site to trampoline. */
-void fay_jump_encode(uint64_t site, uint64_t to, uint8_t jump[FAY_JUMP_BYTES]);
+/* The bytes that a patch puts at its site: a jump to its trampoline, conditional if it is a conditional one that goes elsewhere. */
+void fay_patch_encode(const struct fay_zone_patch *patch, uint8_t jump[FAY_JUMP_BYTES]);
 /* Adds 1 or -1 to a marker's semaphore. False: it cannot be written, or would wrap around. */
 bool fay_semaphore_add(struct fay_stop *stop, uint64_t address, int step);
 /* The patch whose jump is exactly these bytes at `site`; NULL: it is none of ours. */
