@@ -329,9 +329,18 @@ static struct fay_point *point_around(const struct fay_session *session, uint64_
 	return NULL;
 }
 
+/* Notes the places; stops the search only when there is no more room for them. */
 static bool is_interrupted(void *context, uint64_t word)
 {
-	return point_around(context, word) != NULL;
+	struct fay_session *session = context;
+	const struct fay_point *point = point_around(session, word);
+
+	for (size_t i = 0; point && i < session->held_count; i++)
+		if (session->held[i] == point->site)
+			return false;
+	if (point && session->held_count < FAY_HELD_MAX)
+		session->held[session->held_count++] = point->site;
+	return session->held_count == FAY_HELD_MAX;
 }
 
 /* Where a thread at `rip` goes on once the jumps are written. False: it is between two instructions as we know them. */
@@ -528,7 +537,8 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 		fay_error_set(error, FAY_E_INTERNAL, "process %d: no thread id in the control block", (int)stop->pid);
 		return -1;
 	}
-	if (fay_stop_visit_words(stop, is_interrupted, session)) {
+	session->held_count = 0;
+	if (fay_stop_visit_words(stop, is_interrupted, session) || session->held_count) {
 		fay_error_set(error, FAY_E_LIMIT, "process %d: a thread stays interrupted by a signal within a function's first instructions", (int)stop->pid);
 		return -1;
 	}

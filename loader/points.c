@@ -378,6 +378,14 @@ static bool at_back(const struct fay_session *session, const struct fay_point *p
 	return false;
 }
 
+static bool given_up(const struct fay_session *session, const struct fay_point *point, char reason[FAY_REASON_MAX])
+{
+	for (size_t i = 0; i < session->given_up_count; i++)
+		if (session->given_up[i] - point->function.address < 16)
+			return snprintf(reason, FAY_REASON_MAX, "is where some thread's stack always goes on, within its first instructions") > 0;
+	return false;
+}
+
 static bool point_plan(struct fay_session *session, struct fay_point *point, const struct fay_zones *present, int memory, uint8_t *body,
 		       char reason[FAY_REASON_MAX])
 {
@@ -451,7 +459,7 @@ int fay_points_plan(struct fay_session *session, const struct fay_zones *present
 		char reason[FAY_REASON_MAX];
 
 		point->usable = true;
-		if (point_plan(session, point, present, memory, body, reason) && apart(session, i, reason)) {
+		if (!given_up(session, point, reason) && point_plan(session, point, present, memory, body, reason) && apart(session, i, reason)) {
 			if (!other_patch_near(present, point))
 				continue;
 			snprintf(reason, FAY_REASON_MAX, "has been patched by another trace too close to +%#lx", (unsigned long)point->offset);

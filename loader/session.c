@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define ATTEMPTS 12u
+#define HELD_ATTEMPTS 3u /* after so many, places that are held are left out */
 #define PAGE 4096u
 #define SHARED_FROM 256u
 #define SPILL_MIN (256u << 10)
@@ -244,6 +245,14 @@ static int install_stopped(void *context)
 	return code;
 }
 
+/* Places that are held in each attempt will be so: Go's stacks, for one, all end in the address of runtime.goexit plus one. They are left out. */
+static void give_up_held(struct fay_session *session)
+{
+	for (size_t i = 0; i < session->held_count && session->given_up_count < FAY_HELD_MAX; i++)
+		session->given_up[session->given_up_count++] = session->held[i];
+	session->held_count = 0;
+}
+
 static int attempt(struct fay_session *session, struct fay_error *error)
 {
 	struct attempt_context context = { session, error };
@@ -314,6 +323,8 @@ static int attach(struct fay_session *session, struct fay_error *error)
 		code = attempt(session, error);
 		if (code >= 0)
 			break;
+		if (round >= HELD_ATTEMPTS)
+			give_up_held(session);
 		usleep(500u << (round < 6 ? round : 6));
 	}
 	fay_text_deinit(&session->text);

@@ -46,6 +46,8 @@ struct fay_point_back {
 	struct fay_zone_patch patch;
 };
 
+#define FAY_HELD_MAX 64u
+
 /* Probes that many points of a zone have: these share one trampoline if there are enough of them. */
 #define FAY_SHARED_SETS 16u
 struct fay_shared_set {
@@ -83,6 +85,10 @@ struct fay_session {
 	size_t point_count;
 	struct fay_point_back *backs; /* sorted by point */
 	size_t back_count, back_room;
+	uint64_t held[FAY_HELD_MAX]; /* sites inside of which some stack had a signal frame, or a word that looks like one, in this attempt */
+	size_t held_count;
+	uint64_t given_up[FAY_HELD_MAX]; /* those that were so attempt after attempt */
+	size_t given_up_count;
 	struct fay_skipped_point *skipped;
 	size_t skipped_count;
 	bool reads_time;
