@@ -229,8 +229,8 @@ static size_t read_some(int memory, uint64_t address, uint8_t *to, size_t size)
 /* The furthest that displaced instructions can reach from a site. */
 #define DISPLACED_REACH 19u
 
-/* Another trace's patch in the same function so close that one would displace the other's jump. */
-static bool other_patch_near(const struct fay_zones *present, const struct fay_point *point)
+/* Another trace's patch in the same function so close that one would displace the other's jump. Jumps back stay in their places, all of them. */
+static bool other_patch_near(const struct fay_zones *present, const struct fay_point *point, enum fay_patch_kind kind)
 {
 	uint64_t start = point->function.address - point->offset, end = point->function.address + point->function.size;
 	uint64_t low = point->site > start + DISPLACED_REACH ? point->site - DISPLACED_REACH + 1 : start;
@@ -243,7 +243,7 @@ static bool other_patch_near(const struct fay_zones *present, const struct fay_p
 
 			if (patch->site >= end || patch->site >= point->site + DISPLACED_REACH)
 				break;
-			if (patch->site != point->site && !patch->removed)
+			if (patch->site != point->site && !patch->removed && !(kind == FAY_PATCH_BACK && patch->kind == FAY_PATCH_BACK))
 				return true;
 		}
 	}
@@ -357,7 +357,7 @@ static bool note_backs(struct fay_session *session, const struct fay_zones *pres
 		}
 		if (pread(memory, back.patch.original, FAY_JUMP_BYTES, (off_t)back.patch.site) != FAY_JUMP_BYTES)
 			return snprintf(reason, FAY_REASON_MAX, "is not readable in the process") < 0;
-		if (other_patch_near(present, &there))
+		if (other_patch_near(present, &there, FAY_PATCH_BACK))
 			return snprintf(reason, FAY_REASON_MAX, "has a loop back to its first instruction, too close to another trace's patch") < 0;
 		session->backs[session->back_count++] = back;
 	}
@@ -397,6 +397,8 @@ static bool point_plan(struct fay_session *session, struct fay_point *point, con
 		return snprintf(reason, FAY_REASON_MAX, "is traced at its entry, and +%#lx is too close to a jump back there", (unsigned long)point->offset) < 0;
 	if (point->inside)
 		return inside_plan(point, present, memory, body, reason);
+	if (fay_unpatchable(point->function.name, reason))
+		return false;
 	if (point->careful && point->watched) {
 		snprintf(reason, FAY_REASON_MAX, "%s; its return cannot be watched",
 			 point->function.unnamed ? "has no symbol: whether it is called or jumped to is not known" : "is not entered by a call (part of a function)");
@@ -460,7 +462,7 @@ int fay_points_plan(struct fay_session *session, const struct fay_zones *present
 
 		point->usable = true;
 		if (!given_up(session, point, reason) && point_plan(session, point, present, memory, body, reason) && apart(session, i, reason)) {
-			if (!other_patch_near(present, point))
+			if (!other_patch_near(present, point, FAY_PATCH_PLACE))
 				continue;
 			snprintf(reason, FAY_REASON_MAX, "has been patched by another trace too close to +%#lx", (unsigned long)point->offset);
 		}

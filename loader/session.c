@@ -231,8 +231,6 @@ static int install_stopped(void *context)
 	bool found, left;
 	int code = fay_stop_all(session->pid, session->options.stop_timeout_ms, session->options.tracer_wait_ms, &stop, error);
 
-	if (!code)
-		code = fay_session_prepare(session, error);
 	if (code)
 		return code;
 	code = fay_session_install(session, &stop, error);
@@ -258,6 +256,8 @@ static int attempt(struct fay_session *session, struct fay_error *error)
 	struct attempt_context context = { session, error };
 	int code = plan(session, error);
 
+	if (!code)
+		code = fay_session_prepare(session, error);
 	return code ? code : fay_keeper_run(install_stopped, &context, error);
 }
 

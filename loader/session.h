@@ -134,6 +134,8 @@ int fay_inbound_search(struct fay_session *session, const struct fay_zones *pres
 /* watch.c: adds the points of hooks; sets walked_by; whether a function's calls cannot be watched, by its name. */
 int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_error *error);
 void fay_watch_languages(struct fay_session *session);
+/* Likewise whether a function cannot be patched at all. */
+bool fay_unpatchable(const char *name, char reason[FAY_REASON_MAX]);
 bool fay_unwatchable(const char *name, char reason[FAY_REASON_MAX]);
 
 /* code.c: chooses addresses (reserving them in `maps`) and writes all zones' bytes. */

@@ -96,6 +96,25 @@ void fay_watch_languages(struct fay_session *session)
 	}
 }
 
+/* Functions that are entered where no jump in the code leads, or whose bytes somebody compares. By name, since nothing in their code tells. */
+bool fay_unpatchable(const char *name, char reason[FAY_REASON_MAX])
+{
+	static const struct {
+		const char *name, *reason;
+	} list[] = {
+		{ "runtime.goexit", "is entered behind its first instruction by Go's scheduler" },
+		{ "runtime.goexit.abi0", "is entered behind its first instruction by Go's scheduler" },
+		{ "runtime.asyncPreempt", "is entered between any two instructions by Go's scheduler" },
+		{ "runtime.asyncPreempt.abi0", "is entered between any two instructions by Go's scheduler" },
+		{ "__restore_rt", "is known by its bytes to unwinders and debuggers" },
+	};
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+		if (!strcmp(name, list[i].name))
+			return snprintf(reason, FAY_REASON_MAX, "%s", list[i].reason) > 0;
+	return false;
+}
+
 /*
  * Functions whose return address is not what it seems, or is used for more than returning: they return twice, are entered by a jump or
  * with no return address, or ask who called them. By name, since nothing in their code tells.
