@@ -3,7 +3,7 @@
  * From a query's text to verified code, in process: planning, code generation, guards and optimisation, verification. Prints median and
  * quartiles of processor time over ROUNDS of each of a few typical queries, and the sizes of file and code.
  *
- *     fay_bench_query [ROUNDS]
+ *     fay_bench_query [ROUNDS [FILE]]     FILE: one JSON object a query, too (bench/results/query_compile.json)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,20 +80,37 @@ static bool once(const char *text, double *compile, double *verify, size_t *file
 	return accepted;
 }
 
-static void print(double *v, unsigned n)
+static void print(const double *v, unsigned n)
 {
-	qsort(v, n, sizeof(*v), compare);
 	printf(" | %.1f [%.1f, %.1f]", v[n / 2], v[n / 4], v[n - 1 - n / 4]);
+}
+
+static void write_json(FILE *out, const char *name, const double *times, unsigned n, size_t file, size_t code)
+{
+	static const char *const stages[] = {"compile", "verify", "together"};
+
+	fprintf(out, "{\"query\":\"%s\",\"rounds\":%u", name, n);
+	for (unsigned k = 0; k < 3; k++) {
+		const double *v = times + k * n;
+
+		fprintf(out, ",\"%s_ms\":%.2f,\"%s_ms_q1\":%.2f,\"%s_ms_q3\":%.2f", stages[k], v[n / 2], stages[k], v[n / 4], stages[k], v[n - 1 - n / 4]);
+	}
+	fprintf(out, ",\"file_bytes\":%zu,\"code_bytes\":%zu}\n", file, code);
 }
 
 int main(int argc, char **argv)
 {
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 31;
 	double *times = calloc(3 * (size_t)rounds, sizeof(*times));
+	FILE *json = argc > 2 ? fopen(argv[2], "w") : NULL;
 	int result = 0;
 
 	if (!rounds || !times)
 		return 2;
+	if (argc > 2 && !json) {
+		perror(argv[2]);
+		return 2;
+	}
 	printf("| query | compile, ms | verify, ms | together, ms | file | code, bytes |\n| --- | --- | --- | --- | --- | --- |\n");
 	for (size_t q = 0; q < sizeof(queries) / sizeof(*queries); q++) {
 		size_t file = 0, code = 0;
@@ -108,10 +125,18 @@ int main(int argc, char **argv)
 			continue;
 		}
 		printf("| %s", queries[q][0]);
-		for (unsigned k = 0; k < 3; k++)
+		for (unsigned k = 0; k < 3; k++) {
+			qsort(times + k * rounds, rounds, sizeof(*times), compare);
 			print(times + k * rounds, rounds);
+		}
 		printf(" | %zu | %zu |\n", file, code);
+		if (json)
+			write_json(json, queries[q][0], times, rounds, file, code);
 	}
 	free(times);
+	if (json && fclose(json)) {
+		perror(argv[2]);
+		return 2;
+	}
 	return result;
 }

@@ -95,6 +95,20 @@ static LLVMValueRef widen_condition(LLVMBuilderRef b, LLVMValueRef condition, co
 	return side[0] && side[1] ? LLVMBuildICmp(b, LLVMGetICmpPredicate(condition), side[0], side[1], "") : condition;
 }
 
+/* Whether a choice is made by comparing one of the two, unsigned: a clamp. */
+static bool compares_own(LLVMValueRef select)
+{
+	LLVMValueRef condition = LLVMGetOperand(select, 0);
+
+	if (!LLVMIsAICmpInst(condition) || LLVMGetICmpPredicate(condition) >= LLVMIntSGT)
+		return false;
+	for (unsigned s = 0; s < 2; s++)
+		for (unsigned o = 1; o < 3; o++)
+			if (!LLVMIsAConstant(LLVMGetOperand(condition, s)) && LLVMGetOperand(condition, s) == LLVMGetOperand(select, o))
+				return true;
+	return false;
+}
+
 static bool is_call_of(LLVMValueRef v, const char *prefix)
 {
 	const char *name = LLVMIsACallInst(v) && LLVMIsAFunction(LLVMGetCalledValue(v)) ? fay_callee(v) : NULL;
@@ -108,6 +122,8 @@ static void widen_choice(LLVMBuilderRef b, LLVMValueRef i)
 	LLVMValueRef narrow[2], wide[2], condition;
 
 	if (!is_narrow(i) || (!select && !minimum && !maximum) || !fay_feeds_address(i))
+		return;
+	if (select && width_of(i) == 32 && !compares_own(i)) /* the register is written whole, whichever it is */
 		return;
 	LLVMPositionBuilderBefore(b, i);
 	for (unsigned s = 0; s < 2; s++) {
