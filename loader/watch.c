@@ -25,6 +25,22 @@ static bool defines(const struct fay_target *target, struct fay_module *module, 
 }
 
 /*
+ * LLVM's unwinder, as a library or linked into the program, finds unwind information in ways that the hooks below do not serve: an exception would end
+ * at the first watched call. (nongnu's libunwind, which has other names inside, serves debuggers and allocators and throws nothing.)
+ */
+static const char *foreign_unwinder(const struct fay_target *target)
+{
+	for (size_t i = 0; i < target->module_count; i++) {
+		struct fay_module *module = &target->modules[i];
+
+		if ((module->main || fay_module_matches(module, "libunwind*")) && defines(target, module, "__unw_init_local") &&
+		    defines(target, module, "_Unwind_RaiseException"))
+			return module->name;
+	}
+	return NULL;
+}
+
+/*
  * The functions of the C library or libgcc through which the unwinder finds unwind information. The first kind (glibc 2.35, gcc 12) also serves a
  * libgcc_s that is loaded later; a program with neither has no such unwinder. And longjmp.
  */
@@ -36,7 +52,11 @@ int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_er
 	} hooks[] = { { "_dl_find_object", FAY_HOOK_FIND_OBJECT }, { "_Unwind_Find_FDE", FAY_HOOK_FIND_FDE },
 		    { "longjmp", FAY_HOOK_LONGJMP }, { "__longjmp_chk", FAY_HOOK_LONGJMP } };
 	const struct fay_target *target = session->target;
+	const char *foreign = foreign_unwinder(target);
 
+	if (foreign)
+		return fay_error_set(error, FAY_E_REFUSED, "process %d: calls cannot be watched until they return: its exceptions pass through LLVM's unwinder (in %s), which does not know of watched calls; "
+				     "probes at entries can be used", (int)session->pid, foreign);
 	for (size_t i = 0; i < target->module_count; i++) {
 		struct fay_module *module = &target->modules[i];
 

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# A debugger stops and resumes a traced program: counts stay exact, the result right, and the stack inside traced calls is what it was.
+# And a program that unwinds through LLVM's unwinder: its calls cannot be watched, which is said; their entries can.
+. "$(dirname "$0")/lib.sh"
+command -v gdb >/dev/null || skip "gdb is not installed"
+bin=$(dirname "$TARGET")
+mkfifo "$work/in"
+"$bin/markers_target" <"$work/in" >"$work/target.out" 2>&1 &
+target=$!
+started+=("$target")
+exec 9>"$work/in"
+wait_for "$work/target.out" ready
+answers() { grep -c "^step" "$work/target.out" || true; }
+wait_answers() { for _ in $(seq 1200); do [ "$(answers)" -ge "$1" ] && return 0; sleep 0.05; done; fail "no answer number $1 after 60 s"; }
+echo "step 2 3000000" >&9
+wait_answers 1
+right=$(grep '^step' "$work/target.out" | tail -1)
+before=$(text_hash "$target")
+
+# The program's work begins while it is stopped, and goes on between stops.
+trace -p "$target" 'cluster.Function("markers_target!step").Count()'
+timeout 120 gdb -nx -batch -p "$target" -ex 'set pagination off' -ex "shell echo 'step 2 3000000' >$work/in" \
+	-ex 'continue &' -ex 'shell sleep 0.05' -ex 'interrupt' -ex 'shell sleep 0.2' \
+	-ex 'continue &' -ex 'shell sleep 0.05' -ex 'interrupt' -ex 'shell sleep 0.2' \
+	-ex 'continue &' -ex 'shell sleep 0.05' -ex 'interrupt' -ex 'shell sleep 0.2' -ex detach >"$work/gdb.out" 2>&1 || { cat "$work/gdb.out"; fail gdb; }
+wait_answers 2
+equal "the program's result under a debugger" "$right" "$(grep '^step' "$work/target.out" | tail -1)"
+end_trace
+equal "calls counted" 6000000 "$(final_sum Count)"
+equal "text after" "$before" "$(text_hash "$target")"
+
+# run() calls step(); both are traced, library_step() is not.
+library=$(basename "$bin"/libmarkers_library.so .so)
+trace -p "$target" 'from c in cluster.Function("markers_target!*step") group c by c.function into g select new { g.Key, n = g.Count() }'
+timeout 120 gdb -nx -batch -p "$target" -ex 'set pagination off' -ex 'break library_step' -ex "shell echo 'step 1 3' >$work/in" -ex continue -ex bt \
+	-ex delete -ex detach >"$work/gdb.out" 2>&1 || { cat "$work/gdb.out"; fail gdb; }
+wait_answers 3
+end_trace
+for function in library_step run start_thread; do
+	grep -qE "^#[0-9]+ .*\b$function\b" "$work/gdb.out" || { cat "$work/gdb.out"; fail "gdb's stack has no $function"; }
+	echo "ok: gdb's stack has $function"
+done
+equal "calls counted beside a breakpoint" 3 "$(final_sum n)"
+equal "text after" "$before" "$(text_hash "$target")"
+exec 9>&-
+wait "$target"
+
+mkfifo "$work/other"
+"$bin/unwinder_target" <"$work/other" >"$work/target.out" &
+target=$!
+started+=("$target")
+exec 9>"$work/other"
+wait_for "$work/target.out" ready
+exits "returns with LLVM's unwinder" 1 "$FAY" trace -p "$target" 'cluster.Return("unwinder_target!waits").Count()'
+contains "says why" "$work/err" "its exceptions pass through LLVM's unwinder (in libunwind)"
+trace -p "$target" 'cluster.Function("unwinder_target!waits").Count()'
+printf 'xyz' >&9
+for _ in $(seq 1200); do [ "$(grep -c 'one more' "$work/target.out")" = 3 ] && break; sleep 0.05; done
+end_trace
+equal "entries" 3 "$(final_sum Count)"
+exec 9>&-
+wait "$target"
