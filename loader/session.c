@@ -229,8 +229,11 @@ static int install_stopped(void *context)
 	struct fay_stop stop;
 	uint64_t pause;
 	bool found, left;
-	int code = fay_stop_all(session->pid, session->options.stop_timeout_ms, session->options.tracer_wait_ms, &stop, error);
+	int code;
 
+	if (fay_keeper_orphaned())
+		return fay_error_set(error, FAY_E_INTERNAL, "fay is gone");
+	code = fay_stop_all(session->pid, session->options.stop_timeout_ms, session->options.tracer_wait_ms, &stop, error);
 	if (code)
 		return code;
 	code = fay_session_install(session, &stop, error);
