@@ -150,18 +150,18 @@ static cell operation(const struct fay_evaluator *e, const struct fay_expr *expr
  */
 static double deviation_of(uint64_t n, __int128 sum, const uint64_t squares[4])
 {
-	_Float128 wide = 0, mean = (_Float128)sum / (_Float128)n;
+	__float128 wide = 0, mean = (__float128)sum / (__float128)n;
 	unsigned __int128 exact = 0, k = (unsigned __int128)(__int128)(mean < 0 ? mean - 0.5 : mean + 0.5);
 	for (int i = 3; i >= 0; i--) {
-		wide = wide * 4294967296.0 + (_Float128)squares[i];
+		wide = wide * 4294967296.0 + (__float128)squares[i];
 		exact = (exact << 32) + squares[i];
 	}
-	wide -= mean * (_Float128)sum;
+	wide -= mean * (__float128)sum;
 	exact += k * k * n - 2 * k * (unsigned __int128)sum;
 	if (wide > 0x1p120)
-		return sqrt((double)(wide / (_Float128)n));
-	_Float128 off = mean - (_Float128)(__int128)k; /* at most a half */
-	_Float128 variance = (_Float128)exact / (_Float128)n - off * off;
+		return sqrt((double)(wide / (__float128)n));
+	__float128 off = mean - (__float128)(__int128)k; /* at most a half */
+	__float128 variance = (__float128)exact / (__float128)n - off * off;
 	return variance > 0 ? sqrt((double)variance) : 0;
 }
 
