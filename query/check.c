@@ -293,7 +293,7 @@ static struct fay_value_node *check_string_method(struct fay_checked *checked,
 	if (strcmp(call->a->name, names[0]) != 0)
 		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
 				      "a string has no method `%s`%s", call->a->name,
-				      fay_query_did_you_mean(query, call->a->name, names, 2));
+				      fay_query_did_you_mean(query, call->a->name, names, COUNT_OF(names)));
 	if (string->type != TYPE_STRING)
 		return fay_query_fail(query, FAY_E_REFUSED, call->a->name_span,
 				      "`StartsWith` on a %s is not supported yet: only whole names "

@@ -1,0 +1,1 @@
+cluster.Function("libc!read").Count(x => x.comm.StartWith("a"))
