@@ -281,8 +281,8 @@ static bool make_starts(struct fay_object *object)
 	return true;
 }
 
-/* The first function start behind `address`; UINT64_MAX: none. */
-static uint64_t next_start(const struct fay_object *object, uint64_t address)
+/* How many function starts lie at or before `address`. */
+static size_t starts_until(const struct fay_object *object, uint64_t address)
 {
 	size_t low = 0, high = object->start_count;
 
@@ -293,23 +293,24 @@ static uint64_t next_start(const struct fay_object *object, uint64_t address)
 		else
 			high = middle;
 	}
-	return low < object->start_count ? object->starts[low] : UINT64_MAX;
+	return low;
+}
+
+/* The first function start behind `address`; UINT64_MAX: none. */
+static uint64_t next_start(const struct fay_object *object, uint64_t address)
+{
+	size_t until = starts_until(object, address);
+
+	return until < object->start_count ? object->starts[until] : UINT64_MAX;
 }
 
 uint64_t fay_object_start_before(struct fay_object *object, uint64_t address)
 {
 	if (!object->starts && !make_starts(object))
 		return UINT64_MAX;
-	size_t low = 0, high = object->start_count;
+	size_t until = starts_until(object, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (object->starts[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? object->starts[low - 1] : UINT64_MAX;
+	return until ? object->starts[until - 1] : UINT64_MAX;
 }
 
 bool fay_object_has_start(struct fay_object *object, uint64_t address)
