@@ -69,31 +69,9 @@ static bool function_around(const struct function_index *index, uint64_t address
 	return true;
 }
 
-struct matches {
-	struct fay_function *items;
-	size_t count, room;
-};
-
-static int add(struct matches *matches, const struct fay_function *function, struct fay_error *error)
-{
-	if (matches->count == FAY_FIND_MAX)
-		return fay_error_set(error, FAY_E_LIMIT, "the pattern matches more than %u markers", FAY_FIND_MAX);
-	if (matches->count == matches->room) {
-		size_t room = matches->room ? matches->room * 2 : 64;
-		struct fay_function *grown = realloc(matches->items, room * sizeof(*grown));
-
-		if (!grown)
-			return fay_error_set(error, FAY_E_LIMIT, "out of memory for %zu matches", room);
-		matches->items = grown;
-		matches->room = room;
-	}
-	matches->items[matches->count++] = *function;
-	return 0;
-}
-
 /* Once for every place where its module is mapped. */
 static int add_marker(struct fay_target *target, struct fay_module *module, const struct function_index *index,
-		      const struct fay_marker *marker, const char *full, struct matches *matches, struct fay_error *error)
+		      const struct fay_marker *marker, const char *full, struct fay_matches *matches, struct fay_error *error)
 {
 	const char *name = fay_target_intern(target, full, strlen(full));
 	uint64_t start, end;
@@ -116,7 +94,7 @@ static int add_marker(struct fay_target *target, struct fay_module *module, cons
 
 		if (!range->placed || address < range->start || address >= range->end)
 			continue;
-		code = add(matches, &function, error);
+		code = fay_matches_add(matches, &function, error);
 		if (code)
 			return code;
 	}
@@ -128,7 +106,7 @@ static bool full_name(const struct fay_marker *marker, char *name, size_t size)
 	return (size_t)snprintf(name, size, "%s:%s", marker->provider, marker->name) < size;
 }
 
-static int add_module(struct fay_target *target, struct fay_module *module, const struct fay_glob *glob, struct matches *matches,
+static int add_module(struct fay_target *target, struct fay_module *module, const struct fay_glob *glob, struct fay_matches *matches,
 		      struct fay_error *error)
 {
 	struct fay_object *object = fay_module_object(target, module);
@@ -193,7 +171,7 @@ static int by_address(const void *left, const void *right)
 int fay_target_find_markers(struct fay_target *target, const char *pattern, struct fay_function_list *list, struct fay_error *error)
 {
 	char module[256], name[256];
-	struct matches matches = { 0 };
+	struct fay_matches matches = { 0 };
 	struct fay_glob glob;
 	int code = fay_pattern_split(pattern, module, name, error);
 

@@ -182,15 +182,10 @@ const char *fay_target_function_name(const struct fay_target *target, uint64_t h
 
 /* --- search -------------------------------------------------------------------------------------------------------- */
 
-struct matches {
-	struct fay_function *items;
-	size_t count, room;
-};
-
-static int add_match(struct matches *matches, const struct fay_function *function, struct fay_error *error)
+int fay_matches_add(struct fay_matches *matches, const struct fay_function *function, struct fay_error *error)
 {
 	if (matches->count == FAY_FIND_MAX)
-		return fay_error_set(error, FAY_E_LIMIT, "the pattern matches more than %u functions", FAY_FIND_MAX);
+		return fay_error_set(error, FAY_E_LIMIT, "the pattern matches more than %u places", FAY_FIND_MAX);
 	if (matches->count == matches->room) {
 		size_t room = matches->room ? matches->room * 2 : 64;
 		struct fay_function *grown = realloc(matches->items, room * sizeof(*grown));
@@ -205,7 +200,7 @@ static int add_match(struct matches *matches, const struct fay_function *functio
 
 /* Adds the symbol once for every place where its module is mapped. */
 static int add_symbol(struct fay_target *target, struct fay_module *module, const struct fay_symbol *symbol,
-		      struct matches *matches, struct fay_error *error)
+		      struct fay_matches *matches, struct fay_error *error)
 {
 	for (size_t i = 0; i < module->range_count; i++) {
 		const struct fay_range *range = &module->ranges[i];
@@ -220,7 +215,7 @@ static int add_symbol(struct fay_target *target, struct fay_module *module, cons
 			.module = module->name, .name = name, .path = module->path, .address = address, .size = size,
 			.unnamed = symbol->unnamed
 		};
-		int code = add_match(matches, &function, error);
+		int code = fay_matches_add(matches, &function, error);
 		if (code)
 			return code;
 	}
@@ -238,7 +233,7 @@ static int compare_functions(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-static void fold_aliases(struct matches *matches)
+static void fold_aliases(struct fay_matches *matches)
 {
 	size_t kept = 0;
 	qsort(matches->items, matches->count, sizeof(*matches->items), compare_functions);
@@ -251,7 +246,7 @@ static void fold_aliases(struct matches *matches)
 int fay_target_find(struct fay_target *target, const char *pattern, struct fay_function_list *list, struct fay_error *error)
 {
 	char module_pattern[256], function_pattern[256];
-	struct matches matches = { 0 };
+	struct fay_matches matches = { 0 };
 	struct fay_glob glob;
 	int code = fay_pattern_split(pattern, module_pattern, function_pattern, error);
 	if (code)

@@ -128,6 +128,13 @@ bool fay_module_add_names_of(struct fay_module *module, const char *path);
 void fay_module_deinit(struct fay_module *module);
 
 /* --- target.c ------------------------------------------------------------------------------------------------------- */
+/* What a pattern matched so far; the items are malloc'ed. */
+struct fay_matches {
+	struct fay_function *items;
+	size_t count, room;
+};
+/* FAY_E_LIMIT: more than FAY_FIND_MAX, or no memory. */
+int fay_matches_add(struct fay_matches *matches, const struct fay_function *function, struct fay_error *error);
 /* A NUL-terminated copy of the name that lives as long as the target; the same name gives the same pointer. */
 const char *fay_target_intern(struct fay_target *target, const char *name, size_t length);
 
