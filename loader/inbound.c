@@ -23,6 +23,7 @@
 
 #define CHUNK (1u << 20)
 #define BRANCH_MAX 6u           /* bytes of the longest branch that is looked for */
+#define SITE_BEHIND 4u          /* bytes from a point to its site, at most: endbr64 */
 #define DECODE_MAX (1u << 20)   /* bytes from a function's start to a place in it */
 
 struct search {
@@ -34,7 +35,6 @@ struct search {
 	uint8_t *overwritten; /* a bit for each byte of the range: overwritten by a jump, but not its first byte */
 	uint8_t *text;        /* CHUNK + BRANCH_MAX bytes, from `at` */
 	uint64_t at;
-	size_t size;
 };
 
 /* Bytes from the site to which nothing may jump, but for the first: the jump; a marker's site may be well before the marker. */
@@ -67,7 +67,7 @@ static struct fay_point *point_at(const struct fay_session *session, uint64_t ad
 
 		if (point->usable && address > point->site && address < point->site + closed_bytes(point))
 			return point;
-		if (i == 0 || point->function.address + 16 < address)
+		if (i == 0 || point->function.address + SITE_BEHIND + FAY_JUMP_BYTES < address)
 			break;
 	}
 	return NULL;

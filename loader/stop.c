@@ -33,6 +33,7 @@
 
 #include "maps.h"
 
+#define LEADER_ROUNDS 100u /* pauses after which a thread without an answer is looked at: is it a leader that was killed? */
 #define THREADS_MAX 65536u
 #define STACK_SCAN_MAX (1u << 20) /* bytes of each stack that are searched */
 
@@ -486,7 +487,7 @@ static int run_to_syscall_stop(const struct fay_stop *stop, struct fay_stopped_t
 			return -1;
 		if (got == 0) {
 			/* A killed leader is reported only after its last thread, which waits for us. */
-			if (round >= 100 && thread_state(stop->pid, thread->tid) == 'Z')
+			if (round >= LEADER_ROUNDS && thread_state(stop->pid, thread->tid) == 'Z')
 				return -1;
 			pause_between(round);
 			continue;
