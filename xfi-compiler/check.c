@@ -79,8 +79,6 @@ static int check_call(struct fay_unit *unit, LLVMValueRef call)
 	if (LLVMIsAInlineAsm(callee))
 		return fay_refuse_at(unit, call, "inline assembly is not possible in a probe; write it in C, or build the "
 				     "whole image in assembly (docs/probe-image.md)");
-	if (!name)
-		return fay_refuse_at(unit, call, "call through a pointer; use `if` or `switch` and call the functions by name");
 	if (!LLVMIsDeclaration(callee) || fay_is_helper(name) || fay_is_compare(name))
 		return 0;
 	if (unit->object_count && (!strcmp(name, "fay_object_flush") || !strcmp(name, "fay_object_emit")))
@@ -117,8 +115,14 @@ static struct colour *colour_of(struct colour *colours, size_t count, LLVMValueR
 	return NULL;
 }
 
+/* The recursion goes through a call by pointer, which is the author's line. */
+#define RECURSION_BELOW (-1000)
+
 static int check_recursion(struct fay_unit *unit, struct colour *colours, size_t count, struct colour *at)
 {
+	size_t length;
+	bool dispatcher = fay_is_dispatcher(LLVMGetValueName2(at->function, &length));
+
 	at->colour = 1;
 	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(at->function); b; b = LLVMGetNextBasicBlock(b)) {
 		for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
@@ -130,10 +134,12 @@ static int check_recursion(struct fay_unit *unit, struct colour *colours, size_t
 			next = colour_of(colours, count, LLVMGetCalledValue(i));
 			if (!next || next->colour == 2)
 				continue;
-			if (next->colour == 1)
+			if (next->colour == 1 && dispatcher)
+				return RECURSION_BELOW;
+			result = next->colour == 1 ? RECURSION_BELOW : check_recursion(unit, colours, count, next);
+			if (result == RECURSION_BELOW)
 				return fay_refuse_at(unit, i, "recursion through %s; write a loop with a constant bound",
-						     fay_callee(i));
-			result = check_recursion(unit, colours, count, next);
+						     fay_is_dispatcher(fay_callee(i)) ? "a pointer to a function" : fay_callee(i));
 			if (result)
 				return result;
 		}

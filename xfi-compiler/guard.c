@@ -165,6 +165,23 @@ static int take_call(struct pass *p, unsigned block, LLVMValueRef call)
 	return 0;
 }
 
+/* A pointer that is a number: null, a function's (pointer_calls.c), or one that was kept as such. */
+static bool is_number(LLVMValueRef pointer, int depth)
+{
+	if (LLVMIsAConstantPointerNull(pointer) || LLVMIsALoadInst(pointer))
+		return true;
+	if (LLVMIsAConstantExpr(pointer))
+		return LLVMGetConstOpcode(pointer) == LLVMIntToPtr && LLVMIsAConstantInt(LLVMGetOperand(pointer, 0));
+	if (LLVMIsASelectInst(pointer))
+		return depth < 8 && is_number(LLVMGetOperand(pointer, 1), depth + 1) && is_number(LLVMGetOperand(pointer, 2), depth + 1);
+	if (!LLVMIsAPHINode(pointer) || depth == 8)
+		return false;
+	for (unsigned i = 0; i < LLVMCountIncoming(pointer); i++)
+		if (!is_number(LLVMGetIncomingValue(pointer, i), depth + 1))
+			return false;
+	return true;
+}
+
 static int take_instruction(struct pass *p, unsigned block, LLVMValueRef i)
 {
 	LLVMTargetDataRef layout = p->unit->layout;
@@ -173,7 +190,7 @@ static int take_instruction(struct pass *p, unsigned block, LLVMValueRef i)
 	case LLVMLoad:
 		return take_access(p, block, i, 0, LLVMStoreSizeOfType(layout, LLVMTypeOf(i)), false);
 	case LLVMStore:
-		if (LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0))) == LLVMPointerTypeKind)
+		if (LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0))) == LLVMPointerTypeKind && !is_number(LLVMGetOperand(i, 0), 0))
 			return fay_refuse_at(p->unit, i, "a pointer would be stored; state holds numbers and text only, keep an index instead");
 		return take_access(p, block, i, 1, LLVMStoreSizeOfType(layout, LLVMTypeOf(LLVMGetOperand(i, 0))), true);
 	case LLVMAtomicRMW:

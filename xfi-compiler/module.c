@@ -2,6 +2,7 @@
 /*
  * The order of things: a module becomes an image.
  *
+ *   point       calls through pointers become switches
  *   check       what no probe can have
  *   define      overflow, shifts, divisions: nothing is undefined
  *   inline      everything into the probes: a guard then sees where a pointer comes from
@@ -205,6 +206,8 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 {
 	int result = check_ir(unit, "as given");
 
+	if (!result)
+		result = fay_lower_pointer_calls(unit);
 	if (!result)
 		result = fay_check_module(unit);
 	if (result)

@@ -291,6 +291,35 @@ static void test_lookup_table(void **unused)
 	close_example(&l);
 }
 
+static void seek(struct loaded *l, uint64_t offset, uint64_t whence, uint64_t result)
+{
+	l->event->arg[1] = offset;
+	l->event->arg[2] = whence;
+	image_call(l, 0);
+	l->event->retval = result;
+	image_call(l, 1);
+}
+
+static void test_handlers(void **unused)
+{
+	struct loaded l;
+
+	open_example("handlers", &l);
+	seek(&l, 0, 0, 0);
+	seek(&l, 0, 0, 0);
+	seek(&l, 5, 0, 5);
+	seek(&l, 40, 1, 45);
+	seek(&l, 1000, 1, UINT64_MAX);
+	seek(&l, 0, 2, 4711);
+	seek(&l, 0, 3, UINT64_MAX);
+	seek(&l, 0, UINT64_MAX, 9);
+	assert_int_equal(word(&l, "seeks", 0), 2);
+	assert_int_equal(word(&l, "seeks", 1), 40);
+	assert_int_equal(word(&l, "seeks", 2), 4711 ^ BIAS);
+	assert_int_equal(word(&l, "seeks", 3), 2);
+	close_example(&l);
+}
+
 static void test_index_guard(void **unused)
 {
 	static const uint64_t weight[10] = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89};
@@ -563,7 +592,7 @@ int main(void)
 		cmocka_unit_test(test_count),	      cmocka_unit_test(test_histogram),	   cmocka_unit_test(test_linear),
 		cmocka_unit_test(test_extremes),      cmocka_unit_test(test_by_size),	   cmocka_unit_test(test_table_overflow),
 		cmocka_unit_test(test_by_name),	      cmocka_unit_test(test_comm_filter),  cmocka_unit_test(test_open_path),
-		cmocka_unit_test(test_checksum),      cmocka_unit_test(test_lookup_table), cmocka_unit_test(test_index_guard),
+		cmocka_unit_test(test_checksum),      cmocka_unit_test(test_lookup_table), cmocka_unit_test(test_handlers), cmocka_unit_test(test_index_guard),
 		cmocka_unit_test(test_sorting),	      cmocka_unit_test(test_hash_sample),  cmocka_unit_test(test_latency),
 		cmocka_unit_test(test_opens),	      cmocka_unit_test(test_shared),	   cmocka_unit_test(test_collatz),
 		cmocka_unit_test(test_recent),	      cmocka_unit_test(test_lines),
