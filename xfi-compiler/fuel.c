@@ -122,7 +122,7 @@ static void fuel_loop(struct fay_unit *unit, LLVMBuilderRef b, struct search *s,
 	if (!*leave) {
 		*leave = LLVMAppendBasicBlockInContext(unit->context, LLVMGetBasicBlockParent(header), "leave");
 		LLVMPositionBuilderAtEnd(b, *leave);
-		LLVMBuildRetVoid(b);
+		fay_build_leave(b, LLVMGetBasicBlockParent(header));
 	}
 	count = block_before(unit, b, s, header);
 	block = LLVMGetInstructionParent(count);
@@ -151,14 +151,29 @@ static bool contains(const struct search *s, const struct fay_flow *flow, size_t
 	return header != block && fay_flow_dominates(flow, header, block) && fay_reaches(block, s->edges[outer].latch, header);
 }
 
+/* Whether a function that was kept is called in loop i. */
+static bool calls_in(const struct search *s, const struct fay_flow *flow, size_t i)
+{
+	LLVMBasicBlockRef header = s->edges[i].header;
+
+	for (size_t k = 0; k < s->count; k++) {
+		if (s->blocks[k] != header && !(fay_flow_dominates(flow, header, s->blocks[k]) && fay_reaches(s->blocks[k], s->edges[i].latch, header)))
+			continue;
+		for (LLVMValueRef c = LLVMGetFirstInstruction(s->blocks[k]); c; c = LLVMGetNextInstruction(c))
+			if (LLVMIsACallInst(c) && LLVMIsAFunction(LLVMGetCalledValue(c)) && fay_is_called(LLVMGetCalledValue(c)))
+				return true;
+	}
+	return false;
+}
+
 /*
  * How many rounds loop i may take each time it is entered. The worst case of a probe is what its loops' rounds multiply to, so
- * loops in loops get less, together ROUNDS.
+ * loops in loops get less, together ROUNDS. A function that is called may be called in a loop.
  */
-static unsigned fuel_of(const struct search *s, const struct fay_flow *flow, size_t i)
+static unsigned fuel_of(const struct search *s, const struct fay_flow *flow, size_t i, bool called)
 {
 	static const unsigned by_level[3][3] = {{FUEL}, {256, 128}, {64, 16, 16}}; /* loops in a nest that count; this one's place */
-	unsigned above = 0, below = 0, fuel;
+	unsigned above = called, below = calls_in(s, flow, i), fuel;
 	uint64_t rounds = 1;
 
 	for (size_t k = 0; k < s->edge_count; k++) {
@@ -218,7 +233,7 @@ static int fuel_function(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef f
 			if (s.edges[k].header == s.edges[i].header && !s.edges[k].rounds)
 				s.edges[i].rounds = 0;
 	for (size_t i = 0; i < s.edge_count; i++)
-		s.edges[i].fuel = s.edges[i].rounds ? 0 : fuel_of(&s, flow, i);
+		s.edges[i].fuel = s.edges[i].rounds ? 0 : fuel_of(&s, flow, i, fay_is_called(function));
 	fay_flow_destroy(flow);
 	for (size_t i = 0; i < s.edge_count; i++) {
 		bool done = false;

@@ -147,7 +147,7 @@ static int take_call(struct pass *p, unsigned block, LLVMValueRef call)
 	const char *name = fay_callee(call);
 	uint64_t state;
 
-	if (!strncmp(name, "llvm.", 5))
+	if (!strncmp(name, "llvm.", 5) || fay_is_called(LLVMGetCalledValue(call)))
 		return 0;
 	if (!strcmp(name, "fay_try_read"))
 		return take_try_read(p, block, call);

@@ -5,7 +5,7 @@
  *   point       calls through pointers become switches
  *   check       what no probe can have
  *   define      overflow, shifts, divisions: nothing is undefined
- *   inline      everything into the probes: a guard then sees where a pointer comes from
+ *   inline      everything into the probes, so that a guard sees where a pointer comes from; large functions of numbers are called
  *   simplify    registers instead of memory, dead code out, branches threaded
  *   guard       each access inside its region; each loop ends
  *   lower       state objects to LOCAL and GLOBAL
@@ -109,7 +109,7 @@ static void set_attributes(struct fay_unit *unit, LLVMValueRef function)
 	LLVMSetSection(function, NULL);
 	LLVMSetLinkage(function, probe ? LLVMExternalLinkage : LLVMInternalLinkage);
 	if (!probe)
-		set_flag(function, unit, "alwaysinline");
+		set_flag(function, unit, fay_is_called(function) ? "noinline" : "alwaysinline");
 }
 
 /* Helpers are declared anew, so that nothing the front end assumed (same module, weak, lazily bound) stays. */
@@ -184,6 +184,16 @@ static int check_ir(struct fay_unit *unit, const char *after)
 	return result;
 }
 
+void fay_build_leave(LLVMBuilderRef b, LLVMValueRef function)
+{
+	LLVMTypeRef type = LLVMGetReturnType(LLVMGlobalGetValueType(function));
+
+	if (LLVMGetTypeKind(type) == LLVMVoidTypeKind)
+		LLVMBuildRetVoid(b);
+	else
+		LLVMBuildRet(b, LLVMConstNull(type));
+}
+
 /* `unreachable` (after an endless loop, or where the optimiser saw undefined behaviour) must not fall off the code. */
 static void close_unreachable(struct fay_unit *unit)
 {
@@ -193,10 +203,10 @@ static void close_unreachable(struct fay_unit *unit)
 		for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(f); k; k = LLVMGetNextBasicBlock(k)) {
 			LLVMValueRef t = LLVMGetBasicBlockTerminator(k);
 
-			if (!t || LLVMGetInstructionOpcode(t) != LLVMUnreachable || !is_probe(unit, f))
+			if (!t || LLVMGetInstructionOpcode(t) != LLVMUnreachable || !(is_probe(unit, f) || fay_is_called(f)))
 				continue;
 			LLVMPositionBuilderBefore(b, t);
-			LLVMBuildRetVoid(b);
+			fay_build_leave(b, f);
 			LLVMInstructionEraseFromParent(t);
 		}
 	LLVMDisposeBuilder(b);
@@ -210,6 +220,8 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 		result = fay_lower_pointer_calls(unit);
 	if (!result)
 		result = fay_check_module(unit);
+	if (!result)
+		result = fay_keep_functions(unit);
 	if (result)
 		return result;
 	prepare(unit);
@@ -224,6 +236,7 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 		result = fay_expand_memory(unit);
 	if (!result)
 		result = run_passes(unit, "always-inline,globaldce");
+	fay_settle_called(unit);
 	if (!result)
 		result = fay_lower_calls(unit);
 	if (result)

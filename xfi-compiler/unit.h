@@ -3,6 +3,7 @@
  * What the passes of the XFI compiler share. A unit is one module on its way to an image:
  *
  *   pointer_calls.c  functions called through pointers
+ *   called.c   functions that are not inlined
  *   check.c    refuse what no probe can have, with the source line and what to write instead
  *   define.c   no undefined behaviour left for the optimiser to build on
  *   module.c   the order of things: inline all, simplify, guard, optimise, generate, link
@@ -98,6 +99,10 @@ const char *fay_callee(LLVMValueRef call);
 
 int fay_lower_pointer_calls(struct fay_unit *unit); /* refuses those that cannot lead to a function of this file */
 bool fay_is_dispatcher(const char *name);           /* a function that stands for a call through a pointer */
+int fay_keep_functions(struct fay_unit *unit);  /* large ones that would be inlined many times */
+void fay_settle_called(struct fay_unit *unit);  /* after everything else was inlined: their LOCAL and GLOBAL */
+bool fay_is_called(LLVMValueRef function);
+void fay_build_leave(LLVMBuilderRef b, LLVMValueRef function); /* out of a probe or a kept function, with the value 0 */
 int fay_check_module(struct fay_unit *unit);    /* as it comes in */
 int fay_check_simplified(struct fay_unit *unit); /* after inlining: what is left in the probes */
 void fay_define(struct fay_unit *unit);
