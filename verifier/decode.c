@@ -5,7 +5,8 @@
  * It reads a deliberately small language. opcodes.def lists every opcode that is allowed and how its operands are encoded; what is not there does not
  * exist. Prefixes are stricter than the CPU's: each opcode has one legal set (optionally 66 for 16 bits, F0 on read-modify-write of memory, one REX
  * directly before the opcode, every bit of which must have an effect). Segment overrides, 67, F2, repeated prefixes and prefixes on branches
- * never occur in what compilers emit for general registers, and are where decoders and CPUs are known to differ, so they are refused.
+ * never occur in what compilers emit for general registers, and are where decoders and CPUs are known to differ, so they are refused; but for 67 E8, which
+ * ld writes where it makes `call *f@GOTPCREL(%rip)` a direct call: no CPU forms an address there, and it is in nearly every program.
  * For the same reason redundant forms (a SIB byte that says nothing, undocumented aliases) are refused, except padding: the no-operations
  * that GNU as and LLVM emit are matched byte by byte, and endbr64 too, because some distributions' gcc starts every function with it
  * (it does nothing in a process without CET, and nothing of note in one with it).
@@ -42,6 +43,7 @@ enum form {
 	FORM_A_O,      /* dst rax, src register in the opcode */
 	FORM_IB, FORM_IZ, /* src immediate */
 	FORM_J8, FORM_J32,
+	FORM_CALL32,   /* the same, and one 67 may stand before it */
 	FORM_EXTEND_A, /* cbw cwde cdqe */
 	FORM_SLOT,     /* call *disp(%rip), call *%reg */
 	FORM_RM_JUMP,  /* jmp *reg */
@@ -125,7 +127,7 @@ struct reader {
 	uint8_t opcode, modrm, vvvv;
 	uint8_t rex, rex_used;
 	bool has_rex, needs_rex;
-	unsigned count66, count_f0, count_f2, count_f3, count_other; /* other: 67 and segment overrides */
+	unsigned count66, count67, count_f0, count_f2, count_f3, count_segment;
 
 	enum fay_rule rule; /* first thing wrong */
 	const char *why;
@@ -181,8 +183,10 @@ static void read_prefixes(struct reader *reader)
 			reader->count_f2++;
 		else if (byte == 0xf3)
 			reader->count_f3++;
-		else if (byte == 0x67 || byte == 0x26 || byte == 0x2e || byte == 0x36 || byte == 0x3e || byte == 0x64 || byte == 0x65)
-			reader->count_other++;
+		else if (byte == 0x67)
+			reader->count67++;
+		else if (byte == 0x26 || byte == 0x2e || byte == 0x36 || byte == 0x3e || byte == 0x64 || byte == 0x65)
+			reader->count_segment++;
 		else
 			break;
 		if (count == MAX_PREFIXES) {
@@ -271,7 +275,7 @@ static void check_row(struct reader *reader)
 
 	if (row->kind == ROW_REFUSE)
 		fail(reader, row->rule, row->why);
-	if (reader->count_other)
+	if (reader->count_segment || reader->count67 > (row->kind == ROW_ALLOW && row->form == FORM_CALL32))
 		fail(reader, FAY_RULE_DEC_PREFIX, "an address-size or segment prefix");
 	if (reader->count_f2 || reader->count_f3)
 		fail(reader, FAY_RULE_DEC_PREFIX, "a repeat prefix");
@@ -417,158 +421,135 @@ static void read_branch(struct reader *reader, struct fay_insn *insn, unsigned s
 	insn->target = insn->address + reader->at + (uint64_t)displacement;
 }
 
-static void read_r_rm(struct reader *reader, struct fay_insn *insn, unsigned src_width)
+/* Where an operand of a form is found. */
+enum place {
+	PLACE_NONE,
+	PLACE_RM, PLACE_REG, PLACE_OPCODE, PLACE_VVVV, /* ModRM's r/m and reg, the opcode's low bits, VEX.vvvv */
+	PLACE_RAX, PLACE_CL, PLACE_RSI, PLACE_RDI,     /* the last two: memory there */
+	PLACE_IZ, PLACE_IB, PLACE_IV, PLACE_COUNT, PLACE_ONE,
+};
+
+/* Branches have a target instead. No form has two immediates or two r/m. */
+static const struct places {
+	uint8_t dst, src, src2;
+} places[] = {
+	[FORM_RM_R] = { PLACE_RM, PLACE_REG, 0 },
+	[FORM_R_RM] = { PLACE_REG, PLACE_RM, 0 },
+	[FORM_R_RM8] = { PLACE_REG, PLACE_RM, 0 },
+	[FORM_R_RM16] = { PLACE_REG, PLACE_RM, 0 },
+	[FORM_R_RM32] = { PLACE_REG, PLACE_RM, 0 },
+	[FORM_RM_IZ] = { PLACE_RM, PLACE_IZ, 0 },
+	[FORM_RM_IB] = { PLACE_RM, PLACE_IB, 0 },
+	[FORM_A_IZ] = { PLACE_RAX, PLACE_IZ, 0 },
+	[FORM_RM] = { PLACE_RM, 0, 0 },
+	[FORM_RM_SRC] = { 0, PLACE_RM, 0 },
+	[FORM_RM_1] = { PLACE_RM, PLACE_ONE, 0 },
+	[FORM_RM_CL] = { PLACE_RM, PLACE_CL, 0 },
+	[FORM_RM_R_IB] = { PLACE_RM, PLACE_REG, PLACE_COUNT },
+	[FORM_RM_R_CL] = { PLACE_RM, PLACE_REG, PLACE_CL },
+	[FORM_R_RM_IZ] = { PLACE_REG, PLACE_RM, PLACE_IZ },
+	[FORM_R_RM_IB] = { PLACE_REG, PLACE_RM, PLACE_IB },
+	[FORM_O] = { PLACE_OPCODE, 0, 0 },
+	[FORM_O_SRC] = { 0, PLACE_OPCODE, 0 },
+	[FORM_O_IV] = { PLACE_OPCODE, PLACE_IV, 0 },
+	[FORM_A_O] = { PLACE_RAX, PLACE_OPCODE, 0 },
+	[FORM_IB] = { 0, PLACE_IB, 0 },
+	[FORM_IZ] = { 0, PLACE_IZ, 0 },
+	[FORM_EXTEND_A] = { PLACE_RAX, PLACE_RAX, 0 },
+	[FORM_SLOT] = { 0, PLACE_RM, 0 },
+	[FORM_RM_JUMP] = { PLACE_RM, 0, 0 },
+	[FORM_MOVS] = { PLACE_RDI, PLACE_RSI, 0 },
+	[FORM_STOS] = { PLACE_RDI, PLACE_RAX, 0 },
+	[FORM_FENCE] = { 0, PLACE_RM, 0 },
+	[FORM_VEX_R_V_RM] = { PLACE_REG, PLACE_RM, PLACE_VVVV },
+	[FORM_VEX_V_RM] = { PLACE_VVVV, PLACE_RM, 0 },
+	[FORM_VEX_R_RM_IB] = { PLACE_REG, PLACE_RM, PLACE_COUNT },
+};
+
+static void read_operand(struct reader *reader, const struct fay_insn *insn, enum place place, unsigned width, struct fay_operand *o)
 {
-	insn->src_width = (uint8_t)src_width;
-	insn->src = read_rm(reader, src_width);
-	insn->dst = reg_field(reader, insn->width);
+	switch (place) {
+	case PLACE_NONE: case PLACE_RM: return; /* r/m has been read */
+	case PLACE_REG: *o = reg_field(reader, width); return;
+	case PLACE_OPCODE: *o = opcode_reg(reader, width); return;
+	case PLACE_VVVV: *o = operand_reg(reader, reader->vvvv, width); return;
+	case PLACE_RAX: *o = operand_reg(reader, FAY_RAX, width); return;
+	case PLACE_CL: *o = operand_reg(reader, FAY_RCX, 8); return;
+	case PLACE_RSI: *o = operand_string(FAY_RSI); return;
+	case PLACE_RDI: *o = operand_string(FAY_RDI); return;
+	case PLACE_IZ: *o = operand_imm(take_iz(reader, width)); return;
+	case PLACE_IB: *o = operand_imm(take_ib(reader, insn->op)); return;
+	case PLACE_IV: *o = operand_imm(take_signed(reader, width / 8)); return;
+	case PLACE_COUNT: *o = operand_imm(take8(reader)); return;
+	case PLACE_ONE: *o = operand_imm(1); return;
+	}
 }
 
-static void read_operands(struct reader *reader, struct fay_insn *insn)
+/* What a form demands of its operands beyond their places. */
+static void check_form(struct reader *reader, struct fay_insn *insn)
 {
-	unsigned width = insn->width;
-
 	switch ((enum form)reader->row->form) {
-	case FORM_NONE:
-		break;
-	case FORM_RM_R:
-		insn->dst = read_rm(reader, width);
-		insn->src = reg_field(reader, width);
-		break;
 	case FORM_R_RM:
-		read_r_rm(reader, insn, width);
 		if (insn->op == OP_IMUL)
 			insn->src2 = insn->dst;
 		break;
-	case FORM_R_RM8:
-		read_r_rm(reader, insn, 8);
-		break;
-	case FORM_R_RM16:
-		read_r_rm(reader, insn, 16);
-		break;
-	case FORM_R_RM32:
-		read_r_rm(reader, insn, 32);
-		break;
-	case FORM_RM_IZ:
-		insn->dst = read_rm(reader, width);
-		insn->src = operand_imm(take_iz(reader, width));
-		break;
-	case FORM_RM_IB:
-		insn->dst = read_rm(reader, width);
-		insn->src = operand_imm(take_ib(reader, insn->op));
-		break;
-	case FORM_A_IZ:
-		insn->dst = operand_reg(reader, FAY_RAX, width);
-		insn->src = operand_imm(take_iz(reader, width));
-		break;
-	case FORM_RM:
-		insn->dst = read_rm(reader, width);
-		break;
-	case FORM_RM_SRC:
-		insn->src = read_rm(reader, width);
-		break;
-	case FORM_RM_1:
-		insn->dst = read_rm(reader, width);
-		insn->src = operand_imm(1);
-		break;
-	case FORM_RM_CL:
-		insn->dst = read_rm(reader, width);
-		insn->src = operand_reg(reader, FAY_RCX, 8);
-		break;
-	case FORM_RM_R_IB:
-		insn->dst = read_rm(reader, width);
-		insn->src = reg_field(reader, width);
-		insn->src2 = operand_imm(take8(reader));
-		break;
-	case FORM_RM_R_CL:
-		insn->dst = read_rm(reader, width);
-		insn->src = reg_field(reader, width);
-		insn->src2 = operand_reg(reader, FAY_RCX, 8);
-		break;
-	case FORM_R_RM_IZ:
-		read_r_rm(reader, insn, width);
-		insn->src2 = operand_imm(take_iz(reader, width));
-		break;
-	case FORM_R_RM_IB:
-		read_r_rm(reader, insn, width);
-		insn->src2 = operand_imm(take_signed(reader, 1));
-		break;
-	case FORM_O:
-		insn->dst = opcode_reg(reader, width);
-		break;
-	case FORM_O_SRC:
-		insn->src = opcode_reg(reader, width);
-		break;
-	case FORM_O_IV:
-		insn->dst = opcode_reg(reader, width);
-		insn->src = operand_imm(take_signed(reader, width / 8));
-		break;
 	case FORM_A_O:
-		insn->dst = operand_reg(reader, FAY_RAX, width);
-		insn->src = opcode_reg(reader, width);
 		if (insn->src.reg == FAY_RAX)
 			fail(reader, FAY_RULE_DEC_ENCODING, "a no-operation that is not one of the canonical forms");
 		break;
-	case FORM_IB:
-		insn->src = operand_imm(take_signed(reader, 1));
-		break;
-	case FORM_IZ:
-		insn->src = operand_imm(take_signed(reader, 4));
-		break;
-	case FORM_J8:
-		read_branch(reader, insn, 1);
-		break;
-	case FORM_J32:
-		read_branch(reader, insn, 4);
-		break;
-	case FORM_EXTEND_A:
-		insn->src_width = (uint8_t)(width / 2);
-		insn->dst = operand_reg(reader, FAY_RAX, width);
-		insn->src = operand_reg(reader, FAY_RAX, width / 2);
-		break;
 	case FORM_SLOT:
-		insn->src = read_rm(reader, 64);
 		if (insn->src.kind == OPERAND_REG)
 			insn->op = OP_CALL_REG;
 		else if (!insn->src.rip)
 			fail(reader, FAY_RULE_INS_FORBIDDEN, "an indirect call that is not through a helper slot (call *slot(%rip))");
 		break;
 	case FORM_RM_JUMP:
-		insn->dst = read_rm(reader, 64);
 		if (insn->dst.rip)
-			fail(reader, FAY_RULE_INS_UNSUPPORTED,
-			     "a tail call through a slot (compile with -fno-optimize-sibling-calls)");
+			fail(reader, FAY_RULE_INS_UNSUPPORTED, "a tail call through a slot (compile with -fno-optimize-sibling-calls)");
 		break;
 	case FORM_FENCE:
-		insn->src = read_rm(reader, 64);
 		if (insn->src.kind == OPERAND_REG && (reader->modrm & 7))
 			fail(reader, FAY_RULE_DEC_ENCODING, "a redundant encoding of a fence");
 		break;
-	case FORM_VEX_R_V_RM:
-		insn->src = read_rm(reader, width);
-		insn->dst = reg_field(reader, width);
-		insn->src2 = operand_reg(reader, reader->vvvv, width);
-		break;
-	case FORM_VEX_V_RM:
-		insn->src = read_rm(reader, width);
-		insn->dst = operand_reg(reader, reader->vvvv, width);
-		break;
 	case FORM_VEX_R_RM_IB:
-		insn->src = read_rm(reader, width);
-		insn->dst = reg_field(reader, width);
-		insn->src2 = operand_imm(take8(reader));
 		if (reader->vvvv)
 			fail(reader, FAY_RULE_DEC_ENCODING, "a register in VEX.vvvv that is not used");
 		break;
-	case FORM_MOVS:
-		insn->dst = operand_string(FAY_RDI);
-		insn->src = operand_string(FAY_RSI);
-		break;
-	case FORM_STOS:
-		insn->dst = operand_string(FAY_RDI);
-		insn->src = operand_reg(reader, FAY_RAX, width);
+	default:
 		break;
 	}
+}
+
+static unsigned source_width(enum form form, unsigned width)
+{
+	switch (form) {
+	case FORM_R_RM8: return 8;
+	case FORM_R_RM16: return 16;
+	case FORM_R_RM32: return 32;
+	case FORM_EXTEND_A: return width / 2;
+	default: return width;
+	}
+}
+
+static void read_operands(struct reader *reader, struct fay_insn *insn)
+{
+	enum form form = (enum form)reader->row->form;
+	const struct places *p = &places[form];
+
+	if (form == FORM_J8 || form == FORM_J32 || form == FORM_CALL32) {
+		read_branch(reader, insn, form == FORM_J8 ? 1 : 4);
+		return;
+	}
+	insn->src_width = (uint8_t)source_width(form, insn->width);
+	/* The bytes of ModRM come first, an immediate last. */
+	if (p->dst == PLACE_RM)
+		insn->dst = read_rm(reader, insn->width);
+	if (p->src == PLACE_RM)
+		insn->src = read_rm(reader, insn->src_width);
+	read_operand(reader, insn, (enum place)p->dst, insn->width, &insn->dst);
+	read_operand(reader, insn, (enum place)p->src, insn->src_width, &insn->src);
+	read_operand(reader, insn, (enum place)p->src2, insn->width, &insn->src2);
+	check_form(reader, insn);
 }
 
 /* What can be judged only with the operands at hand: which of memory and register, lock, REX bits without effect. */

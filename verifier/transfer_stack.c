@@ -103,8 +103,10 @@ bool fay_transfer_leave(struct fay_analysis *an, const struct fay_insn *insn)
 	(void)insn;
 	if (rbp->kind != KIND_POINTER || rbp->tag != REGION_STACK || !fay_scalar_is_const(&rbp->s))
 		return fay_path_refuse(an, FAY_RULE_STK_POINTER, "leave, and rbp is not a constant distance from the stack pointer at entry");
-	if (-rbp->s.smin > fay_state_depth(an->current))
+	if (rbp->s.smin < -fay_state_depth(an->current))
 		return fay_path_refuse(an, FAY_RULE_STK_POINTER, "leave would lower the stack pointer");
+	if (rbp->s.smin > 0)
+		return fay_path_refuse(an, FAY_RULE_STK_RETURN, "leave raises the stack pointer above the return address");
 	fay_note_read(an, rbp);
 	return move_stack(an, -rbp->s.smin) && pop(an, FAY_RBP);
 }

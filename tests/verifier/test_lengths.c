@@ -207,6 +207,23 @@ static void on_signal(int number, siginfo_t *info, void *interrupted)
 		memcpy(context->uc_mcontext.gregs, home, sizeof(home));
 }
 
+/*
+ * 67 E8, which ld makes of a call through the GOT: its target is not cut to 32 bits, as an address would be. The page lies above 4 GiB. The call goes over a ret to
+ * what gives 42 and returns there.
+ */
+static bool relaxed_call_is_a_call(void)
+{
+	static const uint8_t code[] = { 0x67, 0xe8, 1, 0, 0, 0, 0xc3, 0xb8, 42, 0, 0, 0, 0xc3 };
+	struct fay_insn insn;
+	int (*function)(void) = (int (*)(void))(uintptr_t)CODE;
+
+	memcpy(writable, code, sizeof(code));
+	if (fay_decode(arena, code, sizeof(code), (uint64_t)CODE, &insn).rule != FAY_RULE_NONE || insn.op != OP_CALL || insn.length != 6 ||
+	    insn.target != (uint64_t)CODE + 7 || fay_agree_check(agree, arena, code, sizeof(code), &insn).rule != FAY_RULE_NONE)
+		return false;
+	return function() == 42;
+}
+
 int main(int argc, char **argv)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
@@ -226,6 +243,10 @@ int main(int argc, char **argv)
 	    mmap(EDGE, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != EDGE) {
 		perror("test_lengths: the pages");
 		return 4;
+	}
+	if (!relaxed_call_is_a_call()) {
+		printf("FAIL a direct call with prefix 67\n");
+		return 1;
 	}
 	sigaltstack(&stack, NULL);
 	for (unsigned i = 0; i < COUNT(signals); i++)

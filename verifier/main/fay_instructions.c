@@ -75,7 +75,8 @@ static const char *operands(const char *form)
 		{ "RM_IZ", "r/m, imm" }, { "RM_IB", "r/m, imm8" }, { "A_IZ", "rax, imm" }, { "RM", "r/m" }, { "RM_SRC", "r/m" }, { "RM_1", "r/m, 1" },
 		{ "RM_CL", "r/m, cl" }, { "RM_R_IB", "r/m, r, imm8" }, { "RM_R_CL", "r/m, r, cl" }, { "R_RM_IZ", "r, r/m, imm" },
 		{ "R_RM_IB", "r, r/m, imm8" }, { "O", "r (opcode)" }, { "O_SRC", "r (opcode)" }, { "O_IV", "r (opcode), imm" }, { "A_O", "rax, r (opcode)" },
-		{ "IB", "imm8" }, { "IZ", "imm32" }, { "J8", "rel8" }, { "J32", "rel32" }, { "EXTEND_A", "rax" }, { "SLOT", "[rip + slot] or r64" },
+		{ "IB", "imm8" }, { "IZ", "imm32" }, { "J8", "rel8" }, { "J32", "rel32" },
+		{ "CALL32", "rel32; may have one prefix 67" }, { "EXTEND_A", "rax" }, { "SLOT", "[rip + slot] or r64" },
 		{ "RM_JUMP", "r" }, { "FENCE", "" }, { "MOVS", "[rdi], [rsi]" }, { "STOS", "[rdi], rax" }, { "VEX_R_V_RM", "r, vvvv, r/m" },
 		{ "VEX_V_RM", "vvvv, r/m" }, { "VEX_R_RM_IB", "r, r/m, imm8" }, { NULL, NULL },
 	};
