@@ -86,6 +86,19 @@ static bool take_row(const struct drain *drain, uint32_t index, const uint8_t *r
 	return fay_rows_merge(&aggregator->drained[index], row);
 }
 
+int fay_aggregator_take_row(struct fay_aggregator *aggregator, uint32_t index, const uint8_t *row, struct fay_error *error)
+{
+	if (aggregator->schema->states[index].kind == FAY_STATE_STREAM) {
+		if (aggregator->on_row)
+			aggregator->on_row(aggregator->on_row_context, index, row);
+		return FAY_OK;
+	}
+	if (fay_rows_merge(&aggregator->drained[index], row))
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_LIMIT, "the result is over the aggregator's memory limit of %" PRIu64 " MiB; group by fewer keys",
+			     aggregator->budget.limit >> 20);
+}
+
 static int64_t over_limit(struct fay_aggregator *aggregator, struct fay_error *error)
 {
 	aggregator->over_limit = true;

@@ -37,9 +37,14 @@ size_t fay_cli_find_comm(const char *comm, pid_t *pids, size_t max);
  * main has not run. The process is left in a group stop for the session to attach to; kill(pid, SIGCONT) lets it go.
  */
 int fay_cli_spawn(char **command, pid_t *pid, struct fay_error *error);
+/* The same, stopped before its first instruction of all, the dynamic loader's. */
+int fay_cli_spawn_early(char **command, pid_t *pid, struct fay_error *error);
 
 /* entry.c: runs a tracee of the caller's, stopped behind its execve, to its program's entry point. */
 int fay_cli_run_to_entry(pid_t pid, struct fay_error *error);
+
+/* doctor_bpf.c: what runs a query about the kernel on this machine, and why; or why it does not run. Overwritten by the next call. */
+const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind);
 
 /* --- leftovers.c: fay's code in processes ---------------------------------------------------------------------------- */
 

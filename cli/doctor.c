@@ -12,8 +12,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <linux/bpf.h>
-#include <linux/btf.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <signal.h>
@@ -29,14 +27,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "doctor.h"
 
-struct finding {
-	bool ok;
-	char why[512];
-};
-
-static void __attribute__((format(printf, 3, 4))) found(struct finding *finding, bool ok, const char *format, ...)
+void fay_doctor_found(struct finding *finding, bool ok, const char *format, ...)
 {
 	va_list args;
 	finding->ok = ok;
@@ -48,7 +41,7 @@ static void __attribute__((format(printf, 3, 4))) found(struct finding *finding,
 /* --- small readers ------------------------------------------------------------------------------------------------- */
 
 /* First line of a file; NULL if it cannot be read. */
-static const char *first_line(const char *path, char *buffer, size_t size)
+const char *fay_doctor_first_line(const char *path, char *buffer, size_t size)
 {
 	FILE *file = fopen(path, "re");
 	if (!file)
@@ -74,7 +67,7 @@ static uint64_t status_value(const char *name, int base)
 	return value;
 }
 
-static bool have_capability(unsigned capability)
+bool fay_doctor_has_capability(unsigned capability)
 {
 	return status_value("CapEff", 16) >> capability & 1;
 }
@@ -84,9 +77,9 @@ static bool have_capability(unsigned capability)
 static void check_fsgsbase(struct finding *finding)
 {
 	if (getauxval(AT_HWCAP2) & 2 /* HWCAP2_FSGSBASE */)
-		found(finding, true, "rdfsbase works in user mode: a thread finds its state without a system call");
+		fay_doctor_found(finding, true, "rdfsbase works in user mode: a thread finds its state without a system call");
 	else
-		found(finding, false, "the processor or kernel does not enable it (Linux 5.9 and later do, unless booted with nofsgsbase)");
+		fay_doctor_found(finding, false, "the processor or kernel does not enable it (Linux 5.9 and later do, unless booted with nofsgsbase)");
 }
 
 static void check_tsc(struct finding *finding)
@@ -99,18 +92,18 @@ static void check_tsc(struct finding *finding)
 	if (file)
 		fclose(file);
 	if (invariant)
-		found(finding, true, "constant_tsc and nonstop_tsc: event.cycles is comparable between processors");
+		fay_doctor_found(finding, true, "constant_tsc and nonstop_tsc: event.cycles is comparable between processors");
 	else
-		found(finding, false, "constant_tsc or nonstop_tsc is missing in /proc/cpuinfo: event.cycles may run at varying speed");
+		fay_doctor_found(finding, false, "constant_tsc or nonstop_tsc is missing in /proc/cpuinfo: event.cycles may run at varying speed");
 }
 
 static void check_seccomp(struct finding *finding)
 {
 	uint64_t mode = status_value("Seccomp", 10);
 	if (!mode)
-		found(finding, true, "no system-call filter on this process");
+		fay_doctor_found(finding, true, "no system-call filter on this process");
 	else
-		found(finding, false, "this process runs under a seccomp filter (mode %" PRIu64 "), e.g. a container's: system calls that "
+		fay_doctor_found(finding, false, "this process runs under a seccomp filter (mode %" PRIu64 "), e.g. a container's: system calls that "
 				      "tracing needs may be refused", mode);
 }
 
@@ -138,19 +131,19 @@ static int try_ptrace(void)
 static void check_ptrace(struct finding *finding)
 {
 	char line[32];
-	const char *yama = first_line("/proc/sys/kernel/yama/ptrace_scope", line, sizeof(line));
+	const char *yama = fay_doctor_first_line("/proc/sys/kernel/yama/ptrace_scope", line, sizeof(line));
 	int scope = yama ? atoi(yama) : 0, code = try_ptrace();
-	bool capable = have_capability(CAP_SYS_PTRACE);
+	bool capable = fay_doctor_has_capability(CAP_SYS_PTRACE);
 	if (code)
-		found(finding, false, "attaching even to a child is refused: %s%s", strerror(code),
+		fay_doctor_found(finding, false, "attaching even to a child is refused: %s%s", strerror(code),
 		      scope == 3 ? " (kernel.yama.ptrace_scope is 3: nobody may, until reboot)" : "");
 	else if (capable)
-		found(finding, true, "CAP_SYS_PTRACE: any process that is not in a more privileged user namespace");
+		fay_doctor_found(finding, true, "CAP_SYS_PTRACE: any process that is not in a more privileged user namespace");
 	else if (scope >= 1)
-		found(finding, false, "without CAP_SYS_PTRACE and with kernel.yama.ptrace_scope %d only processes started by fay itself "
+		fay_doctor_found(finding, false, "without CAP_SYS_PTRACE and with kernel.yama.ptrace_scope %d only processes started by fay itself "
 				      "(fay trace ... -- COMMAND)", scope);
 	else
-		found(finding, true, "without CAP_SYS_PTRACE: only your own, unprivileged processes");
+		fay_doctor_found(finding, true, "without CAP_SYS_PTRACE: only your own, unprivileged processes");
 }
 
 static void check_map_files(struct finding *finding)
@@ -171,9 +164,9 @@ static void check_map_files(struct finding *finding)
 		fclose(maps);
 	if (fd >= 0) {
 		close(fd);
-		found(finding, true, "/proc/PID/map_files can be opened: symbols of deleted and upgraded files, too");
+		fay_doctor_found(finding, true, "/proc/PID/map_files can be opened: symbols of deleted and upgraded files, too");
 	} else {
-		found(finding, false, "/proc/PID/map_files: %s (needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE): programs whose file was "
+		fay_doctor_found(finding, false, "/proc/PID/map_files: %s (needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE): programs whose file was "
 				      "replaced since they started cannot be traced", strerror(code));
 	}
 }
@@ -183,7 +176,7 @@ static void check_memfd(struct finding *finding)
 	int fd = (int)syscall(SYS_memfd_create, "fay-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING), code = errno;
 	void *map = MAP_FAILED;
 	if (fd < 0) {
-		found(finding, false, "memfd_create: %s", strerror(code));
+		fay_doctor_found(finding, false, "memfd_create: %s", strerror(code));
 		return;
 	}
 	/* Written, sealed, then mapped executable: as the loader does it. */
@@ -193,9 +186,9 @@ static void check_memfd(struct finding *finding)
 	code = errno;
 	if (map != MAP_FAILED) {
 		munmap(map, 4096);
-		found(finding, true, "sealed memory can be mapped executable");
+		fay_doctor_found(finding, true, "sealed memory can be mapped executable");
 	} else {
-		found(finding, false, "sealed memory cannot be %s: %s (sysctl vm.memfd_noexec? an LSM's execmem rule?)",
+		fay_doctor_found(finding, false, "sealed memory cannot be %s: %s (sysctl vm.memfd_noexec? an LSM's execmem rule?)",
 		      sealed ? "mapped executable" : "made", strerror(code));
 	}
 	close(fd);
@@ -206,12 +199,12 @@ static void check_zones(struct finding *finding)
 	struct fay_cli_leftovers all;
 	fay_cli_leftovers_count(&all);
 	if (all.abandoned)
-		found(finding, false, "a fay that was killed left %zu session%s in PID%s%s: `fay doctor --clean` removes them", all.abandoned,
+		fay_doctor_found(finding, false, "a fay that was killed left %zu session%s in PID%s%s: `fay doctor --clean` removes them", all.abandoned,
 		      all.abandoned == 1 ? "" : "s", all.abandoned_in, all.traced ? " (others are traced at this moment)" : "");
 	else if (all.traced)
-		found(finding, true, "%zu session%s of a fay that runs now, none left behind", all.traced, all.traced == 1 ? "" : "s");
+		fay_doctor_found(finding, true, "%zu session%s of a fay that runs now, none left behind", all.traced, all.traced == 1 ? "" : "s");
 	else
-		found(finding, true, "no process that can be looked into carries fay's code");
+		fay_doctor_found(finding, true, "no process that can be looked into carries fay's code");
 }
 
 /* --- the kernel, native -------------------------------------------------------------------------------------------- */
@@ -219,20 +212,20 @@ static void check_zones(struct finding *finding)
 static void check_modules(struct finding *finding)
 {
 	char line[64], lockdown[128];
-	const char *disabled = first_line("/proc/sys/kernel/modules_disabled", line, sizeof(line));
-	const char *mode = first_line("/sys/kernel/security/lockdown", lockdown, sizeof(lockdown));
+	const char *disabled = fay_doctor_first_line("/proc/sys/kernel/modules_disabled", line, sizeof(line));
+	const char *mode = fay_doctor_first_line("/sys/kernel/security/lockdown", lockdown, sizeof(lockdown));
 	if (access("/proc/modules", F_OK))
-		found(finding, false, "this kernel was built without loadable modules (no /proc/modules)");
+		fay_doctor_found(finding, false, "this kernel was built without loadable modules (no /proc/modules)");
 	else if (disabled && atoi(disabled))
-		found(finding, false, "sysctl kernel.modules_disabled is 1, until reboot");
-	else if (!have_capability(CAP_SYS_MODULE))
-		found(finding, false, "CAP_SYS_MODULE is missing");
+		fay_doctor_found(finding, false, "sysctl kernel.modules_disabled is 1, until reboot");
+	else if (!fay_doctor_has_capability(CAP_SYS_MODULE))
+		fay_doctor_found(finding, false, "CAP_SYS_MODULE is missing");
 	else if (mode && !strstr(mode, "[none]"))
-		found(finding, false, "kernel lockdown %s: only signed modules", mode);
-	else if (first_line("/sys/module/module/parameters/sig_enforce", line, sizeof(line)) && line[0] == 'Y')
-		found(finding, false, "module.sig_enforce is set: only signed modules");
+		fay_doctor_found(finding, false, "kernel lockdown %s: only signed modules", mode);
+	else if (fay_doctor_first_line("/sys/module/module/parameters/sig_enforce", line, sizeof(line)) && line[0] == 'Y')
+		fay_doctor_found(finding, false, "module.sig_enforce is set: only signed modules");
 	else
-		found(finding, true, "modules can be loaded");
+		fay_doctor_found(finding, true, "modules can be loaded");
 }
 
 static void check_ftrace(struct finding *finding)
@@ -241,164 +234,28 @@ static void check_ftrace(struct finding *finding)
 					     "/sys/kernel/debug/tracing/available_filter_functions" };
 	char line[256];
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		if (first_line(paths[i], line, sizeof(line))) {
-			found(finding, true, "%s lists the hotpatch points", paths[i]);
+		if (fay_doctor_first_line(paths[i], line, sizeof(line))) {
+			fay_doctor_found(finding, true, "%s lists the hotpatch points", paths[i]);
 			return;
 		}
 	int code = errno;
 	if (access("/sys/kernel/tracing", F_OK))
-		found(finding, false, "this kernel has no tracefs (CONFIG_FTRACE)");
+		fay_doctor_found(finding, false, "this kernel has no tracefs (CONFIG_FTRACE)");
 	else if (access("/sys/kernel/tracing/trace", F_OK))
-		found(finding, false, "tracefs is not mounted (mount -t tracefs tracefs /sys/kernel/tracing)");
+		fay_doctor_found(finding, false, "tracefs is not mounted (mount -t tracefs tracefs /sys/kernel/tracing)");
 	else
-		found(finding, false, "%s: %s (CONFIG_DYNAMIC_FTRACE is not set?)", paths[0], strerror(code));
+		fay_doctor_found(finding, false, "%s: %s (CONFIG_DYNAMIC_FTRACE is not set?)", paths[0], strerror(code));
 }
 
 static void check_kallsyms(struct finding *finding)
 {
 	char line[256];
-	if (!first_line("/proc/kallsyms", line, sizeof(line)))
-		found(finding, false, "/proc/kallsyms: %s", strerror(errno));
+	if (!fay_doctor_first_line("/proc/kallsyms", line, sizeof(line)))
+		fay_doctor_found(finding, false, "/proc/kallsyms: %s", strerror(errno));
 	else if (!strtoull(line, NULL, 16))
-		found(finding, false, "addresses are hidden (kernel.kptr_restrict, or CAP_SYSLOG is missing)");
+		fay_doctor_found(finding, false, "addresses are hidden (kernel.kptr_restrict, or CAP_SYSLOG is missing)");
 	else
-		found(finding, true, "/proc/kallsyms shows names and addresses");
-}
-
-/* --- BPF ----------------------------------------------------------------------------------------------------------- */
-
-static int bpf(int command, union bpf_attr *attributes)
-{
-	return (int)syscall(SYS_bpf, command, attributes, sizeof(*attributes));
-}
-
-/* Loads "return 0". Returns the program's descriptor or -errno. */
-static int load_program(uint32_t type, uint32_t expected_attach, uint32_t btf_id)
-{
-	static const struct bpf_insn code[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_JMP | BPF_EXIT } };
-	union bpf_attr attributes;
-	memset(&attributes, 0, sizeof(attributes));
-	attributes.prog_type = type;
-	attributes.insns = (uintptr_t)code;
-	attributes.insn_cnt = 2;
-	attributes.license = (uintptr_t) "Dual MIT/GPL";
-	attributes.expected_attach_type = expected_attach;
-	attributes.attach_btf_id = btf_id;
-	int fd = bpf(BPF_PROG_LOAD, &attributes);
-	return fd >= 0 ? fd : -errno;
-}
-
-static void check_bpf(struct finding *finding)
-{
-	char line[32];
-	const char *unprivileged = first_line("/proc/sys/kernel/unprivileged_bpf_disabled", line, sizeof(line));
-	int fd = load_program(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0);
-	if (fd >= 0) {
-		close(fd);
-		found(finding, true, "raw tracepoint programs load");
-	} else {
-		found(finding, false, "loading a raw tracepoint program: %s (CAP_BPF and CAP_PERFMON: %s; "
-				      "kernel.unprivileged_bpf_disabled: %s)",
-		      strerror(-fd), have_capability(CAP_BPF) && have_capability(CAP_PERFMON) ? "held" : "missing",
-		      unprivileged ? unprivileged : "absent");
-	}
-}
-
-#define VMLINUX_BTF "/sys/kernel/btf/vmlinux"
-
-static void check_btf(struct finding *finding)
-{
-	struct stat status;
-	if (access(VMLINUX_BTF, R_OK) || stat(VMLINUX_BTF, &status))
-		found(finding, false, VMLINUX_BTF ": %s (CONFIG_DEBUG_INFO_BTF)", strerror(errno));
-	else
-		found(finding, true, VMLINUX_BTF ", %ld KiB: the kernel's types are known", (long)status.st_size / 1024);
-}
-
-/* Bytes that follow a BTF type's header. */
-static size_t btf_extra(uint32_t info)
-{
-	uint32_t count = BTF_INFO_VLEN(info);
-	switch (BTF_INFO_KIND(info)) {
-	case BTF_KIND_INT:
-	case BTF_KIND_VAR:
-	case BTF_KIND_DECL_TAG:
-		return 4;
-	case BTF_KIND_ARRAY:
-		return sizeof(struct btf_array);
-	case BTF_KIND_STRUCT:
-	case BTF_KIND_UNION:
-	case BTF_KIND_DATASEC:
-	case BTF_KIND_ENUM64:
-		return 12ul * count;
-	case BTF_KIND_ENUM:
-	case BTF_KIND_FUNC_PROTO:
-		return 8ul * count;
-	default:
-		return 0;
-	}
-}
-
-/* The type number of a kernel function; 0 unknown. */
-static uint32_t btf_function_id(const uint8_t *btf, size_t size, const char *name)
-{
-	const struct btf_header *header = (const void *)btf;
-	if (size < sizeof(*header) || header->hdr_len > size || header->type_len > size - header->hdr_len ||
-	    header->str_off > size - header->hdr_len || header->str_len > size - header->hdr_len - header->str_off)
-		return 0;
-	const uint8_t *types = btf + header->hdr_len + header->type_off;
-	const char *strings = (const char *)btf + header->hdr_len + header->str_off;
-	uint32_t id = 1;
-	for (size_t at = 0; at + sizeof(struct btf_type) <= header->type_len; id++) {
-		const struct btf_type *type = (const void *)(types + at);
-		if (BTF_INFO_KIND(type->info) == BTF_KIND_FUNC && type->name_off < header->str_len &&
-		    !strncmp(strings + type->name_off, name, header->str_len - type->name_off))
-			return id;
-		at += sizeof(*type) + btf_extra(type->info);
-	}
-	return 0;
-}
-
-static uint32_t kernel_function_id(const char *name)
-{
-	uint32_t id = 0;
-	FILE *file = fopen(VMLINUX_BTF, "re");
-	size_t room = 64u << 20, size;
-	uint8_t *btf = file ? malloc(room) : NULL;
-	if (btf) {
-		size = fread(btf, 1, room, file);
-		id = btf_function_id(btf, size, name);
-	}
-	free(btf);
-	if (file)
-		fclose(file);
-	return id;
-}
-
-static void check_fentry(struct finding *finding)
-{
-	uint32_t id = kernel_function_id("vfs_read");
-	if (!id) {
-		found(finding, false, "no BTF for kernel functions: fentry programs have nothing to attach to");
-		return;
-	}
-	int fd = load_program(BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, id);
-	if (fd < 0) {
-		found(finding, false, "loading an fentry program on vfs_read: %s%s", strerror(-fd),
-		      fd == -EPERM && have_capability(CAP_BPF) ? " (capabilities are held: the kernel lacks hotpatch points or an LSM refuses)" : "");
-		return;
-	}
-	union bpf_attr attributes;
-	memset(&attributes, 0, sizeof(attributes));
-	attributes.raw_tracepoint.prog_fd = (uint32_t)fd;
-	int link = bpf(BPF_RAW_TRACEPOINT_OPEN, &attributes), code = errno;
-	if (link >= 0) {
-		close(link);
-		found(finding, true, "an fentry program was attached to vfs_read and removed");
-	} else {
-		found(finding, false, "an fentry program loads, but attaching it: %s", strerror(code));
-	}
-	close(fd);
+		fay_doctor_found(finding, true, "/proc/kallsyms shows names and addresses");
 }
 
 /* --- perf and programs --------------------------------------------------------------------------------------------- */
@@ -413,15 +270,15 @@ static int open_counter(uint32_t type, uint64_t config)
 static void check_perf(struct finding *finding)
 {
 	char line[32];
-	const char *paranoid = first_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line));
+	const char *paranoid = fay_doctor_first_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line));
 	int fd = open_counter(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
 	if (fd >= 0)
-		found(finding, true, "hardware counters can be opened");
+		fay_doctor_found(finding, true, "hardware counters can be opened");
 	else if (fd == -ENOENT || fd == -EOPNOTSUPP || fd == -ENODEV)
-		found(finding, false, "no hardware counters (a virtual machine without a PMU); kernel.perf_event_paranoid is %s",
+		fay_doctor_found(finding, false, "no hardware counters (a virtual machine without a PMU); kernel.perf_event_paranoid is %s",
 		      paranoid ? paranoid : "absent");
 	else
-		found(finding, false, "perf_event_open: %s; kernel.perf_event_paranoid is %s", strerror(-fd),
+		fay_doctor_found(finding, false, "perf_event_open: %s; kernel.perf_event_paranoid is %s", strerror(-fd),
 		      paranoid ? paranoid : "absent");
 	if (fd >= 0)
 		close(fd);
@@ -430,10 +287,10 @@ static void check_perf(struct finding *finding)
 static void check_uprobes(struct finding *finding)
 {
 	char line[32];
-	if (first_line("/sys/bus/event_source/devices/uprobe/type", line, sizeof(line)))
-		found(finding, true, "perf event source uprobe, type %s: for comparison only, fay does not use it", line);
+	if (fay_doctor_first_line("/sys/bus/event_source/devices/uprobe/type", line, sizeof(line)))
+		fay_doctor_found(finding, true, "perf event source uprobe, type %s: for comparison only, fay does not use it", line);
 	else
-		found(finding, false, "no uprobe event source (CONFIG_UPROBE_EVENTS); fay does not need it");
+		fay_doctor_found(finding, false, "no uprobe event source (CONFIG_UPROBE_EVENTS); fay does not need it");
 }
 
 static void check_clang(struct finding *finding)
@@ -443,11 +300,11 @@ static void check_clang(struct finding *finding)
 		char path[64];
 		snprintf(path, sizeof(path), "%s/clang-19", directories[i]);
 		if (!access(path, X_OK)) {
-			found(finding, true, "%s: probes can be written in C", path);
+			fay_doctor_found(finding, true, "%s: probes can be written in C", path);
 			return;
 		}
 	}
-	found(finding, false, "clang-19 is not installed (apt-get install clang-19); queries do not need it");
+	fay_doctor_found(finding, false, "clang-19 is not installed (apt-get install clang-19); queries do not need it");
 }
 
 /* ------------------------------------------------------------------------------------------------------------------- */
@@ -467,9 +324,10 @@ static const struct check {
 	{ "kernel-modules", "native kernel probes (fay.ko)", false, check_modules },
 	{ "ftrace", "kernel hotpatch points", false, check_ftrace },
 	{ "kallsyms", "kernel symbols", false, check_kallsyms },
-	{ "bpf", "kernel queries through BPF", false, check_bpf },
-	{ "btf", "kernel types", false, check_btf },
-	{ "fentry", "BPF at kernel function entries", false, check_fentry },
+	{ "btf", "kernel types", false, fay_doctor_btf },
+	{ "bpf", "kernel queries through BPF: system calls and tracepoints", false, fay_doctor_bpf },
+	{ "fentry", "BPF at kernel function entries", false, fay_doctor_fentry },
+	{ "kprobe-multi", "BPF at many kernel functions at once", false, fay_doctor_kprobe_multi },
 	{ "perf", "hardware counters", false, check_perf },
 	{ "uprobes", "kernel uprobes", false, check_uprobes },
 	{ "clang", "fay cc", false, check_clang },

@@ -29,6 +29,8 @@ int fay_explain_main(int argc, char **argv)
 	struct fay_error error;
 	if (fay_query_plan(argv[optind], fay_cli_realtime(), &plan, &error))
 		return fay_cli_fail(&error);
+	if (plan->domain == DOMAIN_KERNEL)
+		plan->back_end = fay_cli_kernel_back_end(plan->kernel);
 	if (json)
 		fay_plan_print_json(stdout, plan);
 	else

@@ -34,7 +34,7 @@ static void child_main(char **command, int failure)
 	_exit(127);
 }
 
-int fay_cli_spawn(char **command, pid_t *pid, struct fay_error *error)
+static int spawn(char **command, bool to_entry, pid_t *pid, struct fay_error *error)
 {
 	int pipes[2];
 	if (pipe2(pipes, O_CLOEXEC))
@@ -60,7 +60,7 @@ int fay_cli_spawn(char **command, pid_t *pid, struct fay_error *error)
 	close(pipes[0]);
 	/* Up to its entry point the command has a breakpoint in it and does nothing of its own: it ends with fay. */
 	ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_EXITKILL);
-	int result = fay_cli_run_to_entry(child, error);
+	int result = to_entry ? fay_cli_run_to_entry(child, error) : FAY_OK;
 	if (!result && ptrace(PTRACE_DETACH, child, 0, SIGSTOP))
 		result = fay_error_set(error, FAY_E_INTERNAL, "cannot release the command: %s", strerror(errno));
 	if (result) {
@@ -72,4 +72,14 @@ int fay_cli_spawn(char **command, pid_t *pid, struct fay_error *error)
 	waitpid(child, &status, WUNTRACED);
 	*pid = child;
 	return FAY_OK;
+}
+
+int fay_cli_spawn(char **command, pid_t *pid, struct fay_error *error)
+{
+	return spawn(command, true, pid, error);
+}
+
+int fay_cli_spawn_early(char **command, pid_t *pid, struct fay_error *error)
+{
+	return spawn(command, false, pid, error);
 }

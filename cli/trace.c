@@ -31,6 +31,7 @@ static void deinit(struct trace *trace)
 	/* The aggregator says good-bye in the sessions' shared memory. */
 	fay_follow_end(&trace->follower);
 	fay_aggregator_destroy(trace->aggregator);
+	fay_trace_kernel_deinit(trace);
 	for (size_t i = 0; i < trace->session_count; i++)
 		fay_session_destroy(trace->sessions[i]);
 	for (size_t i = 0; i < trace->session_count; i++)
@@ -57,13 +58,15 @@ static int prepare(struct trace *trace, struct fay_error *error)
 	int result;
 	if ((result = fay_trace_image(trace, error)))
 		return result;
-	if ((result = fay_aggregator_create(&trace->verdict.schema, &trace->aggregator, error)))
+	if ((result = fay_aggregator_create(trace->schema, &trace->aggregator, error)))
 		return result;
 	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
-	if (trace->follow && (result = fay_follow_start(&trace->follower, error)))
+	if (trace->follow && !fay_trace_is_kernel(trace) && (result = fay_follow_start(&trace->follower, error)))
 		return result;
 	if (trace->command) {
-		if ((result = fay_cli_spawn(trace->command, &trace->child, error)))
+		result = fay_trace_is_kernel(trace) ? fay_cli_spawn_early(trace->command, &trace->child, error)
+						    : fay_cli_spawn(trace->command, &trace->child, error);
+		if (result)
 			return result;
 		trace->pids[trace->pid_count++] = trace->child;
 	}
@@ -100,11 +103,12 @@ int fay_trace_main(int argc, char **argv)
 	catch_signals();
 	result = prepare(&trace, &error);
 	if (!result) {
-		result = fay_trace_attach(&trace, &error);
+		result = fay_trace_is_kernel(&trace) ? fay_trace_kernel_attach(&trace, &error) : fay_trace_attach(&trace, &error);
 		if (result && trace.child)
 			kill(trace.child, SIGKILL);
 		if (!result) {
-			fay_trace_report_points(&trace);
+			if (!fay_trace_is_kernel(&trace))
+				fay_trace_report_points(&trace);
 			fay_write_schema(&trace.writer, trace.query, trace.views, trace.view_count);
 			result = fay_trace_finish(&trace, fay_trace_run(&trace, &error), &error);
 			if (!result && !trace.session_count && !trace.gone_count && trace.first_failure.code) {

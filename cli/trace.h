@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_run.c, trace_rows.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_kernel.c, trace_run.c, trace_rows.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
 #include <signal.h>
 
 #include "cli.h"
+#include "fay/bpf.h"
 #include "follow.h"
 
 struct stage {
@@ -51,6 +52,7 @@ struct trace {
 	struct fay_buffer image;
 	struct fay_verdict verdict;
 	bool verified;
+	const struct fay_schema *schema; /* of the image, or of the kernel's object */
 	struct fay_aggregator *aggregator;
 	struct fay_view *views;
 	size_t view_count;
@@ -60,6 +62,10 @@ struct trace {
 	size_t collected_room;
 	bool collect_failed;
 	uint64_t rows_seen, rows_shown;
+	/* queries about the kernel (trace_kernel.c) */
+	struct fay_schema kernel_schema;
+	struct fay_bpf_object object;
+	struct fay_bpf_session *kernel; /* NULL: not attached */
 	/* bookkeeping */
 	uint64_t started; /* monotonic ns at main */
 	struct stage stages[16];
@@ -75,6 +81,8 @@ void fay_trace_stage(struct trace *trace, const char *name, uint64_t since);
 /* trace_options.c */
 int fay_trace_options(struct trace *trace, int argc, char **argv);
 void fay_trace_help(void);
+/* Processes by name; that there are any, if the query needs some. */
+int fay_trace_find_processes(struct trace *trace, struct fay_error *error);
 
 /* trace_image.c: query or file to an accepted image, and its views. */
 int fay_trace_image(struct trace *trace, struct fay_error *error);
@@ -85,6 +93,19 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error);
 int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error);
 void fay_trace_report_points(const struct trace *trace);
 const char *fay_trace_function_name(void *context, uint64_t hash);
+
+/* trace_kernel.c */
+static inline bool fay_trace_is_kernel(const struct trace *trace)
+{
+	return trace->plan && trace->plan->domain == DOMAIN_KERNEL;
+}
+int fay_trace_kernel_prepare(struct trace *trace, struct fay_error *error);
+int fay_trace_kernel_attach(struct trace *trace, struct fay_error *error);
+int fay_trace_kernel_poll(struct trace *trace, struct fay_error *error);
+/* Whether a process that was asked for, if any was, still runs. */
+bool fay_trace_kernel_goes_on(const struct trace *trace);
+void fay_trace_kernel_detach(struct trace *trace);
+void fay_trace_kernel_deinit(struct trace *trace);
 
 /* trace_follow.c */
 int fay_trace_follow_tick(struct trace *trace, struct fay_error *error);

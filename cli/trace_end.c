@@ -70,8 +70,9 @@ static void print_end(struct trace *trace, const struct fay_result *result)
 			result->threads, lost, result->events_lost_reentrant, result->events_lost_full,
 			result->events_lost_no_slot, result->calls_lost, children);
 	}
-	fprintf(stderr, "fay: %s; %u thread%s counted, %" PRIu64 " event%s lost", trace->end_reason,
-		result->threads, result->threads == 1 ? "" : "s", lost, lost == 1 ? "" : "s");
+	fprintf(stderr, "fay: %s; %u %s%s counted, %" PRIu64 " event%s lost", trace->end_reason,
+		result->threads, fay_trace_is_kernel(trace) ? "processor" : "thread", result->threads == 1 ? "" : "s", lost,
+		lost == 1 ? "" : "s");
 	if (lost)
 		fprintf(stderr, " (%" PRIu64 " reentrant, %" PRIu64 " table or ring full, %" PRIu64
 			" no thread slot, %" PRIu64 " returns of calls too deep)",
@@ -120,6 +121,7 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 	struct fay_result last = { 0 };
 	struct fay_error detach_error;
 	int detached = detach_all(trace, &detach_error);
+	fay_trace_kernel_detach(trace);
 	for (size_t i = 0; i < trace->session_count; i++)
 		fay_session_run(trace->sessions[i], FAY_PROBE_END);
 	if (!trace->end_reason)
@@ -127,7 +129,7 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 	int drawn = FAY_OK;
 	struct fay_error second, third;
 	/* One thread's damaged ring does not keep the others' results from being shown. */
-	if (fay_aggregator_poll(trace->aggregator, &second) < 0)
+	if (fay_aggregator_poll(trace->aggregator, &second) < 0 || fay_trace_kernel_poll(trace, &second))
 		drawn = second.code;
 	if (fay_trace_draw(trace, true, &last, &third) && !drawn) {
 		second = third;

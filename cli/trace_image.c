@@ -100,7 +100,7 @@ static const struct fay_schema_column *computed_column(const struct fay_plan_col
 
 static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *view)
 {
-	const struct fay_schema *schema = &trace->verdict.schema;
+	const struct fay_schema *schema = trace->schema;
 	const struct fay_schema_state *state = &schema->states[index];
 	view->state = index;
 	view->streams = state->kind == FAY_STATE_STREAM && !(trace->plan && trace->plan->collects);
@@ -133,7 +133,7 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 
 static int make_views(struct trace *trace, struct fay_error *error)
 {
-	trace->view_count = trace->plan ? 1 : trace->verdict.schema.state_count;
+	trace->view_count = trace->plan ? 1 : trace->schema->state_count;
 	trace->views = calloc(trace->view_count + 1, sizeof(*trace->views));
 	for (size_t i = 0; trace->views && i < trace->view_count; i++) {
 		if (view_of_state(trace, (uint32_t)i, &trace->views[i]))
@@ -145,8 +145,17 @@ static int make_views(struct trace *trace, struct fay_error *error)
 int fay_trace_image(struct trace *trace, struct fay_error *error)
 {
 	int result;
+	if (trace->query && (result = plan_query(trace, error)))
+		return result;
+	if ((result = fay_trace_find_processes(trace, error)))
+		return result;
+	if (fay_trace_is_kernel(trace)) {
+		result = fay_trace_kernel_prepare(trace, error);
+		return result ? result : make_views(trace, error);
+	}
+	trace->schema = &trace->verdict.schema;
 	if (trace->query) {
-		if ((result = plan_query(trace, error)) || (result = compile_plan(trace, error)))
+		if ((result = compile_plan(trace, error)))
 			return result;
 	} else if ((result = read_image(trace, error))) {
 		return result;

@@ -25,6 +25,7 @@ void fay_trace_help(void)
 	printf("\n"
 	       "  -p, --pid PID    a process; may be given several times\n"
 	       "  --comm NAME      all processes of that name\n"
+	       "                   (a query about the kernel needs neither: it is about the whole machine then)\n"
 	       "  --wait           with --comm: also those that start later\n"
 	       "  -- COMMAND       start a program and trace it from the start\n"
 	       "  --follow         count forked children, too, and trace what they and the process execute\n"
@@ -65,18 +66,15 @@ static int add_comm(struct trace *trace, const char *comm)
 	return FAY_OK;
 }
 
-static int find_comm(struct trace *trace, const char *comm)
+static int find_comm(struct trace *trace, const char *comm, struct fay_error *error)
 {
 	size_t room = FAY_CLI_MAX_TARGETS - trace->pid_count;
 	size_t found = fay_cli_find_comm(comm, trace->pids + trace->pid_count, room);
 	if (!found && !trace->wait) {
-		fprintf(stderr, "fay trace: no process is named '%s'\n", comm);
-		return FAY_E_REFUSED;
+		return fay_error_set(error, FAY_E_REFUSED, "no process is named '%s'", comm);
 	}
-	if (found > room) {
-		fprintf(stderr, "fay trace: more than %u processes\n", FAY_CLI_MAX_TARGETS);
-		return FAY_E_LIMIT;
-	}
+	if (found > room)
+		return fay_error_set(error, FAY_E_LIMIT, "more than %u processes", FAY_CLI_MAX_TARGETS);
 	trace->pid_count += found;
 	return FAY_OK;
 }
@@ -188,10 +186,18 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage("--wait goes with --comm NAME");
 	if (trace->command && (trace->pid_count || trace->comm_count))
 		return usage("either running processes or a command, not both");
+	return FAY_OK;
+}
+
+int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
+{
+	int result;
+	if (fay_trace_is_kernel(trace)) /* the probe itself compares names */
+		return FAY_OK;
 	for (size_t i = 0; i < trace->comm_count; i++)
-		if ((result = find_comm(trace, trace->comms[i])))
+		if ((result = find_comm(trace, trace->comms[i], error)))
 			return result;
 	if (!trace->command && !trace->pid_count && !trace->wait)
-		return usage("which process? Give -p PID, --comm NAME, or -- COMMAND");
+		return fay_error_set(error, FAY_E_USAGE, "which process? Give -p PID, --comm NAME, or -- COMMAND");
 	return FAY_OK;
 }

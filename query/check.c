@@ -31,6 +31,7 @@ const char *fay_check_describe(struct fay_checked *checked, const struct fay_val
 		[VALUE_EVENT] = "an event",	    [VALUE_RECORD] = "a record",
 		[VALUE_GROUP] = "a group",	    [VALUE_SEQUENCE] = "a sequence",
 		[VALUE_CLUSTER] = "the cluster", [VALUE_KERNEL] = "the kernel",
+		[VALUE_OBJECT] = "a structure of the kernel",
 	};
 	if (value->kind != VALUE_SCALAR)
 		return kinds[value->kind];
@@ -129,7 +130,7 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 					   const struct fay_node *node)
 {
 	struct fay_query *query = checked->exprs.query;
-	const char *candidates[16];
+	const char *candidates[32];
 	size_t count = 0;
 	for (size_t i = 0; i < fay_field_count; i++) {
 		const struct fay_field *field = &fay_fields[i];
@@ -138,9 +139,14 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 			candidates[count++] = field->name;
 		if (strcmp(field->name, node->name) != 0)
 			continue;
+		if (!here && checked->kernel)
+			return fay_query_fail(query, FAY_E_USAGE, node->name_span, "events of cluster.%s have no `%s`",
+					      checked->kind == SOURCE_SYSCALL ? "Syscall" : "Tracepoint", node->name);
 		if (!here)
 			return fail_elsewhere(checked, node, true);
 		checked->uses_failed |= field->size == 0;
+		checked->uses_end |= field->sources == (SOURCE_RETURN | SOURCE_SYSCALL);
+		checked->uses_duration |= field->offset == offsetof(struct fay_event, duration);
 		return fay_check_scalar(checked, fay_expr_field(&checked->exprs, field));
 	}
 	if (strcmp(node->name, "Arg") == 0)
@@ -150,6 +156,11 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 			       : fail_elsewhere(checked, node, false);
 	if (checked->kind != SOURCE_RETURN)
 		candidates[count++] = "Arg";
+	struct fay_value_node *argument = checked->kernel ? fay_check_kernel_argument(checked, node) : NULL;
+	if (argument || query->failed)
+		return argument;
+	for (uint32_t i = 0; checked->kernel && i < checked->kernel->argument_count; i++)
+		candidates[count++] = checked->kernel->arguments[i].name;
 	const char *hint = fay_query_did_you_mean(query, node->name, candidates, count);
 	const char *event = node->a->kind == NODE_NAME ? node->a->name : "";
 	return fay_query_fail(query, FAY_E_USAGE, node->name_span, "unknown field `%s` of event%s%s%s%s",
@@ -188,6 +199,8 @@ static struct fay_value_node *check_member(struct fay_checked *checked,
 		return event_member(checked, node);
 	if (object->kind == VALUE_RECORD)
 		return record_member(checked, node, object);
+	if (object->kind == VALUE_OBJECT)
+		return fay_check_kernel_member(checked, node, object);
 	if (object->kind == VALUE_GROUP && strcmp(node->name, "Key") == 0)
 		return object->key;
 	if (object->kind == VALUE_GROUP || object->kind == VALUE_SEQUENCE) {
@@ -224,6 +237,8 @@ static struct fay_value_node *check_arg(struct fay_checked *checked,
 	if (!fay_expr_is_constant(expr))
 		return fay_query_fail(query, FAY_E_USAGE, index->span,
 				      "an argument's number must be a constant");
+	if (checked->kind == SOURCE_TRACEPOINT)
+		return fay_check_kernel_arg(checked, index, expr->value < 0 || expr->value > 11 ? 12 : (uint32_t)expr->value);
 	if (expr->value < 0 || expr->value > 5)
 		return fay_query_fail(query, FAY_E_USAGE, index->span,
 				      "there is no argument %lld: `Arg` takes 0 to 5, the six "
@@ -339,7 +354,7 @@ static const char *check_pattern(struct fay_checked *checked, const struct fay_n
 	struct fay_argument *first = call->items, *second = first ? first->next : NULL;
 	for (struct fay_argument *item = first; item; item = item->next)
 		if (item->value->kind != NODE_STRING &&
-		    !(item == first && call->item_count == 2 && checked->kernel))
+		    !(item == first && call->item_count == 2 && checked->domain == DOMAIN_KERNEL))
 			return fay_query_fail(query, FAY_E_USAGE, item->value->span,
 					      "`%s` takes a string such as \"libc!read\"",
 					      call->a->name);
@@ -347,7 +362,7 @@ static const char *check_pattern(struct fay_checked *checked, const struct fay_n
 		return fay_query_fail(query, FAY_E_USAGE, call->span,
 				      "`%s` takes one string such as \"libc!read\"", call->a->name);
 	const struct fay_node *last = second ? second->value : first->value;
-	const char *module = checked->kernel ? "kernel" : second ? first->value->name : NULL;
+	const char *module = checked->domain == DOMAIN_KERNEL ? "kernel" : second ? first->value->name : NULL;
 	const char *pattern = module ? fay_query_format(query, "%s!%s", module, last->name)
 				     : last->name;
 	if (!pattern)
@@ -398,8 +413,8 @@ static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
 						   const struct fay_scope *scope,
 						   const struct fay_node *call)
 {
-	static const char *const names[] = {"Function", "Return", "Usdt"};
-	static const enum fay_source kinds[] = {SOURCE_ENTRY, SOURCE_RETURN, SOURCE_MARKER};
+	static const char *const names[] = {"Function", "Return", "Usdt", "Syscall", "Tracepoint"};
+	static const enum fay_source kinds[] = {SOURCE_ENTRY, SOURCE_RETURN, SOURCE_MARKER, SOURCE_SYSCALL, SOURCE_TRACEPOINT};
 	struct fay_query *query = checked->exprs.query;
 	size_t source = 0;
 	while (source < COUNT_OF(names) && strcmp(call->a->name, names[source]) != 0)
@@ -413,14 +428,16 @@ static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
 				      "a second source in one query is not supported yet");
 	checked->kind = kinds[source];
-	bool marker = checked->kind == SOURCE_MARKER;
-	if (!marker && call->item_count == 2 && call->items->value->kind == NODE_NAME) {
+	bool marker = checked->kind == SOURCE_MARKER, point = checked->kind & (SOURCE_SYSCALL | SOURCE_TRACEPOINT);
+	if (!marker && !point && call->item_count == 2 && call->items->value->kind == NODE_NAME) {
 		struct fay_value_node *where = check_name(checked, scope, call->items->value);
 		if (!where)
 			return NULL;
-		checked->kernel = where->kind == VALUE_KERNEL;
+		checked->domain = where->kind == VALUE_KERNEL ? DOMAIN_KERNEL : DOMAIN_USER;
 	}
-	checked->pattern = marker ? check_marker_pattern(checked, call) : check_pattern(checked, call);
+	checked->pattern = marker  ? check_marker_pattern(checked, call)
+			   : point ? fay_check_kernel_pattern(checked, call)
+				   : check_pattern(checked, call);
 	checked->source = call->span;
 	struct fay_value_node *sequence =
 		checked->pattern ? fay_check_value(checked, VALUE_SEQUENCE) : NULL;

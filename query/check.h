@@ -17,6 +17,7 @@ enum fay_value_kind {
 	VALUE_SEQUENCE, /* events or rows of the whole query */
 	VALUE_CLUSTER,
 	VALUE_KERNEL,
+	VALUE_OBJECT,   /* a structure in the kernel */
 };
 
 struct fay_member {
@@ -34,6 +35,8 @@ struct fay_value_node {
 	const struct fay_expr *condition; /* GROUP: of `.Where` inside it; NULL: all */
 	const char *name;                 /* SEQUENCE: the element's name where one can be inferred */
 	bool grouped;                     /* SEQUENCE: the rows are groups */
+	uint32_t type, offset;            /* OBJECT: by its number in the kernel's types, so many bytes behind the address `expr` */
+	const char *path;                 /* OBJECT: names since that address, with a dot behind each; "" */
 };
 
 struct fay_filter {
@@ -72,12 +75,29 @@ struct fay_checked {
 	bool uses_failed;        /* calls that end by an exception take part, too */
 	const char *event_name;  /* the first name that the query gives an event */
 	struct fay_span source;  /* of cluster.Function(...) */
-	bool kernel;
+	enum fay_domain domain;
+	struct fay_kernel_source *kernel; /* of cluster.Syscall, cluster.Tracepoint */
+	bool uses_end, uses_duration; /* of a system call: something is asked that is known when it ends; how long it took */
 	struct fay_filter *filters, **filters_tail;
 	struct fay_key *keys;    /* of the grouping, in order */
 	struct fay_root_op *root, **root_tail;
 	struct fay_value_node *result;
 	const char *result_name; /* of a scalar result or a single column */
+};
+
+/* What a query about the kernel is attached to; source_kernel.c. */
+#define FAY_KERNEL_POINTS_MAX 256u
+struct fay_kernel_source {
+	uint32_t count;
+	struct fay_kernel_point {
+		const char *name; /* "read", "sched_switch" */
+		uint32_t number;  /* of a system call */
+	} points[FAY_KERNEL_POINTS_MAX + 256];
+	uint32_t argument_count; /* of a tracepoint; 0 if there are several */
+	struct {
+		const char *name;
+		uint32_t type;
+	} arguments[12];
 };
 
 /* Fills *checked, whose `exprs.query` is set; false with the error recorded. */
@@ -115,6 +135,17 @@ struct fay_value_node *fay_check_method(struct fay_checked *checked, const struc
 struct fay_value_node *fay_check_comprehension(struct fay_checked *checked,
 					       const struct fay_scope *scope,
 					       const struct fay_node *node);
+/* --- source_kernel.c --- */
+
+/* cluster.Syscall("glob"), cluster.Tracepoint("system:glob"): fills in `kernel` and returns the pattern, or NULL with the error recorded. */
+const char *fay_check_kernel_pattern(struct fay_checked *checked, const struct fay_node *call);
+/* An argument of the tracepoint by its name. NULL without an error: there is none of this name. */
+struct fay_value_node *fay_check_kernel_argument(struct fay_checked *checked, const struct fay_node *node);
+/* Argument `index` as a number. */
+struct fay_value_node *fay_check_kernel_arg(struct fay_checked *checked, const struct fay_node *at, uint32_t index);
+struct fay_value_node *fay_check_kernel_member(struct fay_checked *checked, const struct fay_node *node,
+					       const struct fay_value_node *object);
+
 /* The name that C# would infer for a member, or NULL. */
 const char *fay_check_inferred_name(const struct fay_node *node);
 /* "an event", "an integer" ... for messages. */

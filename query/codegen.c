@@ -24,12 +24,12 @@
 
 #define HASH_FACTOR 0x9e3779b97f4a7c15u
 
-static LLVMBasicBlockRef new_block(struct fay_codegen *g, const char *name)
+LLVMBasicBlockRef fay_codegen_block(struct fay_codegen *g, const char *name)
 {
 	return LLVMAppendBasicBlockInContext(g->context, g->function, name);
 }
 
-static void continue_at(struct fay_codegen *g, LLVMBasicBlockRef block)
+void fay_codegen_continue(struct fay_codegen *g, LLVMBasicBlockRef block)
 {
 	LLVMPositionBuilderAtEnd(g->builder, block);
 }
@@ -52,11 +52,11 @@ static void begin_function(struct fay_codegen *g, const char *symbol)
 	add_attribute(g, g->function, LLVMAttributeFunctionIndex, "nounwind");
 	add_attribute(g, g->function, 1, "noalias");
 	add_attribute(g, g->function, 1, "readonly");
-	continue_at(g, new_block(g, "entry"));
+	fay_codegen_continue(g, fay_codegen_block(g, "entry"));
 	if (g->p->kind == FAY_STATE_STREAM) /* in the entry block: a fixed place in the frame */
 		g->row = LLVMBuildAlloca(g->builder, LLVMArrayType2(g->i64, g->p->row_size / 8),
 					 "row");
-	g->leave = new_block(g, "leave");
+	g->leave = fay_codegen_block(g, "leave");
 }
 
 static LLVMValueRef call_helper(struct fay_codegen *g, const char *name, LLVMValueRef row)
@@ -76,15 +76,15 @@ static void generate_filters(struct fay_codegen *g)
 {
 	for (struct fay_filter *f = g->p->checked.filters; f; f = f->next) {
 		LLVMValueRef passes = fay_codegen_expr(g, f->expr).low;
-		LLVMBasicBlockRef next = new_block(g, "passed");
+		LLVMBasicBlockRef next = fay_codegen_block(g, "passed");
 		LLVMBuildCondBr(g->builder, passes, next, g->leave);
-		continue_at(g, next);
+		fay_codegen_continue(g, next);
 	}
 }
 
 /* --- values --- */
 
-static LLVMValueRef to_i64(struct fay_codegen *g, LLVMValueRef value)
+LLVMValueRef fay_codegen_word(struct fay_codegen *g, LLVMValueRef value)
 {
 	return LLVMTypeOf(value) == g->i1 ? LLVMBuildZExt(g->builder, value, g->i64, "") : value;
 }
@@ -118,7 +118,8 @@ static LLVMValueRef log2_bucket(struct fay_codegen *g, LLVMValueRef x)
 	LLVMValueRef top = LLVMBuildXor(b, zeros, fay_codegen_i64(g, 63), "top");
 	LLVMValueRef bucket = LLVMBuildAdd(b, top, fay_codegen_i64(g, 1), "");
 	LLVMValueRef positive = LLVMBuildICmp(b, LLVMIntSGT, x, fay_codegen_i64(g, 0), "");
-	return LLVMBuildSelect(b, positive, bucket, fay_codegen_i64(g, 0), "bucket");
+	bucket = LLVMBuildSelect(b, positive, bucket, fay_codegen_i64(g, 0), "bucket");
+	return g->bpf ? fay_bpf_limit(g, bucket, FAY_HIST_LOG2_BUCKETS - 1) : bucket;
 }
 
 static void update_value(struct fay_codegen *g, LLVMValueRef row,
@@ -136,7 +137,7 @@ static void update_value(struct fay_codegen *g, LLVMValueRef row,
 	if (aggregate->condition)
 		part = fay_codegen_expr(g, aggregate->condition).low;
 	if (aggregate->operand)
-		x = to_i64(g, fay_codegen_expr(g, aggregate->operand).low);
+		x = fay_codegen_word(g, fay_codegen_expr(g, aggregate->operand).low);
 	if (aggregate->merge == FAY_MERGE_MIN || aggregate->merge == FAY_MERGE_MAX)
 		x = extreme(g, aggregate, x);
 	LLVMValueRef weight = part ? LLVMBuildZExt(b, part, g->i64, "") : one;
@@ -190,7 +191,7 @@ static void generate_keys(struct fay_codegen *g, struct key_words *keys)
 	for (uint32_t i = 0; i < g->p->keys; i++) {
 		const struct fay_layout_column *column = &g->p->columns[i];
 		struct fay_operand_value value = fay_codegen_expr(g, column->expr);
-		keys->words[keys->count].value = to_i64(g, value.low);
+		keys->words[keys->count].value = fay_codegen_word(g, value.low);
 		keys->words[keys->count++].offset = column->offset;
 		if (value.high) {
 			keys->words[keys->count].value = value.high;
@@ -248,9 +249,12 @@ static void go_to_update(struct fay_codegen *g, struct table *table, LLVMValueRe
 static void insert_row(struct fay_codegen *g, struct table *table, LLVMValueRef row)
 {
 	store_keys(g, row, &table->keys);
+	if (g->bpf)
+		fay_bpf_order(g);
 	LLVMValueRef store = LLVMBuildStore(g->builder, table->tag, row);
 	LLVMSetAlignment(store, 8);
-	LLVMSetOrdering(store, LLVMAtomicOrderingRelease);
+	if (!g->bpf)
+		LLVMSetOrdering(store, LLVMAtomicOrderingRelease);
 	go_to_update(g, table, row);
 }
 
@@ -265,10 +269,10 @@ static void compare_keys(struct fay_codegen *g, struct table *table, LLVMValueRe
 		LLVMValueRef x = LLVMBuildXor(b, word, table->keys.words[i].value, "");
 		difference = difference ? LLVMBuildOr(b, difference, x, "") : x;
 	}
-	LLVMBasicBlockRef equal = new_block(g, "equal");
+	LLVMBasicBlockRef equal = fay_codegen_block(g, "equal");
 	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, difference, fay_codegen_i64(g, 0), ""),
 			equal, next);
-	continue_at(g, equal);
+	fay_codegen_continue(g, equal);
 	go_to_update(g, table, row);
 }
 
@@ -279,15 +283,15 @@ static void look_at_row(struct fay_codegen *g, struct table *table, unsigned ste
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef row = row_address(g, table, step);
 	LLVMValueRef tag = fay_codegen_load(g, row, 0);
-	LLVMBasicBlockRef same = new_block(g, "same_tag"), other = new_block(g, "other_tag");
+	LLVMBasicBlockRef same = fay_codegen_block(g, "same_tag"), other = fay_codegen_block(g, "other_tag");
 	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, tag, table->tag, ""), same, other);
-	continue_at(g, same);
+	fay_codegen_continue(g, same);
 	compare_keys(g, table, row, next);
-	continue_at(g, other);
+	fay_codegen_continue(g, other);
 	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, tag, fay_codegen_i64(g, 0), ""), insert,
 			next);
 	LLVMAddIncoming(insert_phi, &row, &other, 1);
-	continue_at(g, next);
+	fay_codegen_continue(g, next);
 }
 
 static void generate_insert(struct fay_codegen *g, struct table *table, LLVMValueRef row)
@@ -296,22 +300,37 @@ static void generate_insert(struct fay_codegen *g, struct table *table, LLVMValu
 	LLVMValueRef used = fay_codegen_load(g, g->local, offsetof(struct fay_table_header, used));
 	LLVMValueRef room = LLVMBuildICmp(
 		b, LLVMIntULT, used, fay_codegen_i64(g, g->p->rows - g->p->rows / 8), "");
-	LLVMBasicBlockRef roomy = new_block(g, "room");
+	LLVMBasicBlockRef roomy = fay_codegen_block(g, "room");
 	LLVMBuildCondBr(b, room, roomy, table->flush);
-	continue_at(g, roomy);
+	fay_codegen_continue(g, roomy);
 	fay_codegen_store(g, g->local, offsetof(struct fay_table_header, used),
 			  LLVMBuildAdd(b, used, fay_codegen_i64(g, 1), ""));
 	insert_row(g, table, row);
 }
 
+/* The kernel's machine hands on the one row that has no place. */
+static void generate_overflow(struct fay_codegen *g, struct table *table)
+{
+	LLVMValueRef row = fay_bpf_reserve(g, true);
+	fay_codegen_store(g, row, 0, table->tag);
+	store_keys(g, row, &table->keys);
+	update_values(g, row);
+	fay_bpf_submit(g, row);
+	LLVMBuildBr(g->builder, g->leave);
+}
+
 static void generate_flush(struct fay_codegen *g, struct table *table)
 {
+	if (g->bpf) {
+		generate_overflow(g, table);
+		return;
+	}
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef full = call_helper(g, "fay_flush", NULL);
-	LLVMBasicBlockRef flushed = new_block(g, "flushed");
+	LLVMBasicBlockRef flushed = fay_codegen_block(g, "flushed");
 	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, full, fay_codegen_i64(g, 0), ""), flushed,
 			g->leave);
-	continue_at(g, flushed);
+	fay_codegen_continue(g, flushed);
 	fay_codegen_store(g, g->local, offsetof(struct fay_table_header, used),
 			  fay_codegen_i64(g, 1));
 	insert_row(g, table, row_address(g, table, 0));
@@ -336,22 +355,22 @@ static void generate_table(struct fay_codegen *g)
 	generate_operands(g);
 	table.hash = hash_keys(g, &table.keys);
 	table.tag = LLVMBuildOr(g->builder, table.hash, fay_codegen_i64(g, 1), "tag");
-	LLVMBasicBlockRef insert = new_block(g, "insert"), start = LLVMGetInsertBlock(g->builder);
-	table.update = new_block(g, "update");
-	table.flush = new_block(g, "flush");
-	continue_at(g, insert);
+	LLVMBasicBlockRef insert = fay_codegen_block(g, "insert"), start = LLVMGetInsertBlock(g->builder);
+	table.update = fay_codegen_block(g, "update");
+	table.flush = fay_codegen_block(g, "flush");
+	fay_codegen_continue(g, insert);
 	LLVMValueRef insert_phi = LLVMBuildPhi(g->builder, g->pointer, "empty_row");
-	continue_at(g, table.update);
+	fay_codegen_continue(g, table.update);
 	table.found = LLVMBuildPhi(g->builder, g->pointer, "row");
-	continue_at(g, start);
+	fay_codegen_continue(g, start);
 	for (unsigned step = 0; step < FAY_TABLE_STEPS; step++)
 		look_at_row(g, &table, step, insert, insert_phi,
-			    step + 1 < FAY_TABLE_STEPS ? new_block(g, "next") : table.flush);
-	continue_at(g, insert);
+			    step + 1 < FAY_TABLE_STEPS ? fay_codegen_block(g, "next") : table.flush);
+	fay_codegen_continue(g, insert);
 	generate_insert(g, &table, insert_phi);
-	continue_at(g, table.flush);
+	fay_codegen_continue(g, table.flush);
 	generate_flush(g, &table);
-	continue_at(g, table.update);
+	fay_codegen_continue(g, table.update);
 	update_values(g, table.found);
 	LLVMBuildBr(g->builder, g->leave);
 }
@@ -360,17 +379,20 @@ static void generate_stream(struct fay_codegen *g)
 {
 	struct key_words keys;
 	generate_keys(g, &keys);
-	store_keys(g, g->row, &keys);
-	call_helper(g, "fay_emit", g->row);
+	LLVMValueRef row = g->bpf ? fay_bpf_reserve(g, false) : g->row;
+	store_keys(g, row, &keys);
+	if (g->bpf)
+		fay_bpf_submit(g, row);
+	else
+		call_helper(g, "fay_emit", row);
 	LLVMBuildBr(g->builder, g->leave);
 }
 
-static void generate_probe(struct fay_codegen *g, const struct fay_spec_probe *probe)
+void fay_codegen_body(struct fay_codegen *g)
 {
-	g->failed = probe->kind == FAY_PROBE_EXCEPTION;
-	memset(g->values, 0, (g->p->checked.exprs.count + 1) * sizeof(*g->values));
-	begin_function(g, probe->symbol);
 	generate_filters(g);
+	if (g->bpf)
+		fay_bpf_enter(g);
 	switch (g->p->kind) {
 	case FAY_STATE_CELL:
 		update_values(g, g->local);
@@ -383,24 +405,39 @@ static void generate_probe(struct fay_codegen *g, const struct fay_spec_probe *p
 		generate_stream(g);
 		break;
 	}
-	continue_at(g, g->leave);
+	fay_codegen_continue(g, g->leave);
+}
+
+static void generate_probe(struct fay_codegen *g, const struct fay_spec_probe *probe)
+{
+	g->failed = probe->kind == FAY_PROBE_EXCEPTION;
+	memset(g->values, 0, (g->p->checked.exprs.count + 1) * sizeof(*g->values));
+	begin_function(g, probe->symbol);
+	fay_codegen_body(g);
 	LLVMBuildRetVoid(g->builder);
+}
+
+void fay_codegen_init(struct fay_codegen *g)
+{
+	g->builder = LLVMCreateBuilderInContext(g->context);
+	g->i1 = LLVMInt1TypeInContext(g->context);
+	g->i8 = LLVMInt8TypeInContext(g->context);
+	g->i64 = LLVMInt64TypeInContext(g->context);
+	g->pointer = LLVMPointerTypeInContext(g->context, 0);
 }
 
 int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module,
 		      struct fay_error *error)
 {
 	struct fay_codegen g = {.plan = plan, .p = fay_plan_private(plan), .context = context};
+	if (g.p->checked.kernel)
+		return fay_error_set(error, FAY_E_REFUSED, "query: system calls and tracepoints of the kernel have no native probe");
 	g.values = calloc(g.p->checked.exprs.count + 1, sizeof(*g.values));
 	if (!g.values)
 		return fay_error_set(error, FAY_E_LIMIT, "query: out of memory");
 	g.module = LLVMModuleCreateWithNameInContext("query", context);
 	LLVMSetTarget(g.module, "x86_64-unknown-linux-gnu");
-	g.builder = LLVMCreateBuilderInContext(context);
-	g.i1 = LLVMInt1TypeInContext(context);
-	g.i8 = LLVMInt8TypeInContext(context);
-	g.i64 = LLVMInt64TypeInContext(context);
-	g.pointer = LLVMPointerTypeInContext(context, 0);
+	fay_codegen_init(&g);
 	for (uint32_t i = 0; i < plan->spec.probe_count; i++)
 		generate_probe(&g, &plan->spec.probes[i]);
 	LLVMDisposeBuilder(g.builder);

@@ -26,6 +26,7 @@ struct fay_codegen {
 	LLVMBasicBlockRef leave; /* `ret void` */
 	bool sketches;           /* functions of sketches.c are called */
 	bool failed;             /* this probe is of calls that end by an exception */
+	struct fay_codegen_bpf *bpf; /* the kernel's machine is generated for; NULL: x86-64 */
 	struct fay_operand_value *values; /* by expression id: already generated */
 };
 
@@ -42,6 +43,33 @@ LLVMValueRef fay_codegen_intrinsic(const struct fay_codegen *g, const char *name
  * one chain of blocks of which each dominates the next, so an earlier value may always be used.
  */
 struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fay_expr *expr);
+
+/* A new block at the end of the function; going on there. */
+LLVMBasicBlockRef fay_codegen_block(struct fay_codegen *g, const char *name);
+void fay_codegen_continue(struct fay_codegen *g, LLVMBasicBlockRef block);
+/* Zero-extended if it is a truth value. */
+LLVMValueRef fay_codegen_word(struct fay_codegen *g, LLVMValueRef value);
+/* From the function's beginning to `leave`, where the caller goes on: conditions, then the state's update. */
+void fay_codegen_body(struct fay_codegen *g);
+void fay_codegen_init(struct fay_codegen *g);
+
+/* --- codegen_bpf.c: where the kernel's machine differs --- */
+/* An event's field, argument or member. */
+struct fay_operand_value fay_bpf_leaf(struct fay_codegen *g, const struct fay_expr *expr);
+LLVMValueRef fay_bpf_time(struct fay_codegen *g);
+/* Finds the processor's state: g->local. Leaves if it is in use. */
+void fay_bpf_enter(struct fay_codegen *g);
+/* Room for a row in the ring, zeroed if `zeroed`. Leaves, the event counted as lost, if there is none. */
+LLVMValueRef fay_bpf_reserve(struct fay_codegen *g, bool zeroed);
+void fay_bpf_submit(struct fay_codegen *g, LLVMValueRef row);
+/* The value, which the optimiser cannot see through, limited to `limit`: the kernel's verifier knows its bounds then. */
+LLVMValueRef fay_bpf_limit(struct fay_codegen *g, LLVMValueRef value, uint64_t limit);
+/* What was stored before is seen before what is stored afterwards. */
+void fay_bpf_order(struct fay_codegen *g);
+/* x / y or x % y, y neither 0 nor -1: the machine divides unsigned numbers only. */
+LLVMValueRef fay_bpf_divide(struct fay_codegen *g, LLVMValueRef x, LLVMValueRef y, bool quotient);
+/* 32 bits of the square of x, which has 128. */
+LLVMValueRef fay_bpf_square_part(struct fay_codegen *g, LLVMValueRef x, int part);
 
 /* --- codegen_sketch.c --- */
 bool fay_codegen_is_sketch(enum fay_merge merge);

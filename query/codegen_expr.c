@@ -92,6 +92,13 @@ static struct fay_operand_value field(const struct fay_codegen *g, const struct 
 	return (struct fay_operand_value){LLVMBuildZExt(g->builder, load, g->i64, ""), NULL};
 }
 
+static LLVMValueRef divide(struct fay_codegen *g, LLVMValueRef x, LLVMValueRef y, bool quotient)
+{
+	if (g->bpf)
+		return fay_bpf_divide(g, x, y, quotient);
+	return quotient ? LLVMBuildSDiv(g->builder, x, y, "") : LLVMBuildSRem(g->builder, x, y, "");
+}
+
 /* x / y or x % y: 0 for y = 0; for y = -1 what wrapping gives (-x, 0). */
 static LLVMValueRef division(struct fay_codegen *g, const struct fay_expr *expr, LLVMValueRef x,
 			     LLVMValueRef y)
@@ -105,15 +112,14 @@ static LLVMValueRef division(struct fay_codegen *g, const struct fay_expr *expr,
 			return zero;
 		if (expr->b->value == -1)
 			return at_minus_one;
-		return quotient ? LLVMBuildSDiv(b, x, y, "") : LLVMBuildSRem(b, x, y, "");
+		return divide(g, x, y, quotient);
 	}
 	LLVMValueRef is_zero = LLVMBuildICmp(b, LLVMIntEQ, y, zero, "");
 	LLVMValueRef is_minus_one = LLVMBuildICmp(b, LLVMIntEQ, y, minus_one, "");
 	LLVMValueRef one = fay_codegen_i64(g, 1);
 	LLVMValueRef divisor = LLVMBuildSelect(b, LLVMBuildOr(b, is_zero, is_minus_one, ""), one, y,
 					       "divisor");
-	LLVMValueRef result = quotient ? LLVMBuildSDiv(b, x, divisor, "")
-				       : LLVMBuildSRem(b, x, divisor, "");
+	LLVMValueRef result = divide(g, x, divisor, quotient);
 	result = LLVMBuildSelect(b, is_minus_one, at_minus_one, result, "");
 	return LLVMBuildSelect(b, is_zero, zero, result, "");
 }
@@ -202,6 +208,8 @@ static LLVMValueRef starts_with(struct fay_codegen *g, const struct fay_expr *ex
 
 static LLVMValueRef square_part(struct fay_codegen *g, const struct fay_expr *expr, LLVMValueRef x)
 {
+	if (g->bpf)
+		return fay_bpf_square_part(g, x, (int)expr->value);
 	LLVMBuilderRef b = g->builder;
 	LLVMTypeRef i128 = LLVMInt128TypeInContext(g->context);
 	LLVMValueRef wide = LLVMBuildSExt(b, x, i128, "");
@@ -253,6 +261,15 @@ static struct fay_operand_value operation(struct fay_codegen *g, const struct fa
 	return r;
 }
 
+static struct fay_operand_value leaf(struct fay_codegen *g, const struct fay_expr *expr)
+{
+	if (g->bpf)
+		return fay_bpf_leaf(g, expr);
+	if (expr->op == EXPR_ARG)
+		return (struct fay_operand_value){fay_codegen_load(g, g->event, 8 * (uint64_t)expr->value), NULL};
+	return field(g, expr);
+}
+
 struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	struct fay_operand_value *known = &g->values[expr->id];
@@ -263,10 +280,9 @@ struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fa
 		*known = constant(g, expr);
 		break;
 	case EXPR_ARG:
-		known->low = fay_codegen_load(g, g->event, 8 * (uint64_t)expr->value);
-		break;
 	case EXPR_FIELD:
-		*known = field(g, expr);
+	case EXPR_MEMBER:
+		*known = leaf(g, expr);
 		break;
 	case EXPR_KEY:
 		*known = fay_codegen_expr(g, expr->a);

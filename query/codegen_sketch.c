@@ -54,7 +54,7 @@ static void call(struct fay_codegen *g, const struct fay_aggregate *aggregate, L
 	LLVMValueRef arguments[] = {column, x, NULL};
 	unsigned count = 2;
 	if (at_time)
-		arguments[count++] = fay_codegen_load(g, g->event, offsetof(struct fay_event, time));
+		arguments[count++] = g->bpf ? fay_bpf_time(g) : fay_codegen_load(g, g->event, offsetof(struct fay_event, time));
 	else if (aggregate->merge == FAY_MERGE_TOP)
 		arguments[count++] = fay_codegen_i64(g, aggregate->k);
 	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, count, 0);

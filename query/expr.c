@@ -10,7 +10,9 @@
 #define OFFSET(member) (uint8_t) offsetof(struct fay_event, member)
 #define SIZE(member) (uint8_t)sizeof(((struct fay_event *)0)->member)
 
-#define ANY (SOURCE_ENTRY | SOURCE_RETURN | SOURCE_MARKER)
+#define NATIVE (SOURCE_ENTRY | SOURCE_RETURN | SOURCE_MARKER)
+#define ANY (NATIVE | SOURCE_SYSCALL | SOURCE_TRACEPOINT)
+#define ENDS (SOURCE_RETURN | SOURCE_SYSCALL)
 
 const struct fay_field fay_fields[] = {
 	{"time", TYPE_TIME, OFFSET(time), SIZE(time), ANY},
@@ -20,10 +22,10 @@ const struct fay_field fay_fields[] = {
 	{"comm", TYPE_STRING, OFFSET(comm), SIZE(comm), ANY},
 	{"function", TYPE_FUNCTION, OFFSET(function), SIZE(function), ANY},
 	{"module", TYPE_MODULE, OFFSET(module), SIZE(module), ANY},
-	{"cycles", TYPE_INT, OFFSET(cycles), SIZE(cycles), ANY},
-	{"Duration", TYPE_INT, OFFSET(duration), SIZE(duration), SOURCE_RETURN},
-	{"ReturnValue", TYPE_INT, OFFSET(retval), SIZE(retval), SOURCE_RETURN},
-	{"Failed", TYPE_BOOL, 0, 0, SOURCE_RETURN},
+	{"cycles", TYPE_INT, OFFSET(cycles), SIZE(cycles), NATIVE},
+	{"Duration", TYPE_INT, OFFSET(duration), SIZE(duration), ENDS},
+	{"ReturnValue", TYPE_INT, OFFSET(retval), SIZE(retval), ENDS},
+	{"Failed", TYPE_BOOL, 0, 0, ENDS},
 };
 const size_t fay_field_count = sizeof(fay_fields) / sizeof(fay_fields[0]);
 
@@ -127,6 +129,20 @@ const struct fay_expr *fay_expr_arg(struct fay_exprs *exprs, unsigned index)
 {
 	return intern(exprs,
 		      &(struct fay_expr){.op = EXPR_ARG, .type = TYPE_INT, .value = (int64_t)index});
+}
+
+const struct fay_expr *fay_expr_kernel_arg(struct fay_exprs *exprs, struct fay_access access, const char *name)
+{
+	return intern(exprs, &(struct fay_expr){.op = EXPR_ARG, .type = TYPE_INT, .value = fay_access_pack(access), .name = name});
+}
+
+const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay_expr *address, struct fay_access access, const char *name)
+{
+	return intern(exprs, &(struct fay_expr){.op = EXPR_MEMBER,
+						.type = access.string ? TYPE_STRING : TYPE_INT,
+						.a = address,
+						.value = fay_access_pack(access),
+						.name = name});
 }
 
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field)

@@ -16,6 +16,7 @@
 
 #include "fay/event.h"
 #include "fay/image.h"
+#include "fay/query.h"
 #include "syntax.h"
 
 enum fay_type {
@@ -32,8 +33,9 @@ enum fay_type {
 
 enum fay_expr_op {
 	EXPR_CONSTANT, /* value, or string for TYPE_STRING, or real for TYPE_REAL */
-	EXPR_ARG,      /* event.arg[value] */
+	EXPR_ARG,      /* event.arg[value]; of a kernel event with fay_expr_access() */
 	EXPR_FIELD,    /* event field at offset `value` (see fay_event_field_find) */
+	EXPR_MEMBER,   /* a: an address in the kernel; fay_expr_access() says what lies there. 0 or "" if a is 0 */
 	EXPR_KEY,      /* a: a key of the group, seen from after the grouping */
 	EXPR_AGGREGATE,
 	EXPR_NEG, EXPR_BIT_NOT, EXPR_NOT,
@@ -60,6 +62,7 @@ struct fay_expr {
 	double real;
 	const char *string;
 	uint32_t length;
+	const char *name; /* of a kernel event's argument, or of a member: for people */
 	const struct fay_aggregate *aggregate;
 	/* Derived. */
 	uint32_t id, depth, operations;
@@ -92,6 +95,8 @@ enum fay_source {
 	SOURCE_ENTRY = 1,  /* cluster.Function: calls, as they begin */
 	SOURCE_RETURN = 2, /* cluster.Return: calls, as they end */
 	SOURCE_MARKER = 4, /* cluster.Usdt: markers that are reached */
+	SOURCE_SYSCALL = 8, /* cluster.Syscall */
+	SOURCE_TRACEPOINT = 16, /* cluster.Tracepoint: of the kernel */
 };
 
 struct fay_field {
@@ -100,6 +105,24 @@ struct fay_field {
 	uint8_t offset, size; /* in struct fay_event; size 0: not there, the code generator knows it */
 	uint8_t sources;      /* enum fay_source, added up: where it means something */
 };
+
+/* What is read of a kernel event's argument, or at an address in the kernel; in an expression's `value`. */
+struct fay_access {
+	uint32_t offset;  /* bytes from the address; ARG: its number */
+	uint8_t bytes;    /* 1, 2, 4, 8; the rest of an argument's word is nothing */
+	bool is_signed;
+	bool string;      /* the bytes from there on, up to a NUL */
+};
+static inline int64_t fay_access_pack(struct fay_access access)
+{
+	return (int64_t)((uint64_t)access.offset | (uint64_t)access.bytes << 32 | (uint64_t)access.is_signed << 40 |
+			 (uint64_t)access.string << 41);
+}
+static inline struct fay_access fay_access_unpack(int64_t value)
+{
+	uint64_t v = (uint64_t)value;
+	return (struct fay_access){(uint32_t)v, (uint8_t)(v >> 32), v >> 40 & 1, v >> 41 & 1};
+}
 extern const struct fay_field fay_fields[];
 extern const size_t fay_field_count;
 
@@ -109,6 +132,9 @@ const struct fay_expr *fay_expr_int(struct fay_exprs *exprs, enum fay_type type,
 const struct fay_expr *fay_expr_real(struct fay_exprs *exprs, double value);
 const struct fay_expr *fay_expr_string(struct fay_exprs *exprs, const char *bytes, uint32_t length);
 const struct fay_expr *fay_expr_arg(struct fay_exprs *exprs, unsigned index);
+/* Of a kernel event. */
+const struct fay_expr *fay_expr_kernel_arg(struct fay_exprs *exprs, struct fay_access access, const char *name);
+const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay_expr *address, struct fay_access access, const char *name);
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field);
 const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key);
 const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_aggregate aggregate,

@@ -351,7 +351,9 @@ static void fill_spec(struct planner *planner)
 	struct fay_plan_private *p = planner->private_plan;
 	static const enum fay_probe_kind kinds[] = {[SOURCE_ENTRY] = FAY_PROBE_ENTRY,
 						    [SOURCE_RETURN] = FAY_PROBE_RETURN,
-						    [SOURCE_MARKER] = FAY_PROBE_MARKER};
+						    [SOURCE_MARKER] = FAY_PROBE_MARKER,
+						    [SOURCE_SYSCALL] = FAY_PROBE_ENTRY,
+						    [SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY};
 	p->probes[0] = (struct fay_spec_probe){.pattern = plan->pattern,
 					       .kind = kinds[p->checked.kind],
 					       .symbol = FAY_PROBE_SYMBOL};
@@ -386,7 +388,7 @@ static void fill_spec(struct planner *planner)
 	plan->spec = (struct fay_image_spec){
 		.local_size = size ? size : 8, /* never empty: `local` has to point to something */
 		.probes = p->probes,
-		.probe_count = p->checked.uses_failed ? 2 : 1,
+		.probe_count = p->checked.kind == SOURCE_RETURN && p->checked.uses_failed ? 2 : 1,
 		.states = &p->state,
 		.state_count = 1,
 		.columns = p->spec_columns,
@@ -401,6 +403,10 @@ static bool make_plan(struct planner *planner)
 	const struct fay_value_node *result = p->checked.result;
 	plan->text = planner->query->text;
 	plan->pattern = p->checked.pattern;
+	plan->domain = p->checked.domain;
+	plan->kernel = p->checked.kind == SOURCE_SYSCALL      ? FAY_KERNEL_SYSCALLS
+		       : p->checked.kind == SOURCE_TRACEPOINT ? FAY_KERNEL_TRACEPOINTS
+							      : FAY_KERNEL_FUNCTIONS;
 	plan->columns = p->plan_columns;
 	plan->scalar = result->kind == VALUE_SCALAR;
 	plan->streams = !plan->scalar && !result->grouped;
@@ -426,13 +432,36 @@ static bool make_plan(struct planner *planner)
 			plan->deadline = end;
 	}
 	fill_spec(planner);
-	if (!prepare_root(planner))
-		return false;
-	if (p->checked.kernel)
-		return fay_query_fail(planner->query, FAY_E_REFUSED, p->checked.source,
-				      "this machine has no kernel dispatcher yet, so kernel functions "
-				      "cannot be traced") != NULL;
-	return true;
+	return prepare_root(planner);
+}
+
+void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema)
+{
+	struct fay_plan_private *p = plan->private_plan;
+	p->schema_state = (struct fay_schema_state){
+		.name = p->state.name,
+		.kind = (uint16_t)p->state.kind,
+		.scope = (uint16_t)p->state.scope,
+		.size = p->state.size,
+		.rows = p->state.rows,
+		.row_size = p->state.row_size,
+		.keys = p->state.keys,
+		.values = p->state.values,
+	};
+	*schema = (struct fay_schema){.local_size = plan->spec.local_size,
+				      .state_count = 1,
+				      .column_count = p->keys + p->values,
+				      .states = &p->schema_state,
+				      .columns = p->schema};
+}
+
+const char *fay_plan_kernel_name(const struct fay_plan *plan, uint64_t hash)
+{
+	const struct fay_kernel_source *kernel = fay_plan_private(plan)->checked.kernel;
+	for (uint32_t i = 0; kernel && i < kernel->count; i++)
+		if (fay_name_hash(kernel->points[i].name) == hash)
+			return kernel->points[i].name;
+	return NULL;
 }
 
 int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan_out,

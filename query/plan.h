@@ -40,6 +40,7 @@ struct fay_plan_private {
 	/* What plan->spec and plan->columns point to. */
 	struct fay_spec_probe probes[2];
 	struct fay_spec_state state;
+	struct fay_schema_state schema_state; /* the same for fay_plan_schema() */
 	struct fay_spec_column spec_columns[FAY_QUERY_MAX_COLUMNS * 2];
 	struct fay_plan_column plan_columns[FAY_QUERY_MAX_COLUMNS];
 };

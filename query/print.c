@@ -130,7 +130,14 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		print_constant(printer, expr);
 		return;
 	case EXPR_ARG:
-		fprintf(out, "%s.Arg(%" PRId64 ")", printer->event, expr->value);
+		if (expr->name)
+			fprintf(out, "%s.%s", printer->event, expr->name);
+		else
+			fprintf(out, "%s.Arg(%" PRId64 ")", printer->event, expr->value);
+		return;
+	case EXPR_MEMBER:
+		print_expr(printer, expr->a, 12);
+		fprintf(out, "%s%s", *expr->name ? "." : "", expr->name);
 		return;
 	case EXPR_FIELD:
 		fprintf(out, "%s.%s", printer->event, fay_fields[expr->value].name);
@@ -244,8 +251,15 @@ static const char *column_type_name(enum fay_column_type type)
 	return type == FAY_RESULT_REAL ? "real number" : names[type];
 }
 
+static bool is_bpf(const struct fay_plan_private *p)
+{
+	return p->checked.kernel != NULL;
+}
+
 static const char *helper_of(const struct fay_plan_private *p)
 {
+	if (is_bpf(p))
+		return NULL;
 	return p->kind == FAY_STATE_TABLE    ? "fay_flush"
 	       : p->kind == FAY_STATE_STREAM ? "fay_emit"
 					     : NULL;
@@ -264,6 +278,7 @@ static void print_filters(FILE *out, const struct fay_plan_private *p)
 
 static void print_state(FILE *out, const struct fay_plan_private *p)
 {
+	const char *owner = is_bpf(p) ? "processor" : "thread";
 	for (uint32_t i = 0; i < p->keys; i++) {
 		fprintf(out, "  %-10s %s = ", p->kind == FAY_STATE_STREAM ? "column" : "key",
 			p->columns[i].name);
@@ -276,18 +291,18 @@ static void print_state(FILE *out, const struct fay_plan_private *p)
 		fputc('\n', out);
 	}
 	if (p->kind == FAY_STATE_TABLE) {
-		fprintf(out, "  state      table of %u rows of %u bytes, of the thread alone\n", p->rows,
-			p->row_size);
-		fprintf(out,
-			"  overflow   after %u rows looked at, or at 7/8 full: all rows are handed on "
-			"and the table is cleared\n",
-			FAY_TABLE_STEPS);
+		fprintf(out, "  state      table of %u rows of %u bytes, of the %s alone\n", p->rows,
+			p->row_size, owner);
+		fprintf(out, "  overflow   after %u rows looked at, or at 7/8 full: %s\n", FAY_TABLE_STEPS,
+			is_bpf(p) ? "the event's row is handed on by itself"
+				  : "all rows are handed on and the table is cleared");
 	} else if (p->kind == FAY_STATE_CELL) {
-		fprintf(out, "  state      one row of %u bytes, of the thread alone\n", p->row_size);
+		fprintf(out, "  state      one row of %u bytes, of the %s alone\n", p->row_size, owner);
 	} else {
 		fprintf(out, "  state      none: each row of %u bytes is handed on\n", p->row_size);
 	}
-	fprintf(out, "  helpers    %s\n", helper_of(p) ? helper_of(p) : "none");
+	if (!is_bpf(p))
+		fprintf(out, "  helpers    %s\n", helper_of(p) ? helper_of(p) : "none");
 }
 
 static void print_merge(FILE *out, const struct fay_plan_private *p, const char *of)
@@ -367,27 +382,51 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 	}
 }
 
+/* What the probe is attached to, in words. */
+static void print_tracepoint(FILE *out, const struct fay_plan *plan, const struct fay_plan_private *p)
+{
+	const struct fay_checked *checked = &p->checked;
+	if (is_bpf(p)) {
+		const char *what = checked->kind == SOURCE_TRACEPOINT ? "tracepoint"
+				   : checked->uses_end			? "end of system call"
+									: "begin of system call";
+		if (checked->kernel->count == 1)
+			fprintf(out, "tracepoint   %s %s\n", what, checked->kernel->points[0].name);
+		else
+			fprintf(out, "tracepoint   %s, %u that match %s\n", what, checked->kernel->count, plan->pattern);
+		return;
+	}
+	fprintf(out, "tracepoint   %s %s\n",
+		checked->kind == SOURCE_ENTRY	 ? "entry of"
+		: checked->kind == SOURCE_MARKER ? "marker"
+		: checked->uses_failed		 ? "return from, or exception out of"
+						 : "return from calls of",
+		plan->pattern);
+}
+
 void fay_plan_print(FILE *out, const struct fay_plan *plan)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
-	fprintf(out, "tracepoint   %s %s\n",
-		p->checked.kind == SOURCE_ENTRY	   ? "entry of"
-		: p->checked.kind == SOURCE_MARKER ? "marker"
-		: p->checked.uses_failed	   ? "return from, or exception out of"
-						   : "return from calls of",
-		plan->pattern);
+	print_tracepoint(out, plan, p);
+	if (plan->back_end)
+		fprintf(out, "back end     %s\n", plan->back_end);
 	if (plan->deadline) {
 		fputs("until        ", out);
 		fay_time_print(out, plan->deadline);
 		fputc('\n', out);
 	}
-	fputs("probe        native code, inline at the tracepoint\n", out);
+	fputs(is_bpf(p) ? "probe        a BPF program, checked and compiled by the kernel\n" : "probe        native code, inline at the tracepoint\n", out);
 	print_filters(out, p);
 	print_state(out, p);
-	fputs("process\n", out);
-	print_merge(out, p, "threads");
-	fputs("machine\n", out);
-	print_merge(out, p, "processes");
+	if (is_bpf(p)) {
+		fputs("machine\n", out);
+		print_merge(out, p, "processors");
+	} else {
+		fputs("process\n", out);
+		print_merge(out, p, "threads");
+		fputs("machine\n", out);
+		print_merge(out, p, "processes");
+	}
 	fputs("cluster      no other machine is configured: this machine's result is the result\n", out);
 	print_root(out, plan, p);
 	fputs("result\n", out);
@@ -475,17 +514,26 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 	fputs(",\"pattern\":", out);
 	print_string(out, plan->pattern, strlen(plan->pattern));
 	fprintf(out, ",\"tracepoint\":\"%s\"",
-		p->checked.kind == SOURCE_ENTRY	   ? "entry"
-		: p->checked.kind == SOURCE_MARKER ? "marker"
-		: p->checked.uses_failed	   ? "return or exception"
-						   : "return");
+		p->checked.kind == SOURCE_ENTRY	       ? "entry"
+		: p->checked.kind == SOURCE_MARKER     ? "marker"
+		: p->checked.kind == SOURCE_TRACEPOINT ? "tracepoint"
+		: p->checked.kind == SOURCE_SYSCALL    ? p->checked.uses_end ? "end of system call" : "begin of system call"
+		: p->checked.uses_failed	       ? "return or exception"
+						       : "return");
+	if (plan->back_end) {
+		fputs(",\"back_end\":", out);
+		print_string(out, plan->back_end, strlen(plan->back_end));
+	}
 	fprintf(out, ",\"result\":\"%s\"",
 		plan->scalar ? "scalar" : plan->streams ? "rows" : "groups");
 	if (plan->deadline)
 		fprintf(out, ",\"deadline\":%" PRIu64, plan->deadline);
 	fputc(',', out);
 	print_json_probe(out, p);
-	fprintf(out, ",\"process\":\"%s\",\"machine\":\"%s\",\"cluster\":null", merge, merge);
+	if (is_bpf(p))
+		fprintf(out, ",\"process\":null,\"machine\":\"%s\",\"cluster\":null", merge);
+	else
+		fprintf(out, ",\"process\":\"%s\",\"machine\":\"%s\",\"cluster\":null", merge, merge);
 	print_json_root(out, p);
 	fputs(",\"columns\":[", out);
 	for (uint32_t i = 0; i < plan->column_count; i++) {

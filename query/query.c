@@ -8,6 +8,8 @@
  */
 #include "syntax.h"
 
+#include "fay/bpf.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +57,7 @@ void fay_query_destroy(struct fay_query *query)
 		next = block->next;
 		free(block);
 	}
+	fay_btf_close(query->btf);
 	free(query->text);
 	free(query);
 }

@@ -38,6 +38,7 @@ struct fay_query {
 	bool failed;
 	struct fay_query_block *blocks;
 	size_t allocated;
+	struct fay_btf *btf; /* the kernel's types, once they were needed */
 };
 
 struct fay_query *fay_query_create(const char *text, uint64_t now, struct fay_error *error);

@@ -39,6 +39,9 @@ int fay_aggregator_retire(struct fay_aggregator *aggregator, const struct fay_sh
 typedef void fay_row_function(void *context, uint32_t state, const uint8_t *row);
 void fay_aggregator_on_row(struct fay_aggregator *aggregator, fay_row_function *function, void *context);
 
+/* A row that came by another way, of a table or a stream: merged, or given to on_row. FAY_E_LIMIT: there is no room for it. */
+int fay_aggregator_take_row(struct fay_aggregator *aggregator, uint32_t state, const uint8_t *row, struct fay_error *error);
+
 /*
  * Drains all spill rings into the aggregator. Call every few milliseconds. Returns the bytes drained, or -1 with error set: a corrupt ring (FAY_E_REFUSED,
  * once a slot) or too many rows (FAY_E_LIMIT, once; nothing is drained after that). Snapshots work in either case.

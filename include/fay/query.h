@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "fay/aggregator.h"
+#include "fay/bpf.h"
 #include "fay/compiler.h"
 #include "fay/error.h"
 
@@ -25,9 +26,17 @@ struct fay_plan_column {
 	enum fay_merge merge;         /* COMPUTED: FAY_RESULT_COMPUTED */
 };
 
+/* Where the events are that a query is about. */
+enum fay_domain { DOMAIN_USER, DOMAIN_KERNEL };
+/* DOMAIN_KERNEL: what they are. Functions are the native dispatcher's, or BPF's where it may attach to them. */
+enum fay_kernel_kind { FAY_KERNEL_FUNCTIONS, FAY_KERNEL_SYSCALLS, FAY_KERNEL_TRACEPOINTS };
+
 struct fay_plan {
 	const char *text;             /* the query */
 	const char *pattern;          /* "module!function" */
+	enum fay_domain domain;
+	enum fay_kernel_kind kernel;
+	const char *back_end;         /* what runs it on this machine and why, for people; the caller's, NULL: nothing to say */
 	bool streams;                 /* rows are events, not groups (no aggregation) */
 	bool scalar;                  /* one row without keys (Count() and the like) */
 	bool finishes;                /* the rows go through fay_plan_finish() before they are shown */
@@ -52,6 +61,25 @@ int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan, struc
 void fay_plan_destroy(struct fay_plan *plan);
 /* The probe stage as a module in `context`, for fay_compile_module() with plan->spec. */
 int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error);
+
+/* What a BPF object is made for. */
+struct fay_bpf_options {
+	uint32_t processors, threads; /* fay_bpf_processors(), fay_bpf_threads() */
+	int64_t clock_offset;         /* ns from the monotonic clock to the epoch's */
+	pid_t self;                   /* a process whose events do not count; 0: none */
+	const pid_t *pids;            /* only events of these processes; none: of all */
+	size_t pid_count;
+	bool follow;                  /* and of their children */
+	const char *const *comms;     /* only events of processes with one of these names; none: any */
+	size_t comm_count;
+};
+/* A kernel query (system calls, tracepoints) as BPF programs. *object is to be given to fay_bpf_object_deinit(); it refers to options->pids. */
+int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_options *options, struct fay_bpf_object *object,
+			  struct fay_error *error);
+/* The state that the object fills, for the aggregator; refers to the plan. */
+void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema);
+/* A kernel event's `function` by its hash, or NULL. */
+const char *fay_plan_kernel_name(const struct fay_plan *plan, uint64_t hash);
 /* A function's or module's name by its hash, or NULL. */
 typedef const char *fay_plan_name_function(void *context, uint64_t hash);
 /*

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* A trace of a query about the kernel, through BPF: docs/bpf.md. Nothing is installed in any process. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace.h"
+
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCu /* its inode number (PROC_PID_INIT_INO) */
+
+int fay_trace_kernel_prepare(struct trace *trace, struct fay_error *error)
+{
+	struct stat status;
+	if (trace->plan->kernel == FAY_KERNEL_FUNCTIONS)
+		return fay_error_set(error, FAY_E_REFUSED, "functions of the kernel cannot be traced here: %s", fay_cli_kernel_back_end(FAY_KERNEL_FUNCTIONS));
+	if (!stat("/proc/self/ns/pid", &status) && status.st_ino != INITIAL_PID_NAMESPACE)
+		return fay_error_set(error, FAY_E_REFUSED, "fay runs in a PID namespace (a container): the kernel's events have other process numbers than are known here");
+	fay_plan_schema(trace->plan, &trace->kernel_schema);
+	trace->schema = &trace->kernel_schema;
+	return FAY_OK;
+}
+
+static int generate(struct trace *trace, struct fay_error *error)
+{
+	uint64_t since = fay_cli_monotonic();
+	struct fay_bpf_options options = {
+		.processors = fay_bpf_processors(),
+		.threads = fay_bpf_threads(),
+		.clock_offset = (int64_t)(fay_cli_realtime() - fay_cli_monotonic()),
+		.self = getpid(),
+		.pids = trace->pids,
+		.pid_count = trace->pid_count,
+		.follow = trace->follow,
+		.comms = trace->comms,
+		.comm_count = trace->comm_count,
+	};
+	int result = fay_plan_generate_bpf(trace->plan, &options, &trace->object, error);
+	fay_trace_stage(trace, "generate BPF programs", since);
+	return result;
+}
+
+static void report(const struct trace *trace)
+{
+	const struct fay_bpf_object *object = &trace->object;
+	fprintf(stderr, "fay: tracing the kernel through BPF: ");
+	for (uint32_t i = 0; i < object->program_count && i < 4; i++)
+		fprintf(stderr, "%s%s", i ? ", " : "", object->programs[i].name);
+	if (object->program_count > 4)
+		fprintf(stderr, " and %u more", object->program_count - 4);
+	fprintf(stderr, "; Ctrl-C ends\n");
+	if (trace->verbose)
+		fprintf(stderr, "fay: %u BPF programs of %u instructions together; the kernel's verifier took them\n", object->program_count,
+			fay_bpf_session_instructions(trace->kernel));
+}
+
+int fay_trace_kernel_attach(struct trace *trace, struct fay_error *error)
+{
+	size_t size;
+	int result;
+	for (size_t i = 0; i < trace->pid_count; i++)
+		if (kill(trace->pids[i], 0) && errno == ESRCH)
+			return fay_error_set(error, FAY_E_REFUSED, "there is no process %d", trace->pids[i]);
+	if ((result = generate(trace, error)))
+		return result;
+	uint64_t since = fay_cli_monotonic();
+	if ((result = fay_bpf_session_create(&trace->object, &trace->kernel, error)))
+		return result;
+	struct fay_shm_control *shm = fay_bpf_session_shm(trace->kernel, &size);
+	if ((result = fay_aggregator_add(trace->aggregator, shm, size, 0, error)) || (result = fay_bpf_session_attach(trace->kernel, error)))
+		return result;
+	fay_trace_stage(trace, "load and attach", since);
+	report(trace);
+	if (trace->child)
+		kill(trace->child, SIGCONT);
+	return FAY_OK;
+}
+
+struct taker {
+	struct trace *trace;
+	struct fay_error *error;
+	int result;
+};
+
+static bool take_row(void *context, const uint8_t *row)
+{
+	struct taker *taker = context;
+	taker->result = fay_aggregator_take_row(taker->trace->aggregator, 0, row, taker->error);
+	return !taker->result;
+}
+
+int fay_trace_kernel_poll(struct trace *trace, struct fay_error *error)
+{
+	struct taker taker = { trace, error, FAY_OK };
+	if (trace->kernel)
+		fay_bpf_session_drain(trace->kernel, take_row, &taker);
+	return taker.result;
+}
+
+bool fay_trace_kernel_goes_on(const struct trace *trace)
+{
+	if (trace->command)
+		return trace->child != 0;
+	for (size_t i = 0; i < trace->pid_count; i++)
+		if (!kill(trace->pids[i], 0) || errno != ESRCH)
+			return true;
+	return !trace->pid_count;
+}
+
+void fay_trace_kernel_detach(struct trace *trace)
+{
+	if (trace->kernel)
+		fay_bpf_session_detach(trace->kernel);
+}
+
+void fay_trace_kernel_deinit(struct trace *trace)
+{
+	fay_bpf_session_destroy(trace->kernel);
+	fay_bpf_object_deinit(&trace->object);
+}

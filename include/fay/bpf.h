@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Queries about the kernel, as BPF programs: the kernel's types, what a generated object is, and a session that runs one.
+ * docs/bpf.md says how it works.
+ */
+#ifndef FAY_BPF_H
+#define FAY_BPF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <linux/bpf.h>
+#include <linux/btf.h>
+
+#include "fay/error.h"
+#include "fay/shm.h"
+#include "fay/verify.h"
+
+/* --- the kernel's types (bpf/btf.c) ----------------------------------------------------------------------------------- */
+
+struct fay_btf;
+
+/* A type format file, BTF (the kernel's Documentation/bpf/btf.rst). path NULL: of the running kernel. */
+int fay_btf_open(const char *path, struct fay_btf **btf, struct fay_error *error);
+void fay_btf_close(struct fay_btf *btf);
+/* The number of types; ids are below it. */
+uint32_t fay_btf_count(const struct fay_btf *btf);
+/* NULL: void, or no such type. What follows its header in memory is complete. */
+const struct btf_type *fay_btf_type(const struct fay_btf *btf, uint32_t id);
+/* A string by its offset; "" if it has none. */
+const char *fay_btf_string(const struct fay_btf *btf, uint32_t offset);
+/* The type of that kind (BTF_KIND_...) and name; 0: there is none. */
+uint32_t fay_btf_find(const struct fay_btf *btf, unsigned kind, const char *name);
+/* Without typedefs and qualifiers. */
+uint32_t fay_btf_strip(const struct fay_btf *btf, uint32_t id);
+/* Bytes of a value of this type; 0: unknown. */
+uint32_t fay_btf_size(const struct fay_btf *btf, uint32_t id);
+
+struct fay_btf_field {
+	const char *name;
+	uint32_t type;
+	uint32_t bit_offset; /* from the start of the structure asked for */
+	uint32_t bits;       /* of a bit field; 0: it is none */
+};
+/* A member of a structure or union, members of unnamed ones inside it included. */
+bool fay_btf_member(const struct fay_btf *btf, uint32_t structure, const char *name, struct fay_btf_field *field);
+/* All names that fay_btf_member() knows, up to `max`; returns how many. */
+size_t fay_btf_member_names(const struct fay_btf *btf, uint32_t structure, const char **names, size_t max);
+
+/* A tracepoint: its typedef (what programs are attached by) and the arguments behind __data. */
+struct fay_btf_tracepoint {
+	uint32_t id;
+	uint32_t argument_count;
+	struct {
+		const char *name;
+		uint32_t type;
+	} arguments[12];
+};
+bool fay_btf_tracepoint(const struct fay_btf *btf, const char *name, struct fay_btf_tracepoint *tracepoint);
+/* Names of tracepoints, in the order of the types; returns how many there are. */
+size_t fay_btf_tracepoints(const struct fay_btf *btf, const char **names, size_t max);
+
+/* --- a generated object ----------------------------------------------------------------------------------------------- */
+
+/*
+ * Maps that a program may refer to: by an ld_imm64 with source register BPF_PSEUDO_MAP_FD or BPF_PSEUDO_MAP_VALUE and one of these numbers, which the session
+ * replaces by its file descriptor.
+ */
+enum fay_bpf_map {
+	FAY_BPF_SLOTS,  /* one array element: a slot of fay/shm.h for each processor, slot_stride bytes apart */
+	FAY_BPF_RING,   /* ring buffer: rows that found no place in a table, and rows of events */
+	FAY_BPF_STARTS, /* one array element: struct fay_bpf_start for each thread id */
+	FAY_BPF_NAMES,  /* one array element: name hash of each system call, 0: not asked for */
+	FAY_BPF_STACKS, /* stack trace map */
+	FAY_BPF_PIDS,   /* hash: process id to nothing in particular */
+	FAY_BPF_MAPS
+};
+
+struct fay_bpf_start {
+	uint64_t time; /* monotonic ns; 0: none */
+	uint64_t number;
+};
+#define FAY_BPF_SYSCALLS 1024u /* system call numbers are below */
+#define FAY_BPF_STACK_FRAMES 127u
+
+struct fay_bpf_program {
+	char name[64];     /* of what it is attached to */
+	uint32_t type;     /* enum bpf_prog_type */
+	uint32_t attach;   /* enum bpf_attach_type */
+	uint32_t btf_id;
+	struct bpf_insn *code;
+	uint32_t count;
+};
+
+struct fay_bpf_object {
+	struct fay_bpf_program *programs;
+	uint32_t program_count;
+	uint32_t maps;       /* 1 << enum fay_bpf_map */
+	uint32_t processors; /* slots */
+	uint32_t slot_stride, local_size; /* bytes */
+	uint32_t threads;    /* thread ids are below; of STARTS */
+	uint32_t row_size;   /* of rows in the ring, all of state 0 */
+	uint64_t *names;     /* FAY_BPF_SYSCALLS of them, or NULL */
+	const pid_t *pids;   /* of PIDS; the caller's */
+	size_t pid_count;
+};
+void fay_bpf_object_deinit(struct fay_bpf_object *object);
+
+/* --- a running object (bpf/session.c) --------------------------------------------------------------------------------- */
+
+struct fay_bpf_session;
+
+/* Possible processors: numbers are below. */
+uint32_t fay_bpf_processors(void);
+/* Thread ids are below (kernel.pid_max). */
+uint32_t fay_bpf_threads(void);
+
+/* Creates the maps and loads the programs; nothing runs yet. The kernel's refusal is in the message. */
+int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_session **session, struct fay_error *error);
+/* All programs, or none. */
+int fay_bpf_session_attach(struct fay_bpf_session *session, struct fay_error *error);
+/* Returns when no program runs any more. */
+void fay_bpf_session_detach(struct fay_bpf_session *session);
+void fay_bpf_session_destroy(struct fay_bpf_session *session);
+/* As a target's shared memory: a source for the aggregator. */
+struct fay_shm_control *fay_bpf_session_shm(const struct fay_bpf_session *session, size_t *size);
+/* Gives the rows in the ring to `take`, in the order in which they were made; returns how many. Counts what the kernel lost by itself. */
+typedef bool fay_bpf_take_row(void *context, const uint8_t *row);
+size_t fay_bpf_session_drain(struct fay_bpf_session *session, fay_bpf_take_row *take, void *context);
+/* Instructions of all programs, as the kernel's verifier took them. */
+uint32_t fay_bpf_session_instructions(const struct fay_bpf_session *session);
+
+/* --- the system calls, directly ---------------------------------------------------------------------------------------- */
+
+int fay_bpf_call(int command, union bpf_attr *attributes); /* -errno on failure */
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where BPF programs differ from native probes: an event's fields come from the kernel's helpers, from the tracepoint's arguments and from the structures that they
+ * point to, each read where it is first needed; the state is the processor's slot in a map; there is a ring for rows; and what indexes memory
+ * must be bounded in a way that the kernel's verifier sees.
+ */
+#include "codegen_bpf.h"
+
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+
+#include <linux/bpf.h>
+
+static LLVMValueRef i64(const struct fay_codegen *g, uint64_t value)
+{
+	return fay_codegen_i64(g, value);
+}
+
+LLVMValueRef fay_bpf_helper(struct fay_codegen *g, uint32_t helper, LLVMValueRef *arguments, unsigned count)
+{
+	LLVMTypeRef types[5];
+	for (unsigned i = 0; i < count; i++)
+		types[i] = LLVMTypeOf(arguments[i]);
+	LLVMTypeRef type = LLVMFunctionType(g->i64, types, count, 0);
+	/* A call of a small number as an address is how LLVM's BPF target spells a helper. */
+	LLVMValueRef address = LLVMConstIntToPtr(i64(g, helper), g->pointer);
+	return LLVMBuildCall2(g->builder, type, address, arguments, count, "");
+}
+
+LLVMValueRef fay_bpf_map_reference(struct fay_codegen *g, enum fay_bpf_map map, uint32_t pseudo)
+{
+	unsigned id = LLVMLookupIntrinsicID("llvm.bpf.pseudo", strlen("llvm.bpf.pseudo"));
+	LLVMValueRef function = LLVMGetIntrinsicDeclaration(g->module, id, NULL, 0);
+	LLVMValueRef arguments[] = {i64(g, pseudo), i64(g, map)};
+	g->bpf->maps |= 1u << map;
+	LLVMValueRef value = LLVMBuildCall2(g->builder, LLVMIntrinsicGetType(g->context, id, NULL, 0), function, arguments, 2, "");
+	return LLVMBuildIntToPtr(g->builder, value, g->pointer, "");
+}
+
+/* Volatile: the kernel's verifier knows what lies at these places by size, so nothing may be merged or cut. */
+LLVMValueRef fay_bpf_load(struct fay_codegen *g, LLVMValueRef address, uint64_t offset, uint32_t bytes)
+{
+	LLVMTypeRef type = LLVMIntTypeInContext(g->context, bytes * 8);
+	LLVMValueRef load = LLVMBuildLoad2(g->builder, type, fay_codegen_at(g, address, i64(g, offset)), "");
+	LLVMSetVolatile(load, 1);
+	LLVMSetAlignment(load, bytes);
+	return LLVMBuildZExt(g->builder, load, g->i64, "");
+}
+
+LLVMValueRef fay_bpf_context(struct fay_codegen *g, uint32_t index)
+{
+	return fay_bpf_load(g, g->event, 8 * (uint64_t)index, 8);
+}
+
+void fay_bpf_require(struct fay_codegen *g, LLVMValueRef condition)
+{
+	LLVMBasicBlockRef next = fay_codegen_block(g, "goes_on");
+	LLVMBuildCondBr(g->builder, condition, next, g->leave);
+	fay_codegen_continue(g, next);
+}
+
+static LLVMValueRef pointer(struct fay_codegen *g, LLVMValueRef address)
+{
+	return LLVMBuildIntToPtr(g->builder, address, g->pointer, "");
+}
+
+/* --- the machine ------------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef hide(struct fay_codegen *g, LLVMValueRef value)
+{
+	LLVMTypeRef type = LLVMFunctionType(g->i64, &g->i64, 1, 0);
+	LLVMValueRef nothing = LLVMGetInlineAsm(type, "", 0, "=r,0", 4, 1, 0, LLVMInlineAsmDialectATT, 0);
+	return LLVMBuildCall2(g->builder, type, nothing, &value, 1, "");
+}
+
+LLVMValueRef fay_bpf_limit(struct fay_codegen *g, LLVMValueRef value, uint64_t limit)
+{
+	LLVMValueRef hidden = hide(g, value);
+	LLVMValueRef inside = LLVMBuildICmp(g->builder, LLVMIntULE, hidden, i64(g, limit), "");
+	return LLVMBuildSelect(g->builder, inside, hidden, i64(g, limit), "");
+}
+
+void fay_bpf_order(struct fay_codegen *g)
+{
+	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), NULL, 0, 0);
+	LLVMValueRef nothing = LLVMGetInlineAsm(type, "", 0, "~{memory}", 9, 1, 0, LLVMInlineAsmDialectATT, 0);
+	LLVMBuildCall2(g->builder, type, nothing, NULL, 0, "");
+}
+
+LLVMValueRef fay_bpf_divide(struct fay_codegen *g, LLVMValueRef x, LLVMValueRef y, bool quotient)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef zero = i64(g, 0);
+	LLVMValueRef x_negative = LLVMBuildICmp(b, LLVMIntSLT, x, zero, ""), y_negative = LLVMBuildICmp(b, LLVMIntSLT, y, zero, "");
+	LLVMValueRef x_size = LLVMBuildSelect(b, x_negative, LLVMBuildNeg(b, x, ""), x, "");
+	LLVMValueRef y_size = LLVMBuildSelect(b, y_negative, LLVMBuildNeg(b, y, ""), y, "");
+	LLVMValueRef result = quotient ? LLVMBuildUDiv(b, x_size, y_size, "") : LLVMBuildURem(b, x_size, y_size, "");
+	LLVMValueRef negative = quotient ? LLVMBuildXor(b, x_negative, y_negative, "") : x_negative;
+	return LLVMBuildSelect(b, negative, LLVMBuildNeg(b, result, ""), result, "");
+}
+
+LLVMValueRef fay_bpf_square_part(struct fay_codegen *g, LLVMValueRef x, int part)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef half = i64(g, 32), mask = i64(g, UINT32_MAX);
+	LLVMValueRef negative = LLVMBuildICmp(b, LLVMIntSLT, x, i64(g, 0), "");
+	LLVMValueRef size = LLVMBuildSelect(b, negative, LLVMBuildNeg(b, x, ""), x, "");
+	LLVMValueRef high = LLVMBuildLShr(b, size, half, ""), low = LLVMBuildAnd(b, size, mask, "");
+	/* (high 2^32 + low)^2, added up in columns of 32 bits; high is at most 2^31, and low is 0 if it is that. */
+	LLVMValueRef squares[] = {LLVMBuildMul(b, low, low, ""), LLVMBuildMul(b, high, high, "")};
+	LLVMValueRef twice = LLVMBuildShl(b, LLVMBuildMul(b, high, low, ""), i64(g, 1), "");
+	LLVMValueRef column = squares[0];
+	for (int i = 0; i < part; i++) {
+		column = LLVMBuildLShr(b, column, half, "");
+		if (i == 0)
+			column = LLVMBuildAdd(b, column, LLVMBuildAnd(b, twice, mask, ""), "");
+		if (i == 1) {
+			column = LLVMBuildAdd(b, column, LLVMBuildLShr(b, twice, half, ""), "");
+			column = LLVMBuildAdd(b, column, LLVMBuildAnd(b, squares[1], mask, ""), "");
+		}
+		if (i == 2)
+			column = LLVMBuildAdd(b, column, LLVMBuildLShr(b, squares[1], half, ""), "");
+	}
+	return LLVMBuildAnd(b, column, mask, "");
+}
+
+/* --- state ------------------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef processor(struct fay_codegen *g)
+{
+	if (!g->bpf->cpu)
+		g->bpf->cpu = fay_bpf_helper(g, BPF_FUNC_get_smp_processor_id, NULL, 0);
+	return g->bpf->cpu;
+}
+
+static void count_in_slot(struct fay_codegen *g, uint64_t offset)
+{
+	LLVMValueRef old = fay_codegen_load(g, g->bpf->slot, offset);
+	fay_codegen_store(g, g->bpf->slot, offset, LLVMBuildAdd(g->builder, old, i64(g, 1), ""));
+}
+
+static void set_busy(struct fay_codegen *g, unsigned busy)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(g->context);
+	LLVMValueRef at = fay_codegen_at(g, g->bpf->slot, i64(g, offsetof(struct fay_slot_header, busy)));
+	LLVMValueRef store = LLVMBuildStore(g->builder, LLVMConstInt(i32, busy, 0), at);
+	LLVMSetVolatile(store, 1);
+	LLVMSetAlignment(store, 4);
+}
+
+/* An event in the middle of another's update, from an interrupt on the same processor, is counted as lost. */
+static void guard(struct fay_codegen *g)
+{
+	LLVMBasicBlockRef lost = fay_codegen_block(g, "lost_reentrant"), free_ = fay_codegen_block(g, "free");
+	LLVMValueRef busy = fay_bpf_load(g, g->bpf->slot, offsetof(struct fay_slot_header, busy), 4);
+	LLVMBuildCondBr(g->builder, LLVMBuildICmp(g->builder, LLVMIntEQ, busy, i64(g, 0), ""), free_, lost);
+	fay_codegen_continue(g, lost);
+	count_in_slot(g, offsetof(struct fay_slot_header, lost_reentrant));
+	LLVMBuildBr(g->builder, g->leave);
+	LLVMBasicBlockRef done = fay_codegen_block(g, "done");
+	fay_codegen_continue(g, done);
+	fay_bpf_order(g);
+	set_busy(g, 0);
+	LLVMBuildBr(g->builder, g->leave);
+	fay_codegen_continue(g, free_);
+	set_busy(g, 1);
+	fay_bpf_order(g);
+	g->leave = fay_codegen_block(g, "leave_busy");
+	g->bpf->out = done;
+}
+
+void fay_bpf_enter(struct fay_codegen *g)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef cpu = hide(g, processor(g));
+	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, cpu, i64(g, g->bpf->options->processors), ""));
+	LLVMValueRef slots = fay_bpf_map_reference(g, FAY_BPF_SLOTS, BPF_PSEUDO_MAP_VALUE);
+	g->bpf->slot = fay_codegen_at(g, slots, LLVMBuildMul(b, cpu, i64(g, g->bpf->stride), ""));
+	g->local = fay_codegen_at(g, g->bpf->slot, i64(g, FAY_SLOT_HEADER));
+	if (g->bpf->guarded)
+		guard(g);
+}
+
+LLVMValueRef fay_bpf_reserve(struct fay_codegen *g, bool zeroed)
+{
+	LLVMValueRef arguments[] = {fay_bpf_map_reference(g, FAY_BPF_RING, BPF_PSEUDO_MAP_FD), i64(g, g->p->row_size), i64(g, 0)};
+	LLVMValueRef word = fay_bpf_helper(g, BPF_FUNC_ringbuf_reserve, arguments, 3);
+	LLVMBasicBlockRef none = fay_codegen_block(g, "no_room"), room = fay_codegen_block(g, "room_in_ring");
+	LLVMBuildCondBr(g->builder, LLVMBuildICmp(g->builder, LLVMIntEQ, word, i64(g, 0), ""), none, room);
+	fay_codegen_continue(g, none);
+	count_in_slot(g, offsetof(struct fay_slot_header, lost_full));
+	LLVMBuildBr(g->builder, g->leave);
+	fay_codegen_continue(g, room);
+	LLVMValueRef row = pointer(g, word);
+	for (uint32_t at = 0; zeroed && at < g->p->row_size; at += 8) {
+		/* Volatile, or it would become a call of memset(), which is not there. */
+		LLVMValueRef store = LLVMBuildStore(g->builder, i64(g, 0), fay_codegen_at(g, row, i64(g, at)));
+		LLVMSetVolatile(store, 1);
+		LLVMSetAlignment(store, 8);
+	}
+	return row;
+}
+
+void fay_bpf_submit(struct fay_codegen *g, LLVMValueRef row)
+{
+	LLVMValueRef arguments[] = {row, i64(g, BPF_RB_NO_WAKEUP)};
+	fay_bpf_helper(g, BPF_FUNC_ringbuf_submit, arguments, 2);
+}
+
+/* --- what an event is made of -------------------------------------------------------------------------------------------- */
+
+LLVMValueRef fay_bpf_identity(struct fay_codegen *g)
+{
+	if (!g->bpf->identity)
+		g->bpf->identity = fay_bpf_helper(g, BPF_FUNC_get_current_pid_tgid, NULL, 0);
+	return g->bpf->identity;
+}
+
+LLVMValueRef fay_bpf_start_of_thread(struct fay_codegen *g)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef thread = hide(g, LLVMBuildAnd(b, fay_bpf_identity(g), i64(g, UINT32_MAX), ""));
+	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, thread, i64(g, g->bpf->options->threads), ""));
+	LLVMValueRef starts = fay_bpf_map_reference(g, FAY_BPF_STARTS, BPF_PSEUDO_MAP_VALUE);
+	return fay_codegen_at(g, starts, LLVMBuildMul(b, thread, i64(g, sizeof(struct fay_bpf_start)), ""));
+}
+
+LLVMValueRef fay_bpf_time(struct fay_codegen *g)
+{
+	if (!g->bpf->time)
+		g->bpf->time = fay_bpf_helper(g, BPF_FUNC_ktime_get_ns, NULL, 0);
+	return LLVMBuildAdd(g->builder, g->bpf->time, i64(g, (uint64_t)g->bpf->options->clock_offset), "");
+}
+
+static struct fay_operand_value one(LLVMValueRef value)
+{
+	return (struct fay_operand_value){value, NULL};
+}
+
+/* The bytes that a helper put into the buffer. */
+static struct fay_operand_value take_buffer(struct fay_codegen *g)
+{
+	return (struct fay_operand_value){fay_bpf_load(g, g->bpf->buffer, 0, 8), fay_bpf_load(g, g->bpf->buffer, 8, 8)};
+}
+
+static struct fay_operand_value comm(struct fay_codegen *g)
+{
+	LLVMValueRef arguments[] = {g->bpf->buffer, i64(g, FAY_COMM_SIZE)};
+	fay_bpf_helper(g, BPF_FUNC_get_current_comm, arguments, 2);
+	return take_buffer(g);
+}
+
+/* A system call's argument `index` in the registers that it began with, which it keeps. */
+static LLVMValueRef syscall_argument(struct fay_codegen *g, uint32_t index)
+{
+	static const uint64_t offsets[] = {offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rsi),
+					   offsetof(struct user_regs_struct, rdx), offsetof(struct user_regs_struct, r10),
+					   offsetof(struct user_regs_struct, r8),  offsetof(struct user_regs_struct, r9)};
+	return fay_bpf_load(g, pointer(g, fay_bpf_context(g, 0)), offsets[index], 8);
+}
+
+static LLVMValueRef extend(struct fay_codegen *g, LLVMValueRef word, struct fay_access access)
+{
+	if (access.bytes == 8 || !access.bytes)
+		return word;
+	LLVMValueRef part = LLVMBuildTrunc(g->builder, word, LLVMIntTypeInContext(g->context, access.bytes * 8u), "");
+	return access.is_signed ? LLVMBuildSExt(g->builder, part, g->i64, "") : LLVMBuildZExt(g->builder, part, g->i64, "");
+}
+
+static struct fay_operand_value field(struct fay_codegen *g, const struct fay_field *f)
+{
+	LLVMBuilderRef b = g->builder;
+	if (!f->size) { /* Failed: the kernel's error numbers are the last page */
+		LLVMValueRef limit = i64(g, (uint64_t)-4095);
+		return one(LLVMBuildICmp(b, LLVMIntUGE, fay_bpf_context(g, 1), limit, ""));
+	}
+	switch (f->offset) {
+	case offsetof(struct fay_event, time):
+		return one(fay_bpf_time(g));
+	case offsetof(struct fay_event, pid):
+		return one(LLVMBuildLShr(b, fay_bpf_identity(g), i64(g, 32), ""));
+	case offsetof(struct fay_event, tid):
+		return one(LLVMBuildAnd(b, fay_bpf_identity(g), i64(g, UINT32_MAX), ""));
+	case offsetof(struct fay_event, cpu):
+		return one(processor(g));
+	case offsetof(struct fay_event, comm):
+		return comm(g);
+	case offsetof(struct fay_event, function):
+		return one(g->bpf->name);
+	case offsetof(struct fay_event, module):
+		return one(i64(g, fay_name_hash("kernel")));
+	case offsetof(struct fay_event, duration):
+		return one(g->bpf->duration);
+	default: /* retval */
+		return one(fay_bpf_context(g, 1));
+	}
+}
+
+static struct fay_operand_value read_member(struct fay_codegen *g, LLVMValueRef address, struct fay_access access)
+{
+	if (!access.string)
+		return one(extend(g, fay_bpf_load(g, address, access.offset, access.bytes), access));
+	LLVMValueRef arguments[] = {g->bpf->buffer, i64(g, FAY_COMM_SIZE), fay_codegen_at(g, address, i64(g, access.offset))};
+	for (unsigned i = 0; i < FAY_COMM_SIZE; i += 8)
+		LLVMSetVolatile(LLVMBuildStore(g->builder, i64(g, 0), fay_codegen_at(g, g->bpf->buffer, i64(g, i))), 1);
+	fay_bpf_helper(g, BPF_FUNC_probe_read_kernel_str, arguments, 3);
+	return take_buffer(g);
+}
+
+static LLVMValueRef or_zero(struct fay_codegen *g, LLVMValueRef value, LLVMBasicBlockRef from, LLVMBasicBlockRef without)
+{
+	LLVMValueRef phi = LLVMBuildPhi(g->builder, g->i64, ""), values[] = {value, i64(g, 0)};
+	LLVMBasicBlockRef blocks[] = {from, without};
+	LLVMAddIncoming(phi, values, blocks, 2);
+	return phi;
+}
+
+/* What lies behind a null pointer is zero. */
+static struct fay_operand_value member(struct fay_codegen *g, const struct fay_expr *expr)
+{
+	LLVMValueRef address = fay_codegen_expr(g, expr->a).low;
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(g->builder);
+	LLVMBasicBlockRef there = fay_codegen_block(g, "there"), after = fay_codegen_block(g, "after");
+	LLVMBuildCondBr(g->builder, LLVMBuildICmp(g->builder, LLVMIntEQ, address, i64(g, 0), ""), after, there);
+	fay_codegen_continue(g, there);
+	struct fay_operand_value value = read_member(g, pointer(g, address), fay_access_unpack(expr->value));
+	LLVMBasicBlockRef from = LLVMGetInsertBlock(g->builder);
+	LLVMBuildBr(g->builder, after);
+	fay_codegen_continue(g, after);
+	value.low = or_zero(g, value.low, from, before);
+	if (value.high)
+		value.high = or_zero(g, value.high, from, before);
+	return value;
+}
+
+struct fay_operand_value fay_bpf_leaf(struct fay_codegen *g, const struct fay_expr *expr)
+{
+	if (expr->op == EXPR_FIELD)
+		return field(g, &fay_fields[expr->value]);
+	if (expr->op == EXPR_MEMBER)
+		return member(g, expr);
+	struct fay_access access = fay_access_unpack(expr->value);
+	if (g->bpf->role != ROLE_TRACEPOINT)
+		return one(syscall_argument(g, access.offset));
+	return one(extend(g, fay_bpf_context(g, access.offset), access));
+}

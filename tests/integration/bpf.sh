@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Queries about the kernel through BPF: exact numbers, compared with what programs did, with what strace counts and with what servers say of themselves.
+. "$(dirname "$0")/lib.sh"
+BPF_TARGET=${BPF_TARGET:?path of syscalls_target}
+"$FAY" doctor --json >"$work/doctor" || true
+jq -se 'map(select(.name == "bpf"))[0].ok' "$work/doctor" >/dev/null || skip "$(jq -sr 'map(select(.name == "bpf"))[0].why' "$work/doctor")"
+
+# ask QUERY OPTIONS... [-- COMMAND]: the final rows into $work/rows, one JSON object each
+ask() {
+	local query=$1
+	shift
+	"$FAY" trace --json "$query" "$@" >"$work/trace.json" 2>"$work/trace.err" </dev/null || { cat "$work/trace.err" >&2; fail "fay trace: $query"; }
+	jq -c 'select(.type == "row").values' "$work/trace.json" >"$work/rows"
+	[ "$(jq -s 'map(select(.type == "end"))[0].events_lost' "$work/trace.json")" = 0 ] || { cat "$work/trace.err" >&2; fail "events were lost: $query"; }
+}
+value() { jq -sc "$1" "$work/rows"; }
+
+# --- a program whose calls are known -----------------------------------------------------------------------------------
+n=2000
+sum=$((n * (n + 1) / 2))
+ask 'from r in cluster.Syscall("read") where !r.Failed && r.comm == "syscalls_target" && r.ReturnValue == r.Arg(2)
+	group r by r.function into g
+	select new { g.Key, n = g.Count(), bytes = g.Sum(x => x.ReturnValue), least = g.Min(x => x.ReturnValue), most = g.Max(x => x.ReturnValue),
+		mean = g.Average(x => x.ReturnValue), sizes = g.Histogram(x => x.ReturnValue), spread = g.StdDev(x => x.ReturnValue) }' -- "$BPF_TARGET" $n
+# The dynamic loader reads the C library's header, 832 bytes.
+equal "reads" $((n + 1)) "$(value '.[0].n')"
+equal "bytes read" $((sum + 832)) "$(value '.[0].bytes')"
+equal "the smallest and the largest" "[1,$n]" "$(value '[.[0].least, .[0].most]')"
+equal "their mean" "$(jq -n "($sum + 832) / ($n + 1)")" "$(value '.[0].mean')"
+equal "their histogram" '[1,2,4,8,16,32,64,128,256,513,977]' "$(value '.[0].sizes | map(.count)')"
+equal "their deviation" "$(python3 -c "
+import statistics
+print(round(statistics.pstdev(list(range(1, $n + 1)) + [832]), 6))")" "$(value '.[0].spread * 1e6 | round / 1e6')"
+
+ask 'cluster.Syscall("write").Sum(w => w.ReturnValue)' -- "$BPF_TARGET" $n
+equal "bytes written" $sum "$(value '.[0].Sum')"
+ask 'cluster.Syscall("read").Count(r => r.Failed && r.ReturnValue == -9)' -- "$BPF_TARGET" $n
+equal "reads that failed with EBADF" $n "$(value '.[0].Count')"
+ask 'from o in cluster.Syscall("open*") group o by new { o.function, o.Failed } into g select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" $n
+equal "openat that failed" $n "$(value 'map(select(.function == "openat" and .Failed))[0].n')"
+ask 'cluster.Syscall("read").Count(r => r.Duration > 0 && r.Duration < 1min)' -- "$BPF_TARGET" $n
+equal "reads with a duration" $((2 * n + 1)) "$(value '.[0].Count')"
+ask 'cluster.Syscall("write").Count()' -- "$BPF_TARGET" $n 8
+equal "writes of eight threads" $((8 * n)) "$(value '.[0].Count')"
+
+# Division, shifts and comparisons, as the native probe computes them; the oracle is awk's.
+ask 'from w in cluster.Syscall("write") group w by new { q = (w.Arg(2) - 1000) / 7, r = (w.Arg(2) - 1000) % 7, s = (w.Arg(2) - 1000) >> 3, z = w.Arg(2) / (w.Arg(2) % 3) } into g
+	select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" $n
+awk -v n=$n 'BEGIN { for (i = 1; i <= n; i++) { x = i - 1000; m = i % 3; print int(x / 7), x % 7, (x >= 0 ? int(x / 8) : -int((7 - x) / 8)), m ? int(i / m) : 0 } }' | sort >"$work/expected"
+jq -r '[.q, .r, .s, .z, .n] | join(" ")' "$work/rows" | awk '{ for (i = 0; i < $5; i++) print $1, $2, $3, $4 }' | sort >"$work/got"
+cmp "$work/expected" "$work/got" || fail "arithmetic in BPF"
+echo "ok: arithmetic of $n rows"
+
+# --- more groups than a table has rows, and rows of events ----------------------------------------------------------------
+ask 'from w in cluster.Syscall("write") group w by new { w.tid, size = w.Arg(2) } into g select new { g.Key, n = g.Count(), bytes = g.Sum(x => x.ReturnValue) }' \
+	-- "$BPF_TARGET" $n 6
+equal "groups" $((6 * n)) "$(value 'length')"
+equal "their events" $((6 * n)) "$(value 'map(.n) | add')"
+equal "their bytes" $((6 * sum)) "$(value 'map(.bytes) | add')"
+ask 'from w in cluster.Syscall("write") select new { w.time, w.pid, w.comm, size = w.ReturnValue }' -- "$BPF_TARGET" $n
+[ "$(seq -s, 1 $n)" = "$(value 'map(.size) | join(",")' | tr -d '"')" ] || fail "rows of events in their order"
+echo "ok: $n rows of events in their order"
+ask 'from w in cluster.Syscall("write") orderby w.Arg(2) descending select w.Arg(2) take 3' -- "$BPF_TARGET" $n
+equal "rows ordered at the root" "[$n,$((n - 1)),$((n - 2))]" "$(value 'map([.[]][0])')"
+
+# --- against strace, on a program that nobody here wrote -------------------------------------------------------------------
+if command -v strace >/dev/null; then
+	strace -f -c -o "$work/strace" dd if=/dev/zero of=/dev/null bs=100 count=3000 status=none
+	ask 'from s in cluster.Syscall("*") group s by s.function into g select new { g.Key, n = g.Count(), failed = g.Count(x => x.Failed) }' \
+		-- dd if=/dev/zero of=/dev/null bs=100 count=3000 status=none
+	# strace also counts the execve that starts the program, and the end that never returns is in neither.
+	awk '$1 ~ /^[0-9]/ && $NF != "total" && $NF != "execve" { print $NF, $4, (NF == 6 ? $5 : 0) }' "$work/strace" | sort >"$work/expected"
+	jq -r '[.Key, .n, .failed] | join(" ")' "$work/rows" | sort >"$work/got"
+	diff "$work/expected" "$work/got" || fail "system calls of dd against strace"
+	echo "ok: $(wc -l <"$work/got") kinds of system calls of dd as strace counts them"
+else
+	echo "not compared with strace: it is not installed"
+fi
+
+# --- a server, by process and by name; the paper's query --------------------------------------------------------------------
+start_redis
+reads() { redis-cli -p "$port" info stats | tr -d '\r' | sed -n 's/^total_reads_processed://p'; }
+paper='from io in cluster.Syscall("read") where io.time < Now.AddMinutes(5) let size = io.Arg(2) // request size in bytes
+	group io by size/1024 into g select new { sizeInKilobytes = g.Key, countOfReadIOs = g.Count() };'
+for which in "-p $redis" "--comm redis-server"; do
+	first=$(reads)
+	trace $which "$paper"
+	redis-benchmark -p "$port" -n 20000 -c 10 -t set -q >/dev/null
+	end_trace
+	last=$(reads)
+	counted=$(final_sum countOfReadIOs)
+	# The reads of the two `info` connections around the trace, and those of /proc and the clock, differ by a few.
+	echo "$which: the server counted $((last - first)) reads, fay $counted"
+	[ "$counted" -ge 20000 ] && [ "$counted" -le $((last - first + 100)) ] || fail "reads of redis-server"
+done
+"$FAY" trace --json 'cluster.Syscall("read").Count(r => r.time < Now.AddSeconds(1.5))' -p "$redis" >"$work/trace.json" 2>"$work/trace.err"
+contains "a query with a deadline ends by itself" "$work/trace.err" "the query's own deadline passed"
+
+# --- tracepoints, arguments by name and type ----------------------------------------------------------------------------------
+ask 'from e in cluster.Tracepoint("sched:sched_process_exit") group e by new { name = e.p.comm, e.p.tgid, same = e.p.tgid == e.pid } into g select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" 10 5
+equal "threads that ended" '[["syscalls_target",6,true]]' "$(value 'map([.name, .n, .same])')"
+ask 'from s in cluster.Tracepoint("sched_switch") where s.prev.pid == s.tid let same = s.prev.comm == s.comm group s by same into g select new { same = g.Key, n = g.Count() }' --for 1s
+equal "the task that is left is the current one" '[true]' "$(value 'map(.same)')"
+ask 'from s in cluster.Tracepoint("sched_*") group s by s.function into g select new { g.Key, n = g.Count() }' --for 1s
+[ "$(value 'map(select(.Key == "sched_switch"))[0].n')" -gt 10 ] || fail "many tracepoints at once"
+echo "ok: many tracepoints at once"
+
+# --- what is off ----------------------------------------------------------------------------------------------------------------
+exits "an unknown tracepoint" 2 "$FAY" trace 'cluster.Tracepoint("sched_swich").Count()'
+contains "it is suggested" "$work/err" "did you mean \`sched_switch\`?"
+exits "an unknown field" 2 "$FAY" trace 'cluster.Tracepoint("sched_switch").Count(s => s.next.pdi == 1)'
+contains "it is suggested" "$work/err" "\`struct task_struct\` has no member \`pdi\`; did you mean \`pid\`?"
+exits "an unknown system call" 2 "$FAY" trace 'cluster.Syscall("raed").Count()'
+exits "a process that is not there" 1 "$FAY" trace -p 4194303 'cluster.Syscall("read").Count()'
+FAY_BTF=/nonexistent exits "a kernel without types" 1 "$FAY" trace --for 1s 'cluster.Syscall("read").Count()'
+contains "it is said" "$work/err" "the kernel's types are not known"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	cp "$FAY" "$work/fay" && chmod 755 "$work" "$work/fay"
+	exits "without permission" 1 setpriv --reuid 65534 --clear-groups "$work/fay" trace --for 1s 'cluster.Syscall("read").Count()'
+	contains "what is needed is said" "$work/err" "CAP_BPF and CAP_PERFMON"
+fi
+exits "what runs it is explained" 0 "$FAY" explain 'cluster.Syscall("read").Count()'
+contains "with the reason" "$work/out" "back end     BPF"
