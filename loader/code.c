@@ -466,6 +466,8 @@ static int write_zone_list(struct fay_session *session, struct fay_error *error)
 	return 0;
 }
 
+#define UNGUARDED_KINDS (1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_RETURN)
+
 void fay_zones_choose(struct fay_session *session)
 {
 	const struct fay_verdict *verdict = session->verdict;
@@ -479,7 +481,7 @@ void fay_zones_choose(struct fay_session *session)
 		if (facts->code_offset < end)
 			judged = fay_inline_judge(verdict->layout.bytes + facts->code_offset, end - facts->code_offset);
 		session->inlined[i] = judged.possible && !facts->aligned_stack ? (uint32_t)judged.size : 0;
-		session->unguarded &= session->inlined[i] && judged.reentrant && facts->kind == FAY_PROBE_ENTRY;
+		session->unguarded &= session->inlined[i] && judged.reentrant && UNGUARDED_KINDS >> facts->kind & 1;
 	}
 }
 

@@ -154,7 +154,7 @@ static void return_calls(struct fay_stop *stop, const struct fay_zones *zones, u
 	for (size_t i = count; i-- > 0;) {
 		uint64_t slot = calls[i].slot, word;
 
-		if (slot % 8 == 0 && !fay_stop_read(stop, slot, &word, 8) && zone_around(&context, word))
+		if (slot % 8 == 0 && calls[i].address && !fay_stop_read(stop, slot, &word, 8) && zone_around(&context, word))
 			fay_stop_write(stop, slot, &calls[i].address, 8);
 	}
 }
@@ -174,7 +174,7 @@ static bool is_live_thread(const struct fay_stop *stop, uint64_t key)
 static int return_all(struct fay_stop *stop, const struct fay_zones *zones, const struct fay_zone_header *header,
 		      struct fay_error *error)
 {
-	struct fay_call *calls = malloc(FAY_CALLS_MAX * sizeof(*calls));
+	struct fay_call *calls = malloc((FAY_CALLS_MAX + FAY_CALLS_SPARE) * sizeof(*calls));
 	struct fay_shm_control control;
 	struct fay_call_stack stack;
 	uint64_t used;
@@ -191,8 +191,8 @@ static int return_all(struct fay_stop *stop, const struct fay_zones *zones, cons
 		    is_live_thread(stop, stack.key) != (i < used))
 			continue;
 		count = (stack.top - first) / sizeof(*calls);
-		if (count > FAY_CALLS_MAX)
-			count = FAY_CALLS_MAX;
+		if (count > FAY_CALLS_MAX + FAY_CALLS_SPARE)
+			count = FAY_CALLS_MAX + FAY_CALLS_SPARE;
 		if (!fay_stop_read(stop, first, calls, count * sizeof(*calls)))
 			return_calls(stop, zones, header->session, calls, count);
 	}

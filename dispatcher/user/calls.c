@@ -2,9 +2,10 @@
 /*
  * Watched calls: what the trampolines' fast paths (trampoline_call.c) leave over.
  *
- * A thread's call stack holds one struct fay_call for each call under way, newest last. A call's `slot` is the place on the program's stack where its
- * return address was; while the call is under way a return point of ours lies there. Calls are left in other ways than by returning, and stacks are
- * switched, so a call is never taken for dead because of its address alone, but when
+ * A thread's call stack has a place (struct fay_call) for each call under way, newest last. A call's `slot` is the place on the program's stack where
+ * its return address was; while the call is under way a return point of ours lies there. Places of calls that have ended are empty (all zero); they are
+ * taken again, or cut off the end. Calls are left in other ways than by returning, and stacks are switched, so a call is never taken for dead because of its
+ * address alone, but when
  *
  *	- it returns,
  *	- an exception passes it (the personality routine below marks it),
@@ -26,7 +27,9 @@
  * their CFA (uw_identify_context in unwind-dw2.c).
  *
  * Ordering guarantees: a call stack is changed by its own thread only, except that a call which returns elsewhere is marked there by a
- * compare-and-swap. Signal handlers of the thread push and pop above; while the thread is busy (probes, and everything here) they do not.
+ * compare-and-swap. Signal handlers of the thread push and pop above, between any two instructions of the trampolines and of this file: what they find
+ * taken they leave, and what they take they have emptied when they return. A call is begun by its slot and complete with its address; the return point lies
+ * in the slot some instructions later. Between the two the slot holds the return address itself.
  */
 #include "runtime_internal.h"
 
@@ -78,22 +81,59 @@ static const struct fay_return_point *return_point(uint64_t address)
 	return NULL;
 }
 
+/* Under way or being begun. */
 static bool still_there(const struct fay_call *call)
 {
 	uint64_t word;
 
-	return !(call->slot & LEFT) && fay_rt_try_read(&word, 8, call->slot) == 0 && return_point(word);
+	if (call->slot & LEFT || call->slot == 0)
+		return false;
+	return call->address == 0 || (fay_rt_try_read(&word, 8, call->slot) == 0 && (word == call->address || return_point(word)));
 }
 
-/* Drops calls from `from` up that are known to be dead. */
-static void drop_dead(struct fay_call_stack *stack, struct fay_call *from)
+/* In the order that tells what a signal handler must not take for an empty place. */
+static void end_call(struct fay_call *call)
 {
-	struct fay_call *to = from, *top = (struct fay_call *)stack->top;
+	__atomic_store_n(&call->address, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&call->slot, 0, __ATOMIC_RELEASE);
+}
 
-	for (; from < top; from++)
-		if (still_there(from))
-			*to++ = *from;
-	stack->top = (uint64_t)to;
+/* Ends calls from `from` up that are known to be dead. */
+static void end_dead(struct fay_call_stack *stack, struct fay_call *from)
+{
+	for (; (uint64_t)from < stack->top; from++)
+		if (from->slot && !still_there(from))
+			end_call(from);
+}
+
+/* Cuts empty places off the end. */
+static void trim(struct fay_call_stack *stack)
+{
+	uint64_t top = stack->top;
+
+	while (top > (uint64_t)first_call(stack) && ((struct fay_call *)top)[-1].slot == 0)
+		top -= sizeof(struct fay_call);
+	stack->top = top;
+}
+
+/* Moves calls down into empty places. Not while one is being begun: the code that a signal interrupted there will write to its place. */
+static void compact(struct fay_call_stack *stack)
+{
+	struct fay_call *to = first_call(stack), *top = (struct fay_call *)stack->top;
+
+	for (struct fay_call *call = to; call < top; call++)
+		if (call->slot && call->address == 0)
+			return;
+	for (struct fay_call *call = to; call < top; call++) {
+		if (call->slot == 0)
+			continue;
+		if (call != to) {
+			*to = *call;
+			end_call(call);
+		}
+		to++;
+	}
+	trim(stack);
 }
 
 /* The newest call with this slot, its mark included. */
@@ -145,10 +185,9 @@ uint64_t fay_rt_leave(void *local, uint64_t slot, uint64_t *cycles)
 		__asm__ volatile("" : : : "memory");
 		address = call->address;
 		*cycles = call->cycles;
-		for (struct fay_call *above = call + 1; (uint64_t)above < stack->top; above++)
-			above[-1] = *above;
-		stack->top -= sizeof(*call);
-		drop_dead(stack, call);
+		end_call(call);
+		end_dead(stack, call);
+		trim(stack);
 		__asm__ volatile("" : : : "memory");
 		header->busy = busy;
 		return address;
@@ -167,7 +206,10 @@ uint32_t fay_rt_full(void *local)
 	/* Looking costs a system call for each call: in a recursion that is really that deep it is done ever less often. */
 	if (stack->full++ < stack->patience)
 		return 0;
-	drop_dead(stack, first_call(stack));
+	end_dead(stack, first_call(stack));
+	trim(stack);
+	if (stack->top >= stack->limit)
+		compact(stack);
 	stack->patience = stack->top < stack->limit ? 0 : 2 * stack->full + FAY_CALLS_MAX;
 	stack->full = 0;
 	return stack->top < stack->limit;
@@ -404,6 +446,7 @@ void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, uint64_t ke
 	slot->calls = (uint64_t)stack;
 	stack->top = (uint64_t)first_call(stack);
 	stack->limit = (uint64_t)(first_call(stack) + FAY_CALLS_MAX);
+	stack->before = (struct fay_call){ .slot = LEFT, .address = 1 };
 	stack->key = key;
 	write_unwind(stack);
 	inherit_calls(stack, index, key);
@@ -538,5 +581,7 @@ void fay_rt_longjmp(const uint64_t *jmp_buf, uint64_t here)
 				point = return_point(newer->address);
 		if (point)
 			leave_call(call, point, local);
+		else if (call->address == 0 || call->address == *(const uint64_t *)call->slot)
+			call->slot |= LEFT; /* by the handler of a signal that came while the call was being begun */
 	}
 }

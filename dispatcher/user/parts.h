@@ -70,7 +70,10 @@ size_t fay_stub_unwatched(const struct fay_trampoline_spec *spec);
 #define FAY_STUB_NAMES 24 /* function, module, address: in front of the stub */
 
 /* trampoline_call.c: watching a call until it returns. */
-void fay_watch_push(struct fay_emitter *e, const struct fay_part *part, size_t *full);
+uint32_t fay_watch_uses(const struct fay_trampoline_spec *spec); /* registers that are changed */
+/* Returns the place of the jump to what fay_watch_grow() writes, which returns that of the jump taken if the runtime has to make room. */
+size_t fay_watch_push(struct fay_emitter *e, const struct fay_part *part);
+size_t fay_watch_grow(struct fay_emitter *e, size_t push);
 void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec);
 void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec);
 

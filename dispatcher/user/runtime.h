@@ -41,23 +41,25 @@ struct fay_runtime_state {
  * copy of its caller's. See docs/dispatcher.md for who writes what, and calls.c.
  */
 struct fay_call {
-	uint64_t slot;    /* where on the thread's stack the return address was; lowest bit set: left by unwinding or longjmp */
-	uint64_t address; /* the real return address */
+	uint64_t slot;    /* where on the thread's stack the return address was; lowest bit set: left by unwinding or longjmp; 0: no call */
+	uint64_t address; /* the real return address; 0: no call, or one that is being begun */
 	uint64_t cycles;  /* time stamp counter at the call, if somebody asks for durations */
 };
 #define FAY_CALLS_FIRST 640u /* bytes from the call stack's start to its first call */
 struct fay_call_stack {
-	uint64_t top;   /* address behind the last call */
-	uint64_t limit; /* top when full */
+	uint64_t top;   /* address behind the last place that was taken; calls in these places may have ended, all places behind are empty */
+	uint64_t limit; /* top when full; signal handlers may exceed it by some places */
 	uint64_t key;   /* of the thread, as in the thread table */
 	uint64_t zero;
 	uint32_t full, patience; /* times found full; the count at which dead calls are looked for again */
-	uint8_t unwind[FAY_CALLS_FIRST - 40]; /* unwind information for this thread: .eh_frame_hdr, CIE, FDE */
+	uint8_t unwind[FAY_CALLS_FIRST - 64]; /* unwind information for this thread: .eh_frame_hdr, CIE, FDE */
+	struct fay_call before; /* looks like a call under way that is nobody's, so that an empty stack needs no test */
 };
 _Static_assert(sizeof(struct fay_call_stack) == FAY_CALLS_FIRST, "call stack");
 #define FAY_CALLS_MAX 4096u /* calls under way in one thread */
+#define FAY_CALLS_SPARE 64u /* by which the limit may be exceeded */
 #define FAY_CALLS_STRIDE 102400u
-_Static_assert(FAY_CALLS_FIRST + FAY_CALLS_MAX * sizeof(struct fay_call) <= FAY_CALLS_STRIDE && FAY_CALLS_STRIDE % 4096 == 0,
+_Static_assert(FAY_CALLS_FIRST + (FAY_CALLS_MAX + FAY_CALLS_SPARE) * sizeof(struct fay_call) <= FAY_CALLS_STRIDE && FAY_CALLS_STRIDE % 4096 == 0,
 	       "stride of call stacks");
 
 #define FAY_RUNTIME_MAX_ZONES 8u

@@ -72,12 +72,14 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 {
 	struct fay_part part = { .spec = spec, .kinds = kinds, .saved = saved | FAY_BIT(FAY_RSI) };
 	uint32_t others;
+	bool calls = false; /* inlined probes do without an aligned stack */
 
 	for (size_t i = 0; i < spec->probe_count; i++) {
 		const struct fay_probe_facts *facts = spec->probes[i].facts;
 
 		if (!runs_here(&part, facts))
 			continue;
+		calls |= !spec->probes[i].inlined;
 		part.fields |= facts->event_fields;
 		part.saved |= facts->clobbered_gprs | facts->arguments_used;
 		if (facts->event_fields)
@@ -107,7 +109,7 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 	part.area += fay_vectors_size(&part.vectors);
 	part.pushed = spec->shared ? 8 : 0;
 	part.frame = part.area + 8 * __builtin_popcount(part.saved) + part.pushed;
-	if (part.frame % 16 != 8) {
+	if (calls && part.frame % 16 != 8) {
 		part.area += 8;
 		part.frame += 8;
 	}
@@ -252,14 +254,14 @@ static void leave_hole(struct fay_emitter *e, size_t room)
 
 /* Places of jumps to what is out of line. */
 struct aside {
-	size_t slow, have, reentrant, full, push;
+	size_t slow, have, reentrant, grow, push;
 };
 
 static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const struct aside *aside, bool watch, size_t restore,
 		       size_t displaced)
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
-	size_t unwatched, full;
+	size_t unwatched;
 
 	fay_emit_land(e, aside->slow);
 	fay_emit_call(e, part->spec->runtime + runtime->slow);
@@ -284,24 +286,25 @@ static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const
 		fay_part_close(e, part);
 		fay_emit_jump(e, e->address + displaced);
 	}
-	fay_emit_land(e, aside->reentrant);
-	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
-	fay_emit_jump(e, e->address + unwatched);
-	fay_emit_land(e, aside->full); /* the zero flag is set if the runtime found no room */
-	fay_emit_call(e, part->spec->runtime + runtime->full);
-	full = fay_emit_jump_if(e, FAY_IF_EQUAL);
-	fay_emit_jump(e, e->address + aside->push);
-	fay_emit_land(e, full);
+	if (!part->spec->unguarded) {
+		fay_emit_land(e, aside->reentrant);
+		fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
+		fay_emit_jump(e, e->address + unwatched);
+	}
+	fay_emit_land(e, aside->grow);
+	fay_emit_land(e, fay_watch_grow(e, aside->push));
+	fay_emit_call(e, part->spec->runtime + runtime->full); /* leaves the zero flag set if it found no room */
+	fay_emit_jump_back_if(e, FAY_IF_NOT_EQUAL, aside->push);
 	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_CALLS);
-	fay_part_set_busy(e, 0);
+	if (!part->spec->unguarded)
+		fay_part_set_busy(e, 0);
 	fay_emit_jump(e, e->address + unwatched);
 }
 
 void fay_entry_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room, struct fay_trampoline *trampoline)
 {
 	bool watch = fay_spec_has_kind(spec, WATCHING_KINDS);
-	uint32_t watch_uses = FAY_BIT(FAY_RAX) | FAY_BIT(FAY_RCX) | FAY_BIT(FAY_RDX) | FAY_BIT(FAY_RDI);
-	struct fay_part part = fay_part_plan(spec, ENTRY_KINDS, watch ? watch_uses : 0);
+	struct fay_part part = fay_part_plan(spec, ENTRY_KINDS, watch ? fay_watch_uses(spec) : 0);
 	struct aside aside = { 0 };
 	size_t restore, watched = 0;
 
@@ -315,7 +318,7 @@ void fay_entry_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 	fay_part_probes(e, &part);
 	aside.push = e->size;
 	if (watch)
-		fay_watch_push(e, &part, &aside.full);
+		aside.grow = fay_watch_push(e, &part);
 	if (!spec->unguarded)
 		fay_part_set_busy(e, 0);
 	restore = e->size;
