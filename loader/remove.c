@@ -167,6 +167,18 @@ static bool is_live_thread(const struct fay_stop *stop, uint64_t key)
 	return false;
 }
 
+/* How many places of a call stack are to be looked at: what the thread table says, if that is plausible, as in calls.c; else all. */
+static size_t call_places(struct fay_stop *stop, const struct fay_call_stack *stack, uint64_t first)
+{
+	const size_t most = FAY_CALLS_MAX + FAY_CALLS_SPARE;
+	uint64_t top;
+
+	if (fay_stop_read(stop, stack->entry + offsetof(struct fay_thread_entry, top), &top, sizeof(top)) ||
+	    top - first > most * sizeof(struct fay_call))
+		return most;
+	return (top - first) / sizeof(struct fay_call);
+}
+
 /*
  * After this, calls under way return straight to their callers. Live threads first: what an ended one left behind may name places on stacks that are in
  * use again. What is read is the target's and proves nothing: every count is bounded.
@@ -185,14 +197,13 @@ static int return_all(struct fay_stop *stop, const struct fay_zones *zones, cons
 	if (used > header->calls_size / FAY_CALLS_STRIDE)
 		used = header->calls_size / FAY_CALLS_STRIDE;
 	for (uint64_t i = 0; i < 2 * used; i++) {
-		uint64_t at = header->calls + i % used * FAY_CALLS_STRIDE, first = at + FAY_CALLS_FIRST, count;
+		uint64_t at = header->calls + i % used * FAY_CALLS_STRIDE, first = at + FAY_CALLS_FIRST;
+		size_t count;
 
-		if (fay_stop_read(stop, at, &stack, sizeof(stack)) || stack.top <= first ||
+		if (fay_stop_read(stop, at, &stack, sizeof(stack)) || !stack.used ||
 		    is_live_thread(stop, stack.key) != (i < used))
 			continue;
-		count = (stack.top - first) / sizeof(*calls);
-		if (count > FAY_CALLS_MAX + FAY_CALLS_SPARE)
-			count = FAY_CALLS_MAX + FAY_CALLS_SPARE;
+		count = call_places(stop, &stack, first);
 		if (!fay_stop_read(stop, first, calls, count * sizeof(*calls)))
 			return_calls(stop, zones, header->session, calls, count);
 	}

@@ -41,7 +41,7 @@ struct fay_dl_object {
 };
 
 uint64_t fay_rt_leave(void *local, uint64_t slot, uint64_t *cycles);
-uint32_t fay_rt_full(void *local);
+void *fay_rt_full(void *local);
 uint32_t fay_rt_find_object(uint64_t address, struct fay_dl_object *result);
 const void *fay_rt_find_fde(uint64_t address, uint64_t bases[3]);
 void fay_rt_longjmp(const uint64_t *jmp_buf, uint64_t here);
@@ -55,6 +55,28 @@ static struct fay_call *first_call(struct fay_call_stack *stack)
 static struct fay_call_stack *stack_of_slot(uint32_t index)
 {
 	return (struct fay_call_stack *)(fay_config.calls + (uint64_t)index * FAY_CALLS_STRIDE);
+}
+
+/*
+ * Where the taken places end. Of a thread of the process that this one was forked from nothing is left in the thread table, or something else stands
+ * there: then it is the last place that is not empty.
+ */
+static struct fay_call *top_of(struct fay_call_stack *stack)
+{
+	struct fay_call *first = first_call(stack), *top = first + FAY_CALLS_MAX + FAY_CALLS_SPARE;
+	uint64_t known = __atomic_load_n(&((const struct fay_thread_entry *)stack->entry)->top, __ATOMIC_RELAXED);
+
+	if (known - (uint64_t)first <= (uint64_t)top - (uint64_t)first)
+		return (struct fay_call *)known;
+	while (top > first && top[-1].slot == 0)
+		top--;
+	return top;
+}
+
+/* By its own thread only. */
+static void set_top(struct fay_call_stack *stack, struct fay_call *top)
+{
+	((struct fay_thread_entry *)stack->entry)->top = (uint64_t)top;
 }
 
 /* The return point at this address. */
@@ -101,7 +123,7 @@ static void end_call(struct fay_call *call)
 /* Ends calls from `from` up that are known to be dead. */
 static void end_dead(struct fay_call_stack *stack, struct fay_call *from)
 {
-	for (; (uint64_t)from < stack->top; from++)
+	for (; from < top_of(stack); from++)
 		if (from->slot && !still_there(from))
 			end_call(from);
 }
@@ -109,17 +131,17 @@ static void end_dead(struct fay_call_stack *stack, struct fay_call *from)
 /* Cuts empty places off the end. */
 static void trim(struct fay_call_stack *stack)
 {
-	uint64_t top = stack->top;
+	struct fay_call *top = top_of(stack);
 
-	while (top > (uint64_t)first_call(stack) && ((struct fay_call *)top)[-1].slot == 0)
-		top -= sizeof(struct fay_call);
-	stack->top = top;
+	while (top > first_call(stack) && top[-1].slot == 0)
+		top--;
+	set_top(stack, top);
 }
 
 /* Moves calls down into empty places. Not while one is being begun: the code that a signal interrupted there will write to its place. */
 static void compact(struct fay_call_stack *stack)
 {
-	struct fay_call *to = first_call(stack), *top = (struct fay_call *)stack->top;
+	struct fay_call *to = first_call(stack), *top = top_of(stack);
 
 	for (struct fay_call *call = to; call < top; call++)
 		if (call->slot && call->address == 0)
@@ -139,7 +161,7 @@ static void compact(struct fay_call_stack *stack)
 /* The newest call with this slot, its mark included. */
 static struct fay_call *find_call(struct fay_call_stack *stack, uint64_t slot)
 {
-	for (struct fay_call *call = (struct fay_call *)stack->top; call-- > first_call(stack);)
+	for (struct fay_call *call = top_of(stack); call-- > first_call(stack);)
 		if (call->slot == slot)
 			return call;
 	return NULL;
@@ -154,7 +176,7 @@ static uint64_t leave_elsewhere(uint64_t slot, uint64_t *cycles)
 		used = fay_config.slot_max;
 	for (uint32_t i = 0; i < used; i++) {
 		struct fay_call_stack *stack = stack_of_slot(i);
-		struct fay_call *call = stack->top ? find_call(stack, slot) : NULL;
+		struct fay_call *call = stack->used ? find_call(stack, slot) : NULL;
 		uint64_t address, expected = slot;
 
 		if (!call)
@@ -198,21 +220,24 @@ uint64_t fay_rt_leave(void *local, uint64_t slot, uint64_t *cycles)
 	return address;
 }
 
-/* 0 if there is no room for a further call. The thread is busy. */
-uint32_t fay_rt_full(void *local)
+/* The thread's entry; NULL if there is no room for a further call. */
+void *fay_rt_full(void *local)
 {
-	struct fay_call_stack *stack = (struct fay_call_stack *)slot_of(local)->calls;
+	struct fay_slot_header *slot = slot_of(local);
+	struct fay_call_stack *stack = (struct fay_call_stack *)slot->calls;
+	bool room;
 
 	/* Looking costs a system call for each call: in a recursion that is really that deep it is done ever less often. */
 	if (stack->full++ < stack->patience)
-		return 0;
+		return NULL;
 	end_dead(stack, first_call(stack));
 	trim(stack);
-	if (stack->top >= stack->limit)
+	if ((uint64_t)top_of(stack) >= slot->calls_limit)
 		compact(stack);
-	stack->patience = stack->top < stack->limit ? 0 : 2 * stack->full + FAY_CALLS_MAX;
+	room = (uint64_t)top_of(stack) < slot->calls_limit;
+	stack->patience = room ? 0 : 2 * stack->full + FAY_CALLS_MAX;
 	stack->full = 0;
-	return stack->top < stack->limit;
+	return room ? (void *)slot->entry : NULL;
 }
 
 /* ---- unwind information --------------------------------------------------------------------------------------------- */
@@ -288,7 +313,7 @@ static void put_expression(struct writer *w, struct fay_call_stack *stack)
 {
 	uint8_t *loop, *none, *end, *tail[FAY_RUNTIME_MAX_ZONES];
 
-	put_const8(w, (uint64_t)&stack->top);
+	put_const8(w, stack->entry + offsetof(struct fay_thread_entry, top));
 	put(w, DW_OP_DEREF); /* cfa call */
 	loop = w->at;
 	put(w, DW_OP_CONST1U);
@@ -428,24 +453,27 @@ static void inherit_calls(struct fay_call_stack *stack, uint32_t index, uint64_t
 		struct fay_call_stack *other = stack_of_slot(i);
 		struct fay_slot_header *slot =
 			(struct fay_slot_header *)(fay_config.slots + i * fay_config.slot_stride);
+		struct fay_call *first = first_call(other);
 		uint64_t size;
 
-		if (other->key != key || slot->pid == pid || !other->top)
+		if (!other->used || other->key != key || slot->pid == pid)
 			continue;
-		size = other->top - (uint64_t)first_call(other);
-		memcpy(first_call(stack), first_call(other), size);
-		stack->top = (uint64_t)first_call(stack) + size;
-		other->top = (uint64_t)first_call(other);
+		size = (uint64_t)top_of(other) - (uint64_t)first;
+		memcpy(first_call(stack), first, size);
+		set_top(stack, first_call(stack) + size / sizeof(*first));
+		memset(first, 0, size);
 	}
 }
 
-void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, uint64_t key)
+void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_thread_entry *entry, uint64_t key)
 {
 	struct fay_call_stack *stack = stack_of_slot(index);
 
 	slot->calls = (uint64_t)stack;
-	stack->top = (uint64_t)first_call(stack);
-	stack->limit = (uint64_t)(first_call(stack) + FAY_CALLS_MAX);
+	slot->calls_limit = (uint64_t)(first_call(stack) + FAY_CALLS_MAX);
+	stack->used = 1;
+	stack->entry = (uint64_t)entry;
+	set_top(stack, first_call(stack));
 	stack->before = (struct fay_call){ .slot = LEFT, .address = 1 };
 	stack->key = key;
 	write_unwind(stack);
@@ -569,14 +597,14 @@ void fay_rt_longjmp(const uint64_t *jmp_buf, uint64_t here)
 		to = demangled(to);
 	if (!stack || to - here > JUMP_MAX)
 		return;
-	for (struct fay_call *call = (struct fay_call *)stack->top; call-- > first_call(stack);) {
+	for (struct fay_call *call = top_of(stack); call-- > first_call(stack);) {
 		const struct fay_return_point *point;
 
 		if (call->slot & LEFT || call->slot - here >= to - here)
 			continue;
 		/* What a tail call left: the newer call at this slot returns to it. */
 		point = return_point(*(const uint64_t *)call->slot);
-		for (struct fay_call *newer = call + 1; (uint64_t)newer < stack->top; newer++)
+		for (struct fay_call *newer = call + 1; newer < top_of(stack); newer++)
 			if (newer->slot == (call->slot | LEFT))
 				point = return_point(newer->address);
 		if (point)

@@ -18,7 +18,8 @@ enum {
 	FAY_AT_PID = (int)offsetof(struct fay_slot_header, pid) - (int)FAY_SLOT_HEADER,
 	FAY_AT_LOST_REENTRANT = (int)offsetof(struct fay_slot_header, lost_reentrant) - (int)FAY_SLOT_HEADER,
 	FAY_AT_LOST_CALLS = (int)offsetof(struct fay_slot_header, lost_calls) - (int)FAY_SLOT_HEADER,
-	FAY_AT_CALLS = (int)offsetof(struct fay_slot_header, calls) - (int)FAY_SLOT_HEADER,
+	FAY_AT_CALLS_LIMIT = (int)offsetof(struct fay_slot_header, calls_limit) - (int)FAY_SLOT_HEADER,
+	FAY_AT_ENTRY = (int)offsetof(struct fay_slot_header, entry) - (int)FAY_SLOT_HEADER,
 };
 
 /* What one part needs, gathered over its probes. */
@@ -29,6 +30,7 @@ struct fay_part {
 	uint32_t fields; /* of the event */
 	unsigned temporary;
 	bool spill_local; /* some probe clobbers rsi */
+	bool keeps_entry; /* `temporary` still points to the thread's entry when the probes have run */
 	int32_t local_at; /* rsp offset where LOCAL is kept, if spilled */
 	struct fay_vectors vectors;
 	int32_t vectors_at; /* rsp offset where they are kept */
@@ -43,8 +45,10 @@ bool fay_part_empty(const struct fay_part *part);
 /* push ...; lea -area(%rsp), %rsp and the reverse */
 void fay_part_open(struct fay_emitter *e, const struct fay_part *part);
 void fay_part_close(struct fay_emitter *e, const struct fay_part *part);
-/* rsi = LOCAL, or a jump, the place of which is returned, to where the runtime has to be asked (rsi = key). */
+/* rsi = LOCAL, part->temporary = the thread's entry; or a jump, the place of which is returned, to where the runtime has to be asked (rsi = key). */
 size_t fay_part_lookup(struct fay_emitter *e, const struct fay_part *part);
+/* Out of line: asks the runtime and goes back to `have`; falls through if no slot is left. */
+void fay_part_slow(struct fay_emitter *e, const struct fay_part *part, size_t have);
 void fay_part_set_busy(struct fay_emitter *e, uint32_t value);
 /* Returns the place of the jump that is taken if the thread is busy. */
 size_t fay_part_enter(struct fay_emitter *e);
@@ -71,8 +75,11 @@ size_t fay_stub_unwatched(const struct fay_trampoline_spec *spec);
 
 /* trampoline_call.c: watching a call until it returns. */
 uint32_t fay_watch_uses(const struct fay_trampoline_spec *spec); /* registers that are changed */
-/* Returns the place of the jump to what fay_watch_grow() writes, which returns that of the jump taken if the runtime has to make room. */
-size_t fay_watch_push(struct fay_emitter *e, const struct fay_part *part);
+/*
+ * Returns the place of the jump to what fay_watch_grow() writes, which returns that of the jump taken if the runtime has to make room. At `push` rdi is the
+ * thread's entry and rsi LOCAL.
+ */
+size_t fay_watch_push(struct fay_emitter *e, const struct fay_part *part, size_t *push);
 size_t fay_watch_grow(struct fay_emitter *e, size_t push);
 void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec);
 void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec);

@@ -8,7 +8,8 @@
  *
  * Ordering guarantees: see fay/shm.h. LOCAL, the slot's header and spill_head are written by the owning thread only; the trampoline's
  * busy flag keeps the thread's own signal handlers out of probes and so out of the helpers. fay_rt_acquire() alone may be interrupted by
- * itself: both may take a slot, one of them enters it into the table (cmpxchg16b), and both then use that one.
+ * itself: both may take a slot. An entry of the table is claimed by a compare-and-swap of its key, and found by others once it is filled; an interruption
+ * in between enters the thread a second time, further on, where it is not found again.
  *
  * Limits: a thread is known by its fs base. Two threads that run at once with one fs base (clone without CLONE_SETTLS and
  * without CLONE_VFORK) would share a slot.
@@ -35,36 +36,36 @@ void *memset(void *to, int value, size_t size)
 	return result;
 }
 
-/* Atomically: *entry == {0, 0} ? {key, local} : as it was. True if it was empty. */
-static bool entry_claim(struct fay_thread_entry *entry, uint64_t key, uint64_t local)
+static struct fay_slot_header *slot_at(uint32_t index)
 {
-	uint64_t old_key = 0, old_local = 0;
-	bool done;
-
-	__asm__ volatile("lock cmpxchg16b %[entry]"
-			 : [entry] "+m"(*entry), "+a"(old_key), "+d"(old_local), "=@ccz"(done)
-			 : "b"(key), "c"(local)
-			 : "memory");
-	return done;
+	return (struct fay_slot_header *)(fay_config.slots + index * fay_config.slot_stride);
 }
 
-static uint64_t slot_take(uint64_t key)
+/* The number of a slot that nobody has; slot_max if there is none. */
+static uint32_t slot_take(void)
 {
 	uint32_t index = __atomic_fetch_add(&control_page()->slot_next, 1, __ATOMIC_RELAXED);
-	struct fay_slot_header *slot;
 
-	if (index >= fay_config.slot_max) {
-		/* Keep the counter from wrapping around to slots that are in use. */
-		__atomic_fetch_sub(&control_page()->slot_next, 1, __ATOMIC_RELAXED);
-		return 0;
-	}
-	slot = (struct fay_slot_header *)(fay_config.slots + index * fay_config.slot_stride);
+	if (index < fay_config.slot_max)
+		return index;
+	/* Keep the counter from wrapping around to slots that are in use. */
+	__atomic_fetch_sub(&control_page()->slot_next, 1, __ATOMIC_RELAXED);
+	return fay_config.slot_max;
+}
+
+/* Makes the slot this thread's, by an entry that it has claimed. Returns LOCAL. */
+static uint64_t slot_enter(uint32_t index, struct fay_thread_entry *entry, uint64_t key)
+{
+	struct fay_slot_header *slot = slot_at(index);
+
 	slot->tid = (uint32_t)system_call(SYS_GETTID, 0, 0, 0, 0, 0, 0);
+	slot->entry = (uint64_t)entry;
 	if (fay_config.calls)
-		fay_rt_calls_init(slot, index, key);
-	__atomic_store_n(&slot->pid, (uint32_t)system_call(SYS_GETPID, 0, 0, 0, 0, 0, 0),
-			 __ATOMIC_RELEASE);
-	return (uint64_t)slot + FAY_SLOT_HEADER;
+		fay_rt_calls_init(slot, index, entry, key);
+	__atomic_store_n(&slot->pid, (uint32_t)system_call(SYS_GETPID, 0, 0, 0, 0, 0, 0), __ATOMIC_RELEASE);
+	entry->local = (uint64_t)slot + FAY_SLOT_HEADER;
+	__atomic_store_n(&entry->key, key, __ATOMIC_RELEASE);
+	return entry->local;
 }
 
 /* The slow half of the trampoline's look-up. Returns the thread's LOCAL; 0 if there is none left, which counts as a lost event. */
@@ -72,20 +73,19 @@ uint64_t fay_rt_acquire(uint64_t key)
 {
 	struct fay_thread_entry *table = (struct fay_thread_entry *)fay_config.thread_table;
 	uint64_t home = ((key - 1) * FAY_THREAD_HASH_MULTIPLIER) >> (64 - FAY_THREAD_TABLE_BITS);
-	uint64_t local = 0;
+	uint32_t index = fay_config.slot_max;
 
 	for (uint32_t step = 0; step < FAY_THREAD_TABLE_ENTRIES; step++) {
 		struct fay_thread_entry *entry = &table[(home + step) % FAY_THREAD_TABLE_ENTRIES];
 		uint64_t found = __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE);
 
 		if (found == 0) {
-			if (local == 0)
-				local = slot_take(key);
-			if (local == 0)
+			if (index == fay_config.slot_max)
+				index = slot_take();
+			if (index == fay_config.slot_max)
 				break;
-			if (entry_claim(entry, key, local))
-				return local;
-			found = __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE);
+			if (__atomic_compare_exchange_n(&entry->key, &found, FAY_THREAD_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+				return slot_enter(index, entry, key);
 		}
 		if (found == key)
 			return entry->local;

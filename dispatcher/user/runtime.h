@@ -19,14 +19,20 @@
  */
 #define FAY_THREAD_TABLE_BITS 13u
 #define FAY_THREAD_TABLE_ENTRIES (1u << FAY_THREAD_TABLE_BITS)
-#define FAY_THREAD_TABLE_BYTES (FAY_THREAD_TABLE_ENTRIES * 16u)
+#define FAY_THREAD_ENTRY_BITS 6u /* a cache line each: `top` is written */
+#define FAY_THREAD_TABLE_BYTES (FAY_THREAD_TABLE_ENTRIES << FAY_THREAD_ENTRY_BITS)
 /* index = (fs base * multiplier mod 2^64) >> (64 - bits); the multiplier is a positive imm32 for `imul r64, r64, imm32`. */
 #define FAY_THREAD_HASH_MULTIPLIER 0x61c88647u
 
 struct fay_thread_entry {
-	uint64_t key;   /* fs base + 1; 0: empty */
+	uint64_t key;   /* fs base + 1; 0: empty; FAY_THREAD_TAKEN: being filled */
 	uint64_t local; /* address of the slot's LOCAL */
+	uint64_t top;   /* of the thread's struct fay_call_stack: address behind the last place that was taken. Calls in these places may have ended; all places
+			   behind are empty */
+	uint64_t reserved[5];
 };
+_Static_assert(sizeof(struct fay_thread_entry) == 1u << FAY_THREAD_ENTRY_BITS, "thread entry");
+#define FAY_THREAD_TAKEN UINT64_MAX
 
 /* Geometry of one state object, as the helpers need it. */
 struct fay_runtime_state {
@@ -47,8 +53,8 @@ struct fay_call {
 };
 #define FAY_CALLS_FIRST 640u /* bytes from the call stack's start to its first call */
 struct fay_call_stack {
-	uint64_t top;   /* address behind the last place that was taken; calls in these places may have ended, all places behind are empty */
-	uint64_t limit; /* top when full; signal handlers may exceed it by some places */
+	uint64_t used;  /* 1 once a thread has taken it */
+	uint64_t entry; /* address of the thread's struct fay_thread_entry; wiped on fork */
 	uint64_t key;   /* of the thread, as in the thread table */
 	uint64_t zero;
 	uint32_t full, patience; /* times found full; the count at which dead calls are looked for again */

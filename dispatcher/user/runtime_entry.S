@@ -113,14 +113,15 @@ fay_rt_leave_entry:
 	leave_c
 	ret
 
-/* rsi = LOCAL. Out: zero flag set if there is no room. */
+/* rsi = LOCAL. Out: rdi = the thread's entry; zero flag set if there is no room. */
 	.globl fay_rt_full_entry
 	.type fay_rt_full_entry, @function
 fay_rt_full_entry:
 	enter_c
 	mov %rsi, %rdi
 	call fay_rt_full
-	test %eax, %eax
+	test %rax, %rax
+	mov %rax, -40(%rbp)
 	leave_c
 	ret
 

@@ -27,8 +27,8 @@ void *memset(void *to, int value, size_t size);
 uint64_t fay_rt_acquire(uint64_t key);
 int64_t fay_rt_try_read(void *to, uint64_t size, uint64_t address);
 
-/* calls.c: a slot's call stack for the thread `key`, which has just taken the slot. */
-void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, uint64_t key);
+/* calls.c: a slot's call stack for the thread `key`, which has just taken the slot and claimed the entry. */
+void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_thread_entry *entry, uint64_t key);
 
 static inline int64_t system_call(uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
 			   uint64_t e, uint64_t f)

@@ -7,7 +7,7 @@
  *	[mov  argument registers -> event]                         while they still hold the program's values
  *	mov %fs:0, %rsi (or rdfsbase %rsi)                         the thread
  *	imul $multiplier, %rsi, %t; inc %rsi                       its entry in the thread table
- *	shr $47, %t; and $-16, %t; add table(%rip), %t
+ *	shr $45, %t; and $-64, %t; add table(%rip), %t
  *	cmp %rsi, (%t); jne slow; mov 8(%t), %rsi                  rsi = LOCAL
  *   have:
  *	cmpl $0, busy(%rsi); jne reentrant; movl $1, busy(%rsi)
@@ -73,6 +73,7 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 	struct fay_part part = { .spec = spec, .kinds = kinds, .saved = saved | FAY_BIT(FAY_RSI) };
 	uint32_t others;
 	bool calls = false; /* inlined probes do without an aligned stack */
+	bool clobbered = false;
 
 	for (size_t i = 0; i < spec->probe_count; i++) {
 		const struct fay_probe_facts *facts = spec->probes[i].facts;
@@ -80,6 +81,7 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 		if (!runs_here(&part, facts))
 			continue;
 		calls |= !spec->probes[i].inlined;
+		clobbered |= !spec->probes[i].inlined || (facts->clobbered_gprs | facts->arguments_used) & FAY_BIT(FAY_RDI);
 		part.fields |= facts->event_fields;
 		part.saved |= facts->clobbered_gprs | facts->arguments_used;
 		if (facts->event_fields)
@@ -99,7 +101,8 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 	others = part.saved & ~FAY_BIT(FAY_RSI);
 	if (!others)
 		part.saved |= others = FAY_BIT(FAY_RDI);
-	part.temporary = (unsigned)__builtin_ctz(others);
+	part.temporary = others & FAY_BIT(FAY_RDI) ? FAY_RDI : (unsigned)__builtin_ctz(others);
+	part.keeps_entry = part.temporary == FAY_RDI && !clobbered && !part.fields;
 
 	part.area += event_bytes(part.fields);
 	part.local_at = part.area;
@@ -163,16 +166,30 @@ size_t fay_part_lookup(struct fay_emitter *e, const struct fay_part *part)
 	fay_emit_byte(e, 0x48 | rex_b); /* shr $(64 - bits - 4), %t */
 	fay_emit_byte(e, 0xc1);
 	fay_emit_byte(e, 0xe8 | (t & 7));
-	fay_emit_byte(e, 64 - FAY_THREAD_TABLE_BITS - 4);
-	fay_emit_byte(e, 0x48 | rex_b); /* and $-16, %t */
+	fay_emit_byte(e, 64 - FAY_THREAD_TABLE_BITS - FAY_THREAD_ENTRY_BITS);
+	fay_emit_byte(e, 0x48 | rex_b); /* and $-64, %t */
 	fay_emit_byte(e, 0x83);
 	fay_emit_byte(e, 0xe0 | (t & 7));
-	fay_emit_byte(e, 0xf0);
+	fay_emit_byte(e, 0x100 - (1u << FAY_THREAD_ENTRY_BITS));
 	fay_emit_rip_relative(e, 0x03, t, config + offsetof(struct fay_runtime_config, thread_table));
 	fay_emit_memory(e, true, 0x39, FAY_RSI, t, offsetof(struct fay_thread_entry, key));
 	slow = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
 	fay_emit_load64(e, FAY_RSI, t, offsetof(struct fay_thread_entry, local));
 	return slow;
+}
+
+/* Out of line: falls through if there is no slot left. */
+void fay_part_slow(struct fay_emitter *e, const struct fay_part *part, size_t have)
+{
+	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
+	size_t none;
+
+	fay_emit_call(e, part->spec->runtime + runtime->slow);
+	fay_emit_bytes(e, "\x48\x85\xf6", 3); /* test %rsi, %rsi */
+	none = fay_emit_jump_if(e, FAY_IF_EQUAL);
+	fay_emit_load64(e, part->temporary, FAY_RSI, FAY_AT_ENTRY);
+	fay_emit_jump(e, e->address + have);
+	fay_emit_land(e, none);
 }
 
 void fay_part_set_busy(struct fay_emitter *e, uint32_t value)
@@ -264,9 +281,7 @@ static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const
 	size_t unwatched;
 
 	fay_emit_land(e, aside->slow);
-	fay_emit_call(e, part->spec->runtime + runtime->slow);
-	fay_emit_bytes(e, "\x48\x85\xf6", 3); /* test %rsi, %rsi */
-	fay_emit_jump_back_if(e, FAY_IF_NOT_EQUAL, aside->have);
+	fay_part_slow(e, part, aside->have);
 	if (!watch) {
 		fay_emit_jump(e, e->address + restore);
 		if (part->spec->unguarded)
@@ -293,7 +308,7 @@ static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const
 	}
 	fay_emit_land(e, aside->grow);
 	fay_emit_land(e, fay_watch_grow(e, aside->push));
-	fay_emit_call(e, part->spec->runtime + runtime->full); /* leaves the zero flag set if it found no room */
+	fay_emit_call(e, part->spec->runtime + runtime->full); /* rdi = the thread's entry; or the zero flag is set: it found no room */
 	fay_emit_jump_back_if(e, FAY_IF_NOT_EQUAL, aside->push);
 	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_CALLS);
 	if (!part->spec->unguarded)
@@ -316,9 +331,8 @@ void fay_entry_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 		aside.reentrant = fay_part_enter(e);
 	fay_fields_late(e, &part);
 	fay_part_probes(e, &part);
-	aside.push = e->size;
 	if (watch)
-		aside.grow = fay_watch_push(e, &part);
+		aside.grow = fay_watch_push(e, &part, &aside.push);
 	if (!spec->unguarded)
 		fay_part_set_busy(e, 0);
 	restore = e->size;

@@ -4,7 +4,7 @@
  *
  *   at the entry, behind the entry probes:
  *   push:
- *	mov  calls(%rsi), %rdi; mov top(%rdi), %rdi      behind the newest of the thread's watched calls (struct fay_call_stack)
+ *	mov  top(%rdi), %rdi                  from the thread's entry: behind the newest of its watched calls (struct fay_call_stack)
  *	cmpq $0, slot(newest); jne grow       out of line: top += 24, or if there is no room the runtime makes some, or the call counts as lost
  *	rsp at entry -> slot                  first: from here on the place is taken, also for a signal handler
  *	[rdtsc -> cycles]                     only for durations
@@ -14,7 +14,7 @@
  *   returns:                              their places, and the processor's return predictor agrees with every ret
  *	lea  -8(%rsp), %rsp                   room for the real return address
  *	...save; [return values -> event]; rsi = LOCAL as at the entry...
- *	mov  calls(%rsi), %rdi; mov top(%rdi), %rdi
+ *	mov  top(%rdi), %rdi
  *	lea  frame(%rsp), %r8; cmp %r8, slot(newest); jne second      out of line: the one before, if the newest has ended
  *   found:
  *	address -> frame(%rsp); 0 -> address; 0 -> slot
@@ -23,7 +23,8 @@
  *	...restore...; ret
  *
  * A call that ends leaves its place on the stack of watched calls, and the next one at the same depth takes it: `top` changes with the depth only. So a
- * loop of calls has no chain from store to load to store through it, which by itself cost 14 cycles a call on AMD.
+ * loop of calls has no chain from store to load to store through it. What counts besides is how many loads lie between the thread pointer and the newest
+ * call: that is why `top` is in the thread table.
  */
 #include "parts.h"
 
@@ -32,8 +33,7 @@ enum {
 	CALL_RETURN = offsetof(struct fay_call, address),
 	CALL_CYCLES = offsetof(struct fay_call, cycles),
 	CALL_BYTES = sizeof(struct fay_call),
-	STACK_TOP = offsetof(struct fay_call_stack, top),
-	STACK_LIMIT = offsetof(struct fay_call_stack, limit),
+	ENTRY_TOP = offsetof(struct fay_thread_entry, top),
 };
 
 static bool wants_duration(const struct fay_trampoline_spec *spec)
@@ -48,13 +48,11 @@ enum { NEWEST = -(int)sizeof(struct fay_call), SECOND = 2 * NEWEST }; /* from th
 
 uint32_t fay_watch_uses(const struct fay_trampoline_spec *spec)
 {
-	return FAY_BIT(FAY_RAX) | FAY_BIT(FAY_RDI) | (wants_duration(spec) ? FAY_BIT(FAY_RDX) : 0);
-}
+	uint32_t uses = FAY_BIT(FAY_RDI);
 
-static void emit_top(struct fay_emitter *e)
-{
-	fay_emit_load64(e, FAY_RDI, FAY_RSI, FAY_AT_CALLS);
-	fay_emit_load64(e, FAY_RDI, FAY_RDI, STACK_TOP);
+	if (!spec->unguarded || wants_duration(spec))
+		uses |= FAY_BIT(FAY_RAX);
+	return wants_duration(spec) ? uses | FAY_BIT(FAY_RDX) : uses;
 }
 
 /* cmpq $0, at(%rdi) */
@@ -70,21 +68,25 @@ static void emit_store_zero(struct fay_emitter *e, int32_t at)
 	fay_emit_imm32(e, 0);
 }
 
-size_t fay_watch_push(struct fay_emitter *e, const struct fay_part *part)
+size_t fay_watch_push(struct fay_emitter *e, const struct fay_part *part, size_t *push)
 {
+	unsigned t = part->spec->unguarded ? FAY_RSI : FAY_RAX; /* LOCAL is needed to mark the thread as no longer busy */
 	size_t grow;
 
-	emit_top(e);
+	if (!part->keeps_entry)
+		fay_emit_load64(e, FAY_RDI, FAY_RSI, FAY_AT_ENTRY);
+	*push = e->size;
+	fay_emit_load64(e, FAY_RDI, FAY_RDI, ENTRY_TOP);
 	emit_compare_zero(e, NEWEST + CALL_SLOT);
 	grow = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
-	fay_emit_lea(e, FAY_RAX, FAY_RSP, part->frame);
-	fay_emit_store64(e, FAY_RDI, NEWEST + CALL_SLOT, FAY_RAX);
+	fay_emit_lea(e, t, FAY_RSP, part->frame);
+	fay_emit_store64(e, FAY_RDI, NEWEST + CALL_SLOT, t);
 	if (wants_duration(part->spec)) {
 		fay_fields_rdtsc(e);
 		fay_emit_store64(e, FAY_RDI, NEWEST + CALL_CYCLES, FAY_RAX);
 	}
-	fay_emit_load64(e, FAY_RAX, FAY_RSP, part->frame);
-	fay_emit_store64(e, FAY_RDI, NEWEST + CALL_RETURN, FAY_RAX);
+	fay_emit_load64(e, t, FAY_RSP, part->frame);
+	fay_emit_store64(e, FAY_RDI, NEWEST + CALL_RETURN, t);
 	return grow;
 }
 
@@ -93,10 +95,10 @@ size_t fay_watch_grow(struct fay_emitter *e, size_t push)
 {
 	size_t full;
 
-	fay_emit_load64(e, FAY_RAX, FAY_RSI, FAY_AT_CALLS);
-	fay_emit_memory(e, true, 0x3b, FAY_RDI, FAY_RAX, STACK_LIMIT);
+	fay_emit_memory(e, true, 0x3b, FAY_RDI, FAY_RSI, FAY_AT_CALLS_LIMIT);
 	full = fay_emit_jump_if(e, FAY_IF_NOT_BELOW);
-	fay_emit_memory(e, true, 0x83, 0, FAY_RAX, STACK_TOP); /* addq $24 */
+	fay_emit_load64(e, FAY_RDI, FAY_RSI, FAY_AT_ENTRY);
+	fay_emit_memory(e, true, 0x83, 0, FAY_RDI, ENTRY_TOP); /* addq $24 */
 	fay_emit_byte(e, CALL_BYTES);
 	fay_emit_jump(e, e->address + push);
 	return full;
@@ -138,7 +140,7 @@ void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 	fay_fields_early(e, &part);
 	slow = fay_part_lookup(e, &part);
 	have = e->size;
-	emit_top(e);
+	fay_emit_load64(e, FAY_RDI, FAY_RDI, ENTRY_TOP);
 	fay_emit_lea(e, FAY_R8, FAY_RSP, part.frame);
 	fay_emit_memory(e, true, 0x39, FAY_R8, FAY_RDI, NEWEST + CALL_SLOT);
 	second = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
@@ -166,15 +168,13 @@ void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 	search = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
 	fay_emit_memory(e, true, 0x39, FAY_R8, FAY_RDI, SECOND + CALL_SLOT);
 	other = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
-	fay_emit_load64(e, FAY_RDI, FAY_RSI, FAY_AT_CALLS);
-	fay_emit_memory(e, true, 0x83, 5, FAY_RDI, STACK_TOP); /* subq $24 */
+	fay_emit_load64(e, FAY_RDI, FAY_RSI, FAY_AT_ENTRY);
+	fay_emit_memory(e, true, 0x83, 5, FAY_RDI, ENTRY_TOP); /* subq $24 */
 	fay_emit_byte(e, CALL_BYTES);
-	fay_emit_load64(e, FAY_RDI, FAY_RDI, STACK_TOP);
+	fay_emit_load64(e, FAY_RDI, FAY_RDI, ENTRY_TOP);
 	fay_emit_jump(e, e->address + found);
 	fay_emit_land(e, slow);
-	fay_emit_call(e, spec->runtime + runtime->slow);
-	fay_emit_bytes(e, "\x48\x85\xf6", 3); /* test %rsi, %rsi */
-	fay_emit_jump_back_if(e, FAY_IF_NOT_EQUAL, have);
+	fay_part_slow(e, &part, have);
 	fay_emit_lea(e, FAY_R8, FAY_RSP, part.frame);
 	fay_emit_land(e, search);
 	fay_emit_land(e, other); /* rsi = LOCAL or 0, r8 = where the return address was; to r8 = return address, rdi = time */

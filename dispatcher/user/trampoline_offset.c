@@ -82,7 +82,6 @@ static void fill_registers(struct fay_emitter *e, uint32_t fields)
 /* Ends with the hole for the displaced instructions, the offset of which is returned, and what is out of line. */
 size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room)
 {
-	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
 	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER | 1u << FAY_PROBE_ENTRY, 0);
 	uint32_t arguments = part.fields & FAY_FIELDS_ARGUMENTS;
 	size_t slow, have, reentrant, restore, displaced;
@@ -108,9 +107,7 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	for (size_t i = 0; i < room; i++)
 		fay_emit_byte(e, 0xcc);
 	fay_emit_land(e, slow);
-	fay_emit_call(e, spec->runtime + runtime->slow);
-	fay_emit_bytes(e, "\x48\x85\xf6", 3); /* test %rsi, %rsi */
-	fay_emit_jump_back_if(e, FAY_IF_NOT_EQUAL, have);
+	fay_part_slow(e, &part, have);
 	fay_emit_jump(e, e->address + restore);
 	fay_emit_land(e, reentrant);
 	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);

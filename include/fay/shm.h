@@ -58,7 +58,8 @@ struct fay_slot_header {
 	uint64_t lost_full;      /* events lost because the spill ring had no room */
 	uint64_t lost_calls;     /* calls whose return was not watched: too many under way */
 	uint64_t calls;          /* address of the thread's struct fay_call_stack in the process; 0: none */
-	uint64_t reserved[2];
+	uint64_t calls_limit;    /* address behind its last place that may be taken */
+	uint64_t entry;          /* address of the thread's struct fay_thread_entry in the process */
 	_Alignas(64) uint64_t spill_head; /* bytes ever produced */
 	_Alignas(64) uint64_t spill_tail; /* bytes ever consumed */
 };
