@@ -88,6 +88,7 @@ struct fay_writer {
 	bool live;            /* a terminal: redraw in place */
 	unsigned lines_drawn; /* of the last live picture */
 	bool header_written;  /* of a stream or of CSV */
+	bool revised;         /* rows were shown before, with other values */
 	fay_name_function *function_name;
 	void *name_context;
 };

@@ -370,7 +370,7 @@ static void write_json_row(struct fay_writer *writer, const struct fay_view *vie
 		fay_json_string(out, view->title, strlen(view->title));
 	else
 		fprintf(out, "null");
-	fprintf(out, ",\"final\":%s,\"values\":{", final ? "true" : "false");
+	fprintf(out, ",\"final\":%s%s,\"values\":{", final ? "true" : "false", writer->revised ? ",\"revised\":true" : "");
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		if (c)
 			fputc(',', out);
@@ -644,5 +644,5 @@ void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const
 		format_value(writer, view->columns[c].column, row, text, sizeof(text));
 		print_cell(writer->out, &view->columns[c], 16, text);
 	}
-	fputc('\n', writer->out);
+	fputs(writer->revised ? "  (revised)\n" : "\n", writer->out);
 }

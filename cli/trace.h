@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_kernel.c, trace_run.c, trace_rows.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_kernel.c, trace_run.c, trace_rows.c, trace_windows.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -66,6 +66,7 @@ struct trace {
 	struct fay_schema kernel_schema;
 	struct fay_bpf_object object;
 	struct fay_bpf_session *kernel; /* NULL: not attached */
+	struct fay_trace_windows *windows; /* trace_windows.c; NULL: the query has none */
 	/* bookkeeping */
 	uint64_t started; /* monotonic ns at main */
 	struct stage stages[16];
@@ -124,6 +125,11 @@ void fay_trace_row(void *context, uint32_t state, const uint8_t *row);
 bool fay_trace_has_all_rows(const struct trace *trace);
 /* FAY_E_LIMIT if rows could not be kept. */
 int fay_trace_rows_error(const struct trace *trace, struct fay_error *error);
+
+/* trace_windows.c: shows windows of time that are over; at the end also those that are not, and leaves the last snapshot in *last. */
+int fay_trace_windows_start(struct trace *trace, struct fay_error *error);
+int fay_trace_windows_tick(struct trace *trace, struct fay_error *error);
+int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct fay_error *error);
 
 /* trace_end.c: detaches first in every case; then the last picture, if the output still takes it. */
 int fay_trace_finish(struct trace *trace, int result, struct fay_error *error);

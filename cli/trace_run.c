@@ -64,6 +64,10 @@ static int draw_finished(struct trace *trace, const struct fay_view *view, const
 
 int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
 {
+	if (trace->windows && final && fay_trace_windows_end(trace, last, error))
+		return error->code;
+	if (trace->plan && trace->plan->window_step)
+		return fay_trace_check_output(trace, error);
 	fay_write_restart(&trace->writer);
 	for (size_t i = 0; i < trace->view_count; i++) {
 		const struct fay_view *view = &trace->views[i];
@@ -183,13 +187,16 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 	bool pictures = trace->writer.live || trace->every;
 	uint64_t next = now + every;
 	bool waiting_first = trace->timing && !fay_trace_is_kernel(trace);
+	if (fay_trace_windows_start(trace, error))
+		return error->code;
 	while (!(trace->end_reason = reason_to_end(trace, end))) {
 		fay_aggregator_wait(trace->aggregator, waiting_first ? 1 : POLL_MS);
 		for (size_t i = 0; i < trace->session_count; i++)
 			fay_session_tick(trace->sessions[i]);
 		if (fay_trace_is_kernel(trace) ? fay_trace_kernel_poll(trace, error) : fay_trace_follow_tick(trace, error))
 			return error->code;
-		if (fay_aggregator_poll(trace->aggregator, error) < 0 || fay_trace_rows_error(trace, error))
+		if (fay_aggregator_poll(trace->aggregator, error) < 0 || fay_trace_rows_error(trace, error) ||
+		    fay_trace_windows_tick(trace, error))
 			return error->code;
 		if (waiting_first && any_event(trace)) {
 			fay_trace_stage(trace, "first event", now);

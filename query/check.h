@@ -68,6 +68,12 @@ struct fay_root_op {
 	struct fay_root_op *next;
 };
 
+/* Windows of time; step 0: none. In nanoseconds, from the epoch on. */
+struct fay_window {
+	uint64_t width, step;
+	const struct fay_expr *key; /* start of the pane of an event */
+};
+
 struct fay_checked {
 	struct fay_exprs exprs;
 	const char *pattern;     /* NULL until cluster.Function or the like is seen */
@@ -79,7 +85,8 @@ struct fay_checked {
 	struct fay_kernel_source *kernel; /* of cluster.Syscall, cluster.Tracepoint */
 	bool uses_end, uses_duration; /* of a system call: something is asked that is known when it ends; how long it took */
 	struct fay_filter *filters, **filters_tail;
-	struct fay_key *keys;    /* of the grouping, in order */
+	struct fay_key *keys;    /* of the window and the grouping, in order */
+	struct fay_window window;
 	struct fay_root_op *root, **root_tail;
 	struct fay_value_node *result;
 	const char *result_name; /* of a scalar result or a single column */

@@ -8,6 +8,7 @@
  */
 #include "check_aggregates.h"
 #include "check_root.h"
+#include "check_window.h"
 
 #include <string.h>
 
@@ -110,6 +111,15 @@ static value *add_keys(struct fay_checked *checked, const struct fay_node *node,
 	return fay_check_scalar(checked, fay_expr_key(&checked->exprs, key->expr));
 }
 
+/* A window's key may be there already. */
+static struct fay_key **end_of_keys(struct fay_checked *checked)
+{
+	struct fay_key **tail = &checked->keys;
+	while (*tail)
+		tail = &(*tail)->next;
+	return tail;
+}
+
 static value *group_by(struct fay_checked *checked, const struct fay_node *node, value *sequence,
 		       value *key, value *element)
 {
@@ -121,7 +131,7 @@ static value *group_by(struct fay_checked *checked, const struct fay_node *node,
 	if (!fay_check_before_root(checked, node->span, "grouping"))
 		return NULL;
 	value *group = fay_check_value(checked, VALUE_GROUP);
-	struct fay_key **tail = &checked->keys;
+	struct fay_key **tail = end_of_keys(checked);
 	if (!group)
 		return NULL;
 	const char *name = fay_check_inferred_name(node);
@@ -211,7 +221,7 @@ static value *distinct(struct fay_checked *checked, struct fay_span span, value 
 	if (!fay_check_before_root(checked, span, "`Distinct`"))
 		return NULL;
 	struct fay_node place = {.kind = NODE_NAME, .span = span};
-	struct fay_key **tail = &checked->keys;
+	struct fay_key **tail = end_of_keys(checked);
 	value *element = add_keys(checked, &place, object->element, object->name ? object->name : "value", &tail);
 	value *result = element ? with_element(checked, object, element, object->name) : NULL;
 	if (result)
@@ -232,7 +242,7 @@ static value *unknown_method(struct fay_checked *checked, const struct fay_node 
 	static const char *const known[] = {
 		"Count",  "Sum",    "Min",     "Max",	  "Average",  "Histogram", "StdDev",  "Quantile",	 "DistinctCount",
 		"TopK",	  "First",  "Last",    "Any",	  "All",      "Where",	   "Select",  "GroupBy",	 "OrderBy",
-		"ThenBy", "OrderByDescending", "ThenByDescending", "Take",    "Skip",	   "Distinct"};
+		"ThenBy", "OrderByDescending", "ThenByDescending", "Take",    "Skip",	   "Distinct", "Tumbling",	 "Sliding"};
 	static const char *const later[] = {"Join", "ToList", "SelectMany", "Aggregate"};
 	struct fay_query *query = checked->exprs.query;
 	const char *name = call->a->name;
@@ -271,6 +281,8 @@ value *fay_check_method(struct fay_checked *checked, const struct fay_scope *sco
 		{"Take", window, 1, 1, "one number", false},
 		{"Skip", window, 1, 1, "one number", false},
 		{"Distinct", distinct_method, 0, 0, "nothing", false},
+		{"Tumbling", fay_check_time_window, 1, 1, "one duration", false},
+		{"Sliding", fay_check_time_window, 2, 2, "two durations: how long a window is, and how far apart they begin", false},
 	};
 	const char *name = call->a->name;
 	const struct fay_aggregate_kind *kind = fay_check_aggregate_kind(name);
@@ -390,7 +402,7 @@ bool fay_query_check(struct fay_checked *checked, const struct fay_node *root)
 		return false;
 	if (result->kind == VALUE_SEQUENCE ||
 	    (result->kind == VALUE_SCALAR && result->expr->has_aggregate))
-		return true;
+		return fay_check_window_used(checked, root->span);
 	if (!checked->pattern)
 		fay_query_fail(query, FAY_E_USAGE, root->span,
 			       "a query begins with a source, as in "

@@ -408,18 +408,22 @@ static bool make_plan(struct planner *planner)
 		       : p->checked.kind == SOURCE_TRACEPOINT ? FAY_KERNEL_TRACEPOINTS
 							      : FAY_KERNEL_FUNCTIONS;
 	plan->columns = p->plan_columns;
-	plan->scalar = result->kind == VALUE_SCALAR;
-	plan->streams = !plan->scalar && !result->grouped;
-	bool folded = plan->scalar && p->checked.keys;
-	p->kind = folded	  ? FAY_STATE_TABLE
+	bool scalar = result->kind == VALUE_SCALAR;
+	plan->window_width = p->checked.window.width;
+	plan->window_step = p->checked.window.step;
+	plan->scalar = scalar && !plan->window_step;
+	plan->streams = !scalar && !result->grouped;
+	p->kind = p->checked.keys && !plan->streams ? FAY_STATE_TABLE
 		  : plan->scalar  ? FAY_STATE_CELL
 		  : plan->streams ? FAY_STATE_STREAM
 				  : FAY_STATE_TABLE;
 	for (struct fay_key *key = p->checked.keys; key; key = key->next)
 		if (key_column(planner, key->expr, key->name) < 0)
 			return false;
-	const struct fay_value_node *row = plan->scalar ? result : result->element;
-	const char *name = plan->scalar	  ? p->checked.result_name
+	if (plan->window_step && !add_output(planner, p->checked.window.key, "window"))
+		return false;
+	const struct fay_value_node *row = scalar ? result : result->element;
+	const char *name = scalar	  ? p->checked.result_name
 			   : result->name ? result->name
 					  : "";
 	if (row->kind == VALUE_SCALAR && row->expr->op == EXPR_AGGREGATE)

@@ -365,9 +365,12 @@ static void print_root_op(FILE *out, const struct fay_plan_private *p, const str
 
 static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_plan_private *p)
 {
-	if (!p->checked.root && !p->computed_count)
+	if (!p->checked.root && !p->computed_count && !plan->window_step)
 		return;
 	fputs("root         where the query was asked\n", out);
+	if (plan->window_step)
+		fprintf(out, "  windows    of %" PRIu64 " ms, every %" PRIu64 " ms; what follows is done in each by itself\n",
+			plan->window_width / 1000000, plan->window_step / 1000000);
 	for (const struct fay_root_op *op = p->checked.root; op; op = op->next) {
 		fputs("  rows       ", out);
 		print_root_op(out, p, op);
@@ -526,6 +529,8 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 	}
 	fprintf(out, ",\"result\":\"%s\"",
 		plan->scalar ? "scalar" : plan->streams ? "rows" : "groups");
+	if (plan->window_step)
+		fprintf(out, ",\"window\":{\"width\":%" PRIu64 ",\"step\":%" PRIu64 "}", plan->window_width, plan->window_step);
 	if (plan->deadline)
 		fprintf(out, ",\"deadline\":%" PRIu64, plan->deadline);
 	fputc(',', out);

@@ -225,17 +225,27 @@ static void store_computed(uint8_t *at, struct fay_cell cell)
 	memcpy(at, words, sizeof(words));
 }
 
-static bool write_rows(struct finisher *f, const struct rows *rows, struct fay_result *out)
+/* An aggregate over the rows of a window: the row says which window it is. */
+static void write_window(const struct fay_plan_private *p, const struct fay_result *merged, uint8_t *to)
+{
+	const struct fay_layout_column *key = &p->columns[0];
+	if (p->checked.window.step)
+		memcpy(to + key->offset, merged->rows + key->offset, key->size);
+}
+
+static bool write_rows(struct finisher *f, const struct rows *rows, const struct fay_result *merged, struct fay_result *out)
 {
 	const struct fay_plan_private *p = f->evaluator.p;
 	out->row_size = p->row_size + p->computed_count * FAY_RESULT_COMPUTED_SIZE;
-	out->row_count = f->is_folded ? 1 : rows->count;
+	out->row_count = f->is_folded ? !p->checked.window.step || merged->row_count : rows->count;
 	out->rows = calloc(out->row_count + 1, out->row_size + 1u);
 	if (!out->rows)
 		return false;
 	for (size_t r = 0; r < out->row_count; r++) {
 		uint8_t *to = out->rows + r * out->row_size;
-		if (!f->is_folded)
+		if (f->is_folded)
+			write_window(p, merged, to);
+		else
 			memcpy(to, rows->at[r], p->row_size);
 		for (uint32_t c = 0; c < p->computed_count; c++) {
 			struct fay_cell value = value_of(f, to, p->computed[c]);
@@ -266,7 +276,7 @@ int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged
 	out->rows = NULL;
 	for (const struct fay_root_op *op = p->checked.root; op && fine; op = op->next)
 		fine = apply(&f, op, &rows);
-	fine = fine && write_rows(&f, &rows, out);
+	fine = fine && write_rows(&f, &rows, merged, out);
 	free(rows.at);
 	return fine ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "query: out of memory for the result");
 }

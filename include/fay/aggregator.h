@@ -62,6 +62,17 @@ struct fay_result {
 };
 int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, struct fay_result *result, struct fay_error *error);
 void fay_result_deinit(struct fay_result *result);
+/*
+ * Rows whose first key, a number, is from `from` to below `to`, with that key set to `from`, and equal ones merged: panes put together to a window.
+ * *window has rows of its own; its losses are those of `all`.
+ */
+int fay_result_window(const struct fay_schema *schema, const struct fay_result *all, uint64_t from, uint64_t to, struct fay_result *window,
+		      struct fay_error *error);
+/*
+ * Forgets rows drained so far whose first key is below `below`. Such rows that still lie in threads' tables will be drained or seen later all the same.
+ * Memory shortage: nothing is forgotten.
+ */
+void fay_aggregator_forget(struct fay_aggregator *aggregator, uint32_t state, uint64_t below);
 
 /*
  * One value decoded from its partial: for COUNT..MAX, DISTINCT (an estimate), FIRST and LAST an integer, for AVERAGE a double; QUANTILE, TOP and

@@ -43,6 +43,7 @@ struct fay_plan {
 	bool ordered;                 /* the query says in which order rows are shown */
 	bool collects;                /* streams: the rows are kept and finished, not shown as they come */
 	uint64_t first_row, row_limit; /* streams: of the rows as they come, skip `first_row`, show `row_limit` (UINT64_MAX: all), then end */
+	uint64_t window_width, window_step; /* ns; windows begin at multiples of the step since the epoch, key column 0 of rows is the start. 0: no windows */
 	uint64_t deadline;            /* ns since the epoch after which no event can pass `where`; 0: none */
 	struct fay_image_spec spec;   /* for fay_compile_module(); strings owned by the plan */
 	struct fay_plan_column *columns;
@@ -88,6 +89,12 @@ typedef const char *fay_plan_name_function(void *context, uint64_t hash);
  */
 int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged, fay_plan_name_function *name,
 		    void *name_context, struct fay_result *out, struct fay_error *error);
+/*
+ * Of a plan with windows: the rows of the window [end - width, end) among merged rows, as fay_plan_finish() takes them; a query for one value has a row even
+ * if there was no event. fay_plan_finish() then works on that one window. *out is to be given to fay_result_deinit().
+ */
+int fay_plan_window(const struct fay_plan *plan, const struct fay_schema *schema, const struct fay_result *merged, uint64_t end,
+		    struct fay_result *out, struct fay_error *error);
 /* Of collected rows, drops those that no later row can bring into the result. false: there are none, or memory is short. */
 bool fay_plan_prune(const struct fay_plan *plan, struct fay_result *rows, fay_plan_name_function *name, void *name_context);
 /* `fay explain`: what each tier does: probe, process, machine, cluster. */

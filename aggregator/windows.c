@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows by time: the first key of a query with windows is where the pane begins. */
+#include <string.h>
+
+#include "aggregator.h"
+
+static uint64_t pane_of(const struct fay_schema_column *key, const uint8_t *row)
+{
+	uint64_t start;
+	memcpy(&start, row + key->offset, sizeof(start));
+	return start;
+}
+
+static bool put_together(struct fay_rows *rows, const struct fay_result *all, uint64_t from, uint64_t to)
+{
+	uint8_t row[4096]; /* check_state() allows no more */
+	for (size_t r = 0; r < all->row_count; r++) {
+		const uint8_t *at = all->rows + r * all->row_size;
+		uint64_t start = pane_of(rows->columns, at);
+		if (start < from || start >= to)
+			continue;
+		memcpy(row, at, all->row_size);
+		memcpy(row + rows->columns->offset, &from, sizeof(from));
+		if (!fay_rows_merge(rows, row))
+			return false;
+	}
+	return true;
+}
+
+int fay_result_window(const struct fay_schema *schema, const struct fay_result *all, uint64_t from, uint64_t to, struct fay_result *window,
+		      struct fay_error *error)
+{
+	struct fay_budget budget = { .limit = FAY_AGGREGATOR_MEMORY_MAX };
+	struct fay_rows rows;
+	*window = *all;
+	window->rows = NULL;
+	window->row_count = 0;
+	if (all->state >= schema->state_count || !schema->states[all->state].keys || all->row_size != schema->states[all->state].row_size ||
+	    all->row_size > 4096)
+		return fay_error_set(error, FAY_E_INTERNAL, "rows without a window");
+	fay_rows_init(&rows, schema, all->state, &budget);
+	bool fine = put_together(&rows, all, from, to);
+	if (fine) {
+		fay_rows_sort(&rows);
+		window->row_count = rows.count;
+		window->rows = rows.rows;
+		rows.rows = NULL;
+	}
+	fay_rows_deinit(&rows);
+	return fine ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "a window's rows are over the aggregator's memory limit");
+}
+
+void fay_aggregator_forget(struct fay_aggregator *aggregator, uint32_t state, uint64_t below)
+{
+	struct fay_rows *rows = &aggregator->drained[state], kept;
+	bool fine = true;
+	size_t old = 0;
+	if (!rows->state->keys)
+		return;
+	for (size_t r = 0; r < rows->count; r++)
+		old += pane_of(rows->columns, rows->rows + r * rows->state->row_size) < below;
+	if (old * 2 < rows->count || !old)
+		return; /* not worth the copy yet */
+	fay_rows_init(&kept, aggregator->schema, state, &aggregator->budget);
+	for (size_t r = 0; fine && r < rows->count; r++) {
+		const uint8_t *row = rows->rows + r * rows->state->row_size;
+		fine = pane_of(rows->columns, row) < below || fay_rows_merge(&kept, row);
+	}
+	if (!fine) {
+		fay_rows_deinit(&kept);
+		return;
+	}
+	fay_rows_deinit(rows);
+	*rows = kept;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Windows of time while a trace runs: each is shown once it is over. A thread may have been taken off its processor between an event's time and the
+ * moment it is counted, so a window is taken for over a moment after its end, and looked at once more some time later: if events came in late,
+ * its rows are shown again.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace.h"
+
+#define LATENESS 200000000u  /* ns after its end that a window is shown */
+#define HORIZON 2000000000u  /* ns after its end that it is looked at again and forgotten */
+
+struct shown {
+	uint64_t end;
+	struct fay_result rows; /* before the root stage */
+};
+
+struct fay_trace_windows {
+	uint64_t next; /* end of the window that is shown next */
+	struct shown *shown;
+	size_t shown_count;
+};
+
+static int show(struct trace *trace, const struct fay_result *rows, bool revised, struct fay_error *error)
+{
+	struct fay_result finished;
+	if (fay_plan_finish(trace->plan, rows, fay_trace_function_name, trace, &finished, error))
+		return error->code;
+	trace->writer.revised = revised;
+	for (size_t r = 0; r < finished.row_count; r++)
+		fay_write_row(&trace->writer, &trace->views[0], finished.rows + r * finished.row_size);
+	trace->writer.revised = false;
+	fay_result_deinit(&finished);
+	return FAY_OK;
+}
+
+static bool same(const struct fay_result *a, const struct fay_result *b)
+{
+	return a->row_count == b->row_count && !memcmp(a->rows, b->rows, a->row_count * a->row_size);
+}
+
+/* Windows that were shown and whose time is up, or all: again if they changed, then forgotten. */
+static int look_again(struct trace *trace, const struct fay_result *all, uint64_t now, struct fay_error *error)
+{
+	struct fay_trace_windows *w = trace->windows;
+	size_t done = 0;
+	int result = FAY_OK;
+	for (; done < w->shown_count && w->shown[done].end + HORIZON <= now && !result; done++) {
+		struct fay_result rows;
+		result = fay_plan_window(trace->plan, trace->schema, all, w->shown[done].end, &rows, error);
+		if (!result && !same(&rows, &w->shown[done].rows))
+			result = show(trace, &rows, true, error);
+		fay_result_deinit(&rows);
+		fay_result_deinit(&w->shown[done].rows);
+	}
+	w->shown_count -= done;
+	memmove(w->shown, w->shown + done, w->shown_count * sizeof(*w->shown));
+	if (w->next > trace->plan->window_width + HORIZON)
+		fay_aggregator_forget(trace->aggregator, all->state, w->next - trace->plan->window_width - HORIZON);
+	return result;
+}
+
+static int close_window(struct trace *trace, const struct fay_result *all, struct fay_error *error)
+{
+	struct fay_trace_windows *w = trace->windows;
+	struct shown *grown = realloc(w->shown, (w->shown_count + 1) * sizeof(*grown));
+	if (!grown)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory for windows");
+	w->shown = grown;
+	struct shown *one = &grown[w->shown_count];
+	one->end = w->next;
+	if (fay_plan_window(trace->plan, trace->schema, all, w->next, &one->rows, error))
+		return error->code;
+	w->shown_count++;
+	w->next += trace->plan->window_step;
+	return show(trace, &one->rows, false, error);
+}
+
+/* Shows every window that ends by `until`. */
+static int close_until(struct trace *trace, uint64_t until, uint64_t now, struct fay_result *all, struct fay_error *error)
+{
+	if (fay_aggregator_snapshot(trace->aggregator, trace->views[0].state, all, error))
+		return error->code;
+	int result = FAY_OK;
+	while (!result && trace->windows->next <= until)
+		result = close_window(trace, all, error);
+	return result ? result : look_again(trace, all, now, error);
+}
+
+int fay_trace_windows_start(struct trace *trace, struct fay_error *error)
+{
+	if (!trace->plan || !trace->plan->window_step)
+		return FAY_OK;
+	uint64_t step = trace->plan->window_step, now = fay_cli_realtime();
+	trace->windows = calloc(1, sizeof(*trace->windows));
+	if (!trace->windows)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	trace->windows->next = now - now % step + step;
+	return FAY_OK;
+}
+
+int fay_trace_windows_tick(struct trace *trace, struct fay_error *error)
+{
+	uint64_t now = fay_cli_realtime();
+	if (!trace->windows || now < trace->windows->next + LATENESS)
+		return FAY_OK;
+	struct fay_result all;
+	int result = close_until(trace, now - LATENESS, now, &all, error);
+	fay_result_deinit(&all);
+	return result;
+}
+
+int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct fay_error *error)
+{
+	if (!trace->windows)
+		return FAY_OK;
+	uint64_t now = fay_cli_realtime(), step = trace->plan->window_step;
+	int result = close_until(trace, now - now % step + step, UINT64_MAX - HORIZON, last, error);
+	for (size_t i = 0; i < trace->windows->shown_count; i++)
+		fay_result_deinit(&trace->windows->shown[i].rows);
+	free(trace->windows->shown);
+	free(trace->windows);
+	trace->windows = NULL;
+	return result;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "check_window.h"
+
+#include "check_root.h"
+
+#define LEAST_STEP 1000000 /* 1 ms */
+#define MOST_PANES 3600
+
+/* A constant number of nanoseconds, or -1 with the error recorded. */
+static int64_t duration(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *node, const char *method)
+{
+	struct fay_value_node *v = fay_check_node(checked, scope, node);
+	if (!v)
+		return -1;
+	if (v->kind != VALUE_SCALAR || v->expr->type != TYPE_INT || !fay_expr_is_constant(v->expr) || v->expr->value < LEAST_STEP) {
+		fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
+			       "`%s` takes a constant duration of at least 1ms, as in `%s(%s)`", method, method,
+			       *method == 'S' ? "10s, 1s" : "1s");
+		return -1;
+	}
+	return v->expr->value;
+}
+
+/* time - time % step: the start of the pane in which the event lies. */
+static const struct fay_expr *pane_of_event(struct fay_checked *checked, struct fay_span span, int64_t step)
+{
+	struct fay_exprs *exprs = &checked->exprs;
+	const struct fay_field *field = fay_fields;
+	while (field->type != TYPE_TIME)
+		field++;
+	const struct fay_expr *time = fay_expr_field(exprs, field);
+	const struct fay_expr *length = time ? fay_expr_int(exprs, TYPE_INT, step) : NULL;
+	const struct fay_expr *rest = length ? fay_expr_make(exprs, span, EXPR_MOD, TYPE_INT, time, length, NULL) : NULL;
+	return rest ? fay_expr_make(exprs, span, EXPR_SUB, TYPE_TIME, time, rest, NULL) : NULL;
+}
+
+struct fay_value_node *fay_check_time_window(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
+					     struct fay_value_node *object)
+{
+	struct fay_query *query = checked->exprs.query;
+	const char *method = call->a->name;
+	if (object->grouped || checked->keys)
+		return fay_query_fail(query, FAY_E_USAGE, call->span, "%s", checked->window.step ? "a query has one window" :
+				      "windows are of events: put the window before the grouping");
+	if (!fay_check_before_root(checked, call->span, "a window"))
+		return NULL;
+	int64_t width = duration(checked, scope, call->items->value, method), step = width;
+	if (width > 0 && call->items->next)
+		step = duration(checked, scope, call->items->next->value, method);
+	if (width < 0 || step < 0)
+		return NULL;
+	if (width % step || width / step > MOST_PANES)
+		return fay_query_fail(query, FAY_E_USAGE, call->items->value->span,
+				      "the length of a sliding window is a multiple of its step, at most %d of them", MOST_PANES);
+	struct fay_key *key = fay_query_alloc(query, sizeof(*key));
+	if (!key)
+		return NULL;
+	key->name = "window";
+	key->expr = pane_of_event(checked, call->span, step);
+	checked->keys = key;
+	checked->window.step = (uint64_t)step;
+	checked->window.width = (uint64_t)width;
+	checked->window.key = key->expr;
+	return key->expr ? object : NULL;
+}
+
+bool fay_check_window_used(struct fay_checked *checked, struct fay_span span)
+{
+	const struct fay_value_node *result = checked->result;
+	if (!checked->window.step || result->kind == VALUE_SCALAR || result->grouped)
+		return true;
+	return fay_query_fail(checked->exprs.query, FAY_E_USAGE, span,
+			      "a window needs something to gather in it: an aggregate such as `.Count()`, or groups") != NULL;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Windows of time: `.Tumbling(1s)`, `.Sliding(10s, 1s)`. In the probe a window is one more key, the start of the pane (one step of the window) in which
+ * the event's time lies; the root puts panes together (window.c), and applies its operations to each window by itself.
+ */
+#ifndef FAY_QUERY_CHECK_WINDOW_H
+#define FAY_QUERY_CHECK_WINDOW_H
+
+#include "check.h"
+
+/* object.Tumbling(width) or object.Sliding(width, step); NULL with the error recorded. */
+struct fay_value_node *fay_check_time_window(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
+					     struct fay_value_node *object);
+/* Whether the finished query aggregates in its windows, if it has any; false with the error recorded. */
+bool fay_check_window_used(struct fay_checked *checked, struct fay_span span);
+
+#endif

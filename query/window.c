@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The rows of one window of time, for the root stage. */
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int fay_plan_window(const struct fay_plan *plan, const struct fay_schema *schema, const struct fay_result *merged, uint64_t end,
+		    struct fay_result *out, struct fay_error *error)
+{
+	const struct fay_plan_private *p = fay_plan_private(plan);
+	uint64_t start = end < plan->window_width ? 0 : end - plan->window_width;
+	if (fay_result_window(schema, merged, start, end, out, error))
+		return (int)error->code;
+	bool one_value = p->checked.result->kind == VALUE_SCALAR && p->keys == 1;
+	if (out->row_count || !one_value)
+		return FAY_OK;
+	free(out->rows);
+	out->rows = calloc(1, out->row_size); /* zeros are no event yet, for each aggregate */
+	if (!out->rows)
+		return fay_error_set(error, FAY_E_LIMIT, "query: out of memory for the result");
+	memcpy(out->rows + p->columns[0].offset, &start, sizeof(start));
+	out->row_count = 1;
+	return FAY_OK;
+}
