@@ -150,7 +150,8 @@ static int find_thread_function(struct fay_target *target, uint32_t kind, struct
 		if (target->modules[i].main && !fay_target_find(target, pattern, list, NULL))
 			return 0;
 	}
-	return fay_error_set(error, FAY_E_REFUSED, "thread begin and end probes need glibc's %s, which is not found in this process", name);
+	return fay_error_set(error, FAY_E_REFUSED, "thread begin and end probes need glibc's %s, which is not found in this process; "
+			     "Debian's package libc6-dbg has the names that the C library itself does not show", name);
 }
 
 int fay_points_resolve(struct fay_session *session, struct fay_error *error)
