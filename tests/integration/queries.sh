@@ -34,3 +34,18 @@ equal "without Failed: returns alone" "$returns" "$(sum .Count)"
 head -c 123456 /dev/zero >"$work/file"
 rows 'cluster.Return("libc!read").Where(r => r.ReturnValue > 0 && r.ReturnValue <= 1000).Sum(r => r.ReturnValue)' dd if="$work/file" of=/dev/null bs=1000 status=none
 equal "bytes that read() returned" 123456 "$(sum .Sum)"
+
+# Windows: nothing is missing or twice; a second without events has its zero; rows that are shown again replace the earlier ones.
+cat >"$work/windows.pl" <<'PERL'
+open F, '<', '/dev/zero'; for my $i (1 .. 5) { for (1 .. 1000 * $i) { sysread F, my $b, 7 } select undef, undef, undef, .35 }
+PERL
+last_of_each() { jq -c -s 'group_by(.window)[] | last' "$work/rows" >"$work/last" && mv "$work/last" "$work/rows"; }
+rows 'cluster.Function("libc!read").Where(r => r.Arg(2) == 7).Tumbling(100ms).Count()' perl "$work/windows.pl"
+last_of_each
+equal "events in all windows" 15000 "$(sum .Count)"
+equal "windows that follow one another" true "$(jq -s '[.[].window] | [.[1:], .[:-1]] | transpose | all(.[0] - .[1] == 100000000)' "$work/rows")"
+equal "windows without events" true "$(jq -s 'any(.Count == 0)' "$work/rows")"
+rows 'cluster.Function("libc!read").Where(r => r.Arg(2) == 7).Sliding(300ms, 100ms).Count()' perl "$work/windows.pl"
+last_of_each
+# The first windows begin before the trace, the last ones are cut off with it: each event is in one to three.
+[ "$(sum .Count)" -gt 30000 ] && [ "$(sum .Count)" -le 45000 ] || fail "events in sliding windows: $(sum .Count)"

@@ -1,0 +1,1 @@
+cluster.Function("libc!read").Tumbling(10us).Count()

@@ -1,0 +1,1 @@
+cluster.Function("libc!read").Sliding(10s, 3s).Count()

@@ -1,0 +1,1 @@
+cluster.Function("libc!read").Tumbling(1s).Tumbling(2s).Count()
