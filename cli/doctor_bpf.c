@@ -11,6 +11,7 @@
 
 #include "doctor.h"
 #include "fay/bpf.h"
+#include "fay/kernel.h"
 
 /* Loads "return 0". Returns the program's descriptor or -errno. */
 static int load_nothing(uint32_t type, uint32_t expected_attach, uint32_t btf_id)
@@ -136,6 +137,8 @@ const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind)
 {
 	static char text[1400];
 	struct finding bpf = { 0 }, fentry = { 0 }, multi = { 0 };
+	if (kind == FAY_KERNEL_FUNCTIONS && fay_kernel_present())
+		return "native code through fay.ko";
 	fay_doctor_bpf(&bpf);
 	if (kind != FAY_KERNEL_FUNCTIONS) {
 		snprintf(text, sizeof(text), bpf.ok ? "BPF, attached by the tracepoint's type: %s" : "none: BPF is not granted here: %s", bpf.why);

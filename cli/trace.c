@@ -32,6 +32,7 @@ static void deinit(struct trace *trace)
 	fay_follow_end(&trace->follower);
 	fay_aggregator_destroy(trace->aggregator);
 	fay_trace_kernel_deinit(trace);
+	fay_kernel_session_destroy(trace->functions);
 	for (size_t i = 0; i < trace->session_count; i++)
 		fay_session_destroy(trace->sessions[i]);
 	for (size_t i = 0; i < trace->session_count; i++)
@@ -61,7 +62,7 @@ static int prepare(struct trace *trace, struct fay_error *error)
 	if ((result = fay_aggregator_create(trace->schema, &trace->aggregator, error)))
 		return result;
 	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
-	if (trace->follow && !fay_trace_is_kernel(trace) && (result = fay_follow_start(&trace->follower, error)))
+	if (trace->follow && !fay_trace_is_kernel(trace) && !trace->native && (result = fay_follow_start(&trace->follower, error)))
 		return result;
 	if (trace->command) {
 		result = fay_trace_is_kernel(trace) ? fay_cli_spawn_early(trace->command, &trace->child, error)
@@ -103,11 +104,13 @@ int fay_trace_main(int argc, char **argv)
 	catch_signals();
 	result = prepare(&trace, &error);
 	if (!result) {
-		result = fay_trace_is_kernel(&trace) ? fay_trace_kernel_attach(&trace, &error) : fay_trace_attach(&trace, &error);
+		bool processes = !fay_trace_is_kernel(&trace) && !trace.native;
+		result = processes ? fay_trace_attach(&trace, &error) :
+			 trace.native ? fay_trace_native_attach(&trace, &error) : fay_trace_kernel_attach(&trace, &error);
 		if (result && trace.child)
 			kill(trace.child, SIGKILL);
 		if (!result) {
-			if (!fay_trace_is_kernel(&trace))
+			if (processes)
 				fay_trace_report_points(&trace);
 			fay_write_schema(&trace.writer, trace.query, trace.views, trace.view_count);
 			result = fay_trace_finish(&trace, fay_trace_run(&trace, &error), &error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_kernel.c, trace_run.c, trace_rows.c, trace_windows.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_kernel.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "fay/bpf.h"
+#include "fay/kernel.h"
 #include "follow.h"
 
 struct stage {
@@ -67,6 +68,9 @@ struct trace {
 	struct fay_bpf_object object;
 	struct fay_bpf_session *kernel; /* NULL: not attached */
 	struct fay_trace_windows *windows; /* trace_windows.c; NULL: the query has none */
+	/* kernel functions through fay.ko (trace_native.c) */
+	bool native; /* known once the query is planned, or the image verified */
+	struct fay_kernel_session *functions; /* NULL: not attached */
 	/* bookkeeping */
 	uint64_t started; /* monotonic ns at main */
 	struct stage stages[16];
@@ -98,7 +102,7 @@ const char *fay_trace_function_name(void *context, uint64_t hash);
 /* trace_kernel.c */
 static inline bool fay_trace_is_kernel(const struct trace *trace)
 {
-	return trace->plan && trace->plan->domain == DOMAIN_KERNEL;
+	return trace->plan && trace->plan->domain == DOMAIN_KERNEL && !trace->native;
 }
 int fay_trace_kernel_prepare(struct trace *trace, struct fay_error *error);
 int fay_trace_kernel_attach(struct trace *trace, struct fay_error *error);
@@ -107,6 +111,12 @@ int fay_trace_kernel_poll(struct trace *trace, struct fay_error *error);
 bool fay_trace_kernel_goes_on(const struct trace *trace);
 void fay_trace_kernel_detach(struct trace *trace);
 void fay_trace_kernel_deinit(struct trace *trace);
+
+/* trace_native.c */
+/* Whether verified code of the trace's would run in the kernel: sets `native`, and refuses what means nothing there. */
+int fay_trace_native_prepare(struct trace *trace, struct fay_error *error);
+int fay_trace_native_attach(struct trace *trace, struct fay_error *error);
+int fay_trace_native_detach(struct trace *trace, struct fay_error *error);
 
 /* trace_follow.c */
 int fay_trace_follow_tick(struct trace *trace, struct fay_error *error);

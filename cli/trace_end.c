@@ -122,6 +122,8 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 	struct fay_error detach_error;
 	int detached = detach_all(trace, &detach_error);
 	fay_trace_kernel_detach(trace);
+	if (trace->functions && !detached)
+		detached = fay_trace_native_detach(trace, &detach_error);
 	for (size_t i = 0; i < trace->session_count; i++)
 		fay_session_run(trace->sessions[i], FAY_PROBE_END);
 	if (!trace->end_reason)

@@ -27,7 +27,7 @@ static int compile_plan(struct trace *trace, struct fay_error *error)
 	fay_trace_stage(trace, "generate IR", since);
 	since = fay_cli_monotonic();
 	if (!result) {
-		struct fay_compile_options options = { .size = sizeof(options) };
+		struct fay_compile_options options = { .size = sizeof(options), .march = trace->native ? "general" : NULL, .confined = trace->native };
 		result = fay_compile_module(module, &trace->plan->spec, &options, &trace->image,
 					    error);
 	}
@@ -70,8 +70,16 @@ static int verify_image(struct trace *trace, struct fay_error *error)
 	    fay_policy_read(trace->policy_path, &policy, message, sizeof(message)))
 		return fay_error_set(error, FAY_E_USAGE, "%s", message);
 	uint64_t since = fay_cli_monotonic();
+	if (trace->native)
+		fay_policy_restrict_kernel(&policy);
 	fay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict);
 	trace->verified = true;
+	if (!trace->plan && trace->verdict.outcome == FAY_ACCEPTED && fay_kernel_is_target(&trace->verdict)) {
+		/* Only now is it known what an image is for. */
+		fay_verdict_deinit(&trace->verdict);
+		fay_policy_restrict_kernel(&policy);
+		fay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict);
+	}
 	fay_trace_stage(trace, "verify", since);
 	const char *name = trace->probe_path ? trace->probe_path : "query";
 	if (trace->verdict.outcome != FAY_ACCEPTED) {
@@ -147,7 +155,7 @@ int fay_trace_image(struct trace *trace, struct fay_error *error)
 	int result;
 	if (trace->query && (result = plan_query(trace, error)))
 		return result;
-	if ((result = fay_trace_find_processes(trace, error)))
+	if (trace->query && ((result = fay_trace_native_prepare(trace, error)) || (result = fay_trace_find_processes(trace, error))))
 		return result;
 	if (fay_trace_is_kernel(trace)) {
 		result = fay_trace_kernel_prepare(trace, error);
@@ -161,5 +169,7 @@ int fay_trace_image(struct trace *trace, struct fay_error *error)
 		return result;
 	}
 	result = verify_image(trace, error);
+	if (!result && !trace->query)
+		(void)((result = fay_trace_native_prepare(trace, error)) || (result = fay_trace_find_processes(trace, error)));
 	return result ? result : make_views(trace, error);
 }

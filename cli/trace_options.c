@@ -197,6 +197,8 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 	for (size_t i = 0; i < trace->comm_count; i++)
 		if ((result = find_comm(trace, trace->comms[i], error)))
 			return result;
+	if (trace->native)
+		return FAY_OK;
 	if (!trace->command && !trace->pid_count && !trace->wait)
 		return fay_error_set(error, FAY_E_USAGE, "which process? Give -p PID, --comm NAME, or -- COMMAND");
 	return FAY_OK;

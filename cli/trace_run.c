@@ -18,7 +18,7 @@ static bool targets_alive(struct trace *trace)
 		trace->child = 0;
 		trace->child_ended = true;
 	}
-	if (fay_trace_is_kernel(trace))
+	if (fay_trace_is_kernel(trace) || trace->native)
 		return fay_trace_kernel_goes_on(trace);
 	if (trace->wait)
 		return true;
@@ -186,13 +186,15 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 	uint64_t every = trace->every ? trace->every : DEFAULT_EVERY;
 	bool pictures = trace->writer.live || trace->every;
 	uint64_t next = now + every;
-	bool waiting_first = trace->timing && !fay_trace_is_kernel(trace);
+	bool waiting_first = trace->timing && !fay_trace_is_kernel(trace) && !trace->native;
 	if (fay_trace_windows_start(trace, error))
 		return error->code;
 	while (!(trace->end_reason = reason_to_end(trace, end))) {
 		fay_aggregator_wait(trace->aggregator, waiting_first ? 1 : POLL_MS);
 		for (size_t i = 0; i < trace->session_count; i++)
 			fay_session_tick(trace->sessions[i]);
+		if (trace->functions)
+			fay_kernel_session_tick(trace->functions);
 		if (fay_trace_is_kernel(trace) ? fay_trace_kernel_poll(trace, error) : fay_trace_follow_tick(trace, error))
 			return error->code;
 		if (fay_aggregator_poll(trace->aggregator, error) < 0 || fay_trace_rows_error(trace, error) ||

@@ -18,12 +18,12 @@ struct options {
 	const char *policy;
 	const char *smt2;
 	const char *source;
-	bool json, no_replay, help;
+	bool json, no_replay, kernel, help;
 };
 
 static void print_usage(FILE *out, const char *program)
 {
-	fprintf(out, "usage: %s [--json] [--policy FILE] [--smt2 DIR] [--source DIR] [--no-replay] IMAGE\n", program);
+	fprintf(out, "usage: %s [--json] [--policy FILE] [--kernel] [--smt2 DIR] [--source DIR] [--no-replay] IMAGE\n", program);
 }
 
 static int usage(const char *program)
@@ -38,6 +38,7 @@ static int help(const char *program)
 	printf("\nProves that a probe image keeps to its regions, its code and its bounds, or says which rule it breaks, where, and how.\n\n"
 	       "  --json         one JSON object instead of text (docs/verify-json.md)\n"
 	       "  --policy FILE  what you allow beyond what is proved (docs/policy.md)\n"
+	       "  --kernel       hold it to what may run in the kernel, too\n"
 	       "  --smt2 DIR     also write every obligation as SMT-LIB 2, for another solver (docs/smt2.md)\n"
 	       "  --source DIR   where the source files are that the image's line information names\n"
 	       "  --no-replay    do not have the CPU run the counterexample of a refusal, in a child process\n\n"
@@ -52,6 +53,7 @@ static int parse(int argc, char **argv, struct options *options)
 		{ "policy", required_argument, NULL, 'p' },
 		{ "smt2", required_argument, NULL, 's' },
 		{ "source", required_argument, NULL, 'd' },
+		{ "kernel", no_argument, NULL, 'k' },
 		{ "no-replay", no_argument, NULL, 'n' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -73,6 +75,9 @@ static int parse(int argc, char **argv, struct options *options)
 			break;
 		case 'd':
 			options->source = optarg;
+			break;
+		case 'k':
+			options->kernel = true;
 			break;
 		case 'n':
 			options->no_replay = true;
@@ -166,6 +171,8 @@ int fay_verify_main(int argc, char **argv)
 		fprintf(stderr, "%s: %s\n", options.program, message);
 		return EXIT_USAGE;
 	}
+	if (options.kernel)
+		fay_policy_restrict_kernel(&policy);
 	result = read_file(&options, &bytes, &size);
 	if (!result && options.smt2 && fay_verify_smt2(bytes, size, &policy, options.smt2, &verdict)) {
 		result = errno == EFBIG ? EXIT_LIMIT : EXIT_INTERNAL;

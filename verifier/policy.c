@@ -28,6 +28,18 @@ void fay_policy_default(struct fay_policy *policy)
 	policy->total_ms = 30000;
 }
 
+static uint64_t at_most(uint64_t value, uint64_t limit) { return value < limit ? value : limit; }
+
+void fay_policy_restrict_kernel(struct fay_policy *policy)
+{
+	policy->max_instructions = at_most(policy->max_instructions, FAY_KERNEL_MAX_INSTRUCTIONS);
+	policy->max_stack = at_most(policy->max_stack, FAY_KERNEL_MAX_STACK);
+	policy->speculation_confined = true;
+	policy->allow_vectors = false;
+	policy->allow_kinds &= 1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_RETURN | 1u << FAY_PROBE_BEGIN | 1u << FAY_PROBE_END | 1u << FAY_PROBE_TIMER;
+	policy->allow_fields &= ~(uint32_t)(FAY_FIELD_RETVAL_FLOAT | FAY_FIELD_REGISTERS | FAY_FIELD_FLAGS);
+}
+
 /* ---- values: NULL, or what is wrong; *at is then the word it is about ---- */
 
 typedef const char *reader(char *text, struct fay_policy *policy, const char **at);

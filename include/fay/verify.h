@@ -55,6 +55,13 @@ struct fay_policy {
 };
 
 void fay_policy_default(struct fay_policy *policy);
+/*
+ * Tightens any policy to what may run in a kernel: general registers only, speculation confined, at most FAY_KERNEL_MAX_INSTRUCTIONS and FAY_KERNEL_MAX_STACK,
+ * entry, return, begin, end and timer probes, no field that only vector registers have. (Nothing below rsp is for all images.)
+ */
+#define FAY_KERNEL_MAX_INSTRUCTIONS 50000u
+#define FAY_KERNEL_MAX_STACK 1024u
+void fay_policy_restrict_kernel(struct fay_policy *policy);
 /* Reads a policy file (docs/policy.md). Returns 0, or -1 with a message in message: "FILE:LINE:COLUMN: ...", the line, a caret. */
 int fay_policy_read(const char *path, struct fay_policy *policy, char *message, size_t message_size);
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* A trace of kernel functions by native code, through fay.ko: docs/kernel.md. One session for the whole machine. */
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#include "trace.h"
+
+#define SKIPPED_SHOWN 5
+
+int fay_trace_native_prepare(struct trace *trace, struct fay_error *error)
+{
+	trace->native = trace->plan ? trace->plan->domain == DOMAIN_KERNEL && trace->plan->kernel == FAY_KERNEL_FUNCTIONS && fay_kernel_present() :
+				      fay_kernel_is_target(&trace->verdict);
+	if (!trace->native || (!trace->pid_count && !trace->comm_count && !trace->wait && !trace->follow))
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_USAGE, "kernel functions are traced in all processes, so -p, --comm, --follow and --wait mean nothing here; "
+						 "ask for some with `where io.pid == ...` or `where io.comm == \"...\"`");
+}
+
+static void report(const struct trace *trace)
+{
+	size_t points = fay_kernel_session_point_count(trace->functions), skipped = fay_kernel_session_skipped_count(trace->functions);
+
+	for (size_t i = 0; i < skipped && (i < SKIPPED_SHOWN || trace->verbose); i++) {
+		const struct fay_skipped_point *point = fay_kernel_session_skipped(trace->functions, i);
+
+		fprintf(stderr, "fay: not traced: %s: %s\n", point->function, point->reason);
+	}
+	if (skipped > SKIPPED_SHOWN && !trace->verbose)
+		fprintf(stderr, "fay: not traced: %zu more; --verbose names them\n", skipped - SKIPPED_SHOWN);
+	fprintf(stderr, "fay: tracing %zu kernel function%s, native code through fay.ko; Ctrl-C ends\n", points, points == 1 ? "" : "s");
+}
+
+int fay_trace_native_attach(struct trace *trace, struct fay_error *error)
+{
+	uint64_t since = fay_cli_monotonic();
+	size_t size;
+	int result = fay_kernel_session_attach(&trace->verdict, NULL, &trace->functions, error);
+
+	if (result)
+		return result;
+	fay_trace_stage(trace, "find and attach", since);
+	struct fay_shm_control *shm = fay_kernel_session_shm(trace->functions, &size);
+	fay_kernel_session_run(trace->functions, FAY_PROBE_BEGIN);
+	result = fay_aggregator_add(trace->aggregator, shm, size, 0, error);
+	if (result)
+		return result;
+	report(trace);
+	if (trace->child)
+		kill(trace->child, SIGCONT);
+	return FAY_OK;
+}
+
+int fay_trace_native_detach(struct trace *trace, struct fay_error *error)
+{
+	int result = fay_kernel_session_detach(trace->functions, error);
+
+	if (result)
+		fprintf(stderr, "fay: %s\n", error->message);
+	fay_kernel_session_run(trace->functions, FAY_PROBE_END);
+	return result == FAY_E_LIMIT ? FAY_OK : result; /* said; the result is whole */
+}

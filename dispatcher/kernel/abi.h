@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/*
+ * What fay.ko and the user side agree on: /dev/fay, one session an open file. docs/kernel.md has the order of things.
+ *
+ * Every structure is copied in and checked before anything is done; sizes are in bytes, offsets from the start of the module's text, where the verified
+ * layout begins. An error leaves the session as it was.
+ */
+#ifndef FAY_KERNEL_ABI_H
+#define FAY_KERNEL_ABI_H
+
+#ifdef __KERNEL__
+#include <linux/ioctl.h>
+#include <linux/types.h>
+#else
+#include <stdint.h>
+#include <sys/ioctl.h>
+#endif
+
+#define FAY_KERNEL_ABI 1u
+#define FAY_KERNEL_DEVICE "/dev/fay"
+#define FAY_KERNEL_MODULE_PREFIX "fay_s" /* then the session's number, decimal */
+
+#define FAY_KERNEL_SESSIONS_MAX 16u
+#define FAY_KERNEL_CONTEXTS 4u          /* task, softirq, irq, NMI */
+#define FAY_KERNEL_PROBES_MAX 64u       /* a set of probes is a mask */
+#define FAY_KERNEL_SETS_MAX 64u
+#define FAY_KERNEL_POINTS_MAX 65536u
+#define FAY_KERNEL_STATES_MAX 1024u
+#define FAY_KERNEL_SLOTS_MAX 64u        /* helper slots */
+#define FAY_KERNEL_LAYOUT_MAX (1u << 20)
+#define FAY_KERNEL_STACK_WORDS_MAX 16u
+#define FAY_KERNEL_TRAMPOLINE_MAX 2048u
+#define FAY_KERNEL_SHM_MAX (1ull << 30) /* bytes of state of one session */
+
+/* What a trampoline refers to; fay.ko says it. Per-CPU offsets are used as %gs:offset. */
+struct fay_kernel_places {
+	uint32_t preempt_count;
+	uint32_t contexts; /* address of this CPU's FAY_KERNEL_CONTEXTS contexts */
+	uint32_t begun;    /* calls that were led through a return trampoline */
+	uint32_t ended;
+	uint64_t fill;     /* void fill(struct fay_kernel_context *, uint32_t fields) */
+	uint64_t resched;  /* void resched(void) */
+	uint64_t helpers[3]; /* by enum fay_helper */
+};
+
+struct fay_kernel_probe {
+	uint32_t kind;        /* enum fay_probe_kind: entry, return, begin, end, timer */
+	uint32_t code_offset;
+	uint32_t fields;      /* mask of enum fay_event_field: what it reads */
+	uint32_t reserved;    /* 0 */
+};
+
+struct fay_kernel_state {
+	uint32_t kind; /* enum fay_state_kind */
+	uint32_t offset, rows, row_size;
+};
+
+struct fay_kernel_create {
+	uint32_t abi;        /* FAY_KERNEL_ABI */
+	uint32_t local_size, global_size;
+	uint32_t spill_size; /* a power of two, or 0 */
+	uint32_t layout_size, code_offset, code_size;
+	uint32_t slot_count, probe_count, state_count;
+	uint8_t sha256[32];  /* of the layout, helper slots zero: the report's */
+	uint64_t slots;      /* struct fay_kernel_slot[slot_count] */
+	uint64_t probes;     /* struct fay_kernel_probe[probe_count] */
+	uint64_t states;     /* struct fay_kernel_state[state_count] */
+	/* answers */
+	uint32_t session;
+	uint32_t reserved;
+	uint64_t shm_size;   /* to be mapped at offset 0 of the device */
+	struct fay_kernel_places places;
+};
+
+struct fay_kernel_slot {
+	uint32_t offset, helper;
+};
+
+/* Points that have the same probes, and their trampoline. A set of one begin, end or timer probe has no points. */
+struct fay_kernel_set {
+	uint64_t probes;      /* mask */
+	uint32_t stack_words; /* words of stack arguments of the functions; only with a return probe, else 0 */
+	uint32_t trampoline;  /* offset, multiple of 16 */
+	uint32_t first_point, point_count;
+};
+
+struct fay_kernel_point {
+	uint64_t address;
+	uint64_t function; /* fay_name_hash() of its name */
+};
+
+struct fay_kernel_attach {
+	uint64_t sets;   /* struct fay_kernel_set[set_count] */
+	uint64_t points; /* struct fay_kernel_point[point_count] */
+	uint32_t set_count, point_count;
+};
+
+/* Whether ftrace can trace at these addresses: one byte each is written, 1 or 0. */
+struct fay_kernel_check {
+	uint64_t addresses; /* uint64_t[count] */
+	uint64_t answers;   /* uint8_t[count] */
+	uint32_t count, reserved;
+};
+
+struct fay_kernel_detached {
+	uint64_t calls; /* under way: their functions have not returned yet; the session's module stays until they have */
+};
+
+#define FAY_KERNEL_CREATE _IOWR('F', 0x80, struct fay_kernel_create)
+#define FAY_KERNEL_ATTACH _IOW('F', 0x81, struct fay_kernel_attach)
+#define FAY_KERNEL_CHECK _IOW('F', 0x82, struct fay_kernel_check)
+#define FAY_KERNEL_RUN _IOW('F', 0x83, uint32_t) /* index of a set without points */
+#define FAY_KERNEL_DETACH _IOR('F', 0x84, struct fay_kernel_detached)
+
+#endif

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/*
+ * From a session's module to running probes. Nothing that the user side says about code is believed: the layout's hash is taken where it lies, helper slots
+ * are compared, each trampoline is written once more and compared byte by byte. The module's text is read-only by then.
+ */
+#include <crypto/sha2.h>
+#include <linux/delay.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "fay.h"
+
+/* ---- the module with the code ---- */
+
+static struct fay_session *session_of_module(const struct module *module)
+{
+	unsigned int number;
+
+	if (strncmp(module->name, FAY_KERNEL_MODULE_PREFIX, strlen(FAY_KERNEL_MODULE_PREFIX)) ||
+	    kstrtouint(module->name + strlen(FAY_KERNEL_MODULE_PREFIX), 10, &number) || number >= FAY_KERNEL_SESSIONS_MAX)
+		return NULL;
+	return fay_sessions[number];
+}
+
+int fay_module_event(struct notifier_block *block, unsigned long action, void *data)
+{
+	struct module *module = data;
+	struct fay_session *session;
+	int result = NOTIFY_DONE;
+
+	if (strncmp(module->name, FAY_KERNEL_MODULE_PREFIX, strlen(FAY_KERNEL_MODULE_PREFIX)))
+		return NOTIFY_DONE;
+	mutex_lock(&fay_mutex);
+	session = session_of_module(module);
+	if (action == MODULE_STATE_COMING) {
+		if (!session || session->module || module->init || module->exit || module->core_layout.text_size < session->made.layout_size)
+			result = notifier_from_errno(-EPERM);
+		else
+			session->module = module;
+	} else if (action == MODULE_STATE_GOING && session && session->module == module) {
+		session->module = NULL; /* not while it is attached: then there is a reference */
+		session->checked = false;
+	}
+	mutex_unlock(&fay_mutex);
+	return result;
+}
+
+/* ---- checks ---- */
+
+static int check_layout(const struct fay_session *session)
+{
+	const struct fay_kernel_create *made = &session->made;
+	const u8 *text = session->module->core_layout.base;
+	u8 digest[SHA256_DIGEST_SIZE];
+	u8 *copy = kvmalloc(made->layout_size, GFP_KERNEL);
+	int result = 0;
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, text, made->layout_size);
+	for (u32 i = 0; i < made->slot_count; i++) {
+		const struct fay_kernel_slot *slot = &session->slots[i];
+
+		if (memcmp(text + slot->offset, &made->places.helpers[slot->helper], 8))
+			result = -EKEYREJECTED;
+		memset(copy + slot->offset, 0, 8);
+	}
+	sha256(copy, made->layout_size, digest);
+	if (memcmp(digest, made->sha256, sizeof(digest)))
+		result = -EKEYREJECTED;
+	kvfree(copy);
+	return result;
+}
+
+static int check_trampoline(const struct fay_session *session, struct fay_set *set, u8 *scratch)
+{
+	const struct module_layout *core = &session->module->core_layout;
+	struct fay_kernel_trampoline wanted = { .places = &session->made.places, .probes = session->probes, .set = set->given.probes,
+						.stack_words = set->given.stack_words, .layout = (u64)core->base,
+						.address = (u64)core->base + set->given.trampoline };
+	u32 size;
+
+	if (set->given.trampoline % 16 || set->given.trampoline < session->made.layout_size || set->given.trampoline > core->text_size)
+		return -EINVAL;
+	size = fay_kernel_trampoline_write(&wanted, scratch, FAY_KERNEL_TRAMPOLINE_MAX);
+	if (!size || size > core->text_size - set->given.trampoline)
+		return -EINVAL;
+	if (memcmp(core->base + set->given.trampoline, scratch, size))
+		return -EKEYREJECTED;
+	set->trampoline = wanted.address;
+	return 0;
+}
+
+/* Which probes may stand together, and which points are whose. */
+static int check_set(const struct fay_session *session, const struct fay_kernel_set *set, u32 point_count)
+{
+	u32 hosted = 0, placed = 0, returns = 0;
+
+	if (set->probes & ~(session->made.probe_count == 64 ? ~0ull : (1ull << session->made.probe_count) - 1) || !set->probes)
+		return -EINVAL;
+	for (u32 i = 0; i < session->made.probe_count; i++) {
+		if (!(set->probes >> i & 1))
+			continue;
+		if (session->probes[i].kind == FAY_PROBE_ENTRY || session->probes[i].kind == FAY_PROBE_RETURN)
+			placed++;
+		else
+			hosted++;
+		returns += session->probes[i].kind == FAY_PROBE_RETURN;
+	}
+	if (hosted + (placed != 0) != 1 || set->stack_words > FAY_KERNEL_STACK_WORDS_MAX || (set->stack_words && !returns))
+		return -EINVAL;
+	if ((placed != 0) != (set->point_count != 0) || set->first_point > point_count || set->point_count > point_count - set->first_point)
+		return -EINVAL;
+	return 0;
+}
+
+/* ---- points ---- */
+
+static int make_table(struct fay_session *session, const struct fay_kernel_point *points, u32 count)
+{
+	u32 size = roundup_pow_of_two(2 * count + 2);
+	struct fay_kernel_point *table = kvcalloc(size, sizeof(*table), GFP_KERNEL);
+
+	if (!table)
+		return -ENOMEM;
+	for (u32 i = 0; i < count; i++) {
+		u32 at = (u32)(points[i].address * 0x9e3779b97f4a7c15ull >> 40) & (size - 1);
+
+		while (table[at].address && table[at].address != points[i].address)
+			at = (at + 1) & (size - 1);
+		if (table[at].address || !points[i].address) {
+			kvfree(table);
+			return -EINVAL; /* a function twice */
+		}
+		table[at] = points[i];
+	}
+	kvfree(session->table);
+	session->table = table;
+	session->table_mask = size - 1;
+	return 0;
+}
+
+static int register_set(struct fay_set *set, const struct fay_kernel_point *points)
+{
+	u32 count = set->given.point_count;
+	unsigned long *addresses;
+	struct ftrace_ops *ops;
+	int result;
+
+	if (!count)
+		return 0;
+	addresses = kvmalloc_array(count, sizeof(*addresses), GFP_KERNEL);
+	ops = kzalloc(sizeof(*ops), GFP_KERNEL);
+	if (!addresses || !ops) {
+		kvfree(addresses);
+		kfree(ops);
+		return -ENOMEM;
+	}
+	for (u32 i = 0; i < count; i++)
+		addresses[i] = points[set->given.first_point + i].address;
+	result = ftrace_set_filter_ips(ops, addresses, count, 0, 1);
+	if (!result)
+		result = register_ftrace_direct_multi(ops, set->trampoline);
+	kvfree(addresses);
+	if (result) {
+		ftrace_free_filter(ops);
+		kfree(ops);
+		return result;
+	}
+	set->ops = ops;
+	return 0;
+}
+
+static void unregister_sets(struct fay_session *session)
+{
+	for (unsigned int i = 0; i < session->set_count; i++) {
+		struct fay_set *set = &session->sets[i];
+
+		if (!set->ops)
+			continue;
+		WARN_ON_ONCE(unregister_ftrace_direct_multi(set->ops, set->trampoline));
+		ftrace_free_filter(set->ops);
+		kfree(set->ops);
+		set->ops = NULL;
+	}
+}
+
+/* Nobody is inside a trampoline but in calls that it made: preempted tasks have gone on (RCU tasks), and so has what runs where RCU does not watch (rude). */
+static void wait_for_trampolines(void)
+{
+	synchronize_rcu_tasks();
+	synchronize_rcu_tasks_rude();
+}
+
+static u64 calls_under_way(const struct fay_session *session)
+{
+	u64 ended = 0, begun = 0;
+	int cpu;
+
+	/* Ended first: a call that begins and ends meanwhile must not make the others look ended. */
+	for_each_possible_cpu(cpu)
+		ended += READ_ONCE(per_cpu(fay_cpu_sessions, cpu)[session->number].ended);
+	smp_mb();
+	for_each_possible_cpu(cpu)
+		begun += READ_ONCE(per_cpu(fay_cpu_sessions, cpu)[session->number].begun);
+	return begun - ended;
+}
+
+/* ---- attach, detach ---- */
+
+static int take_sets(struct fay_session *session, const struct fay_kernel_attach *attach)
+{
+	struct fay_kernel_set *given;
+
+	if (!attach->set_count || attach->set_count > FAY_KERNEL_SETS_MAX || attach->point_count > FAY_KERNEL_POINTS_MAX)
+		return -EINVAL;
+	given = vmemdup_user((const void __user *)attach->sets, attach->set_count * sizeof(*given));
+	if (IS_ERR(given))
+		return PTR_ERR(given);
+	kvfree(session->sets);
+	session->set_count = 0;
+	session->sets = kvcalloc(attach->set_count, sizeof(*session->sets), GFP_KERNEL);
+	if (!session->sets) {
+		kvfree(given);
+		return -ENOMEM;
+	}
+	for (u32 i = 0; i < attach->set_count; i++)
+		session->sets[i].given = given[i];
+	session->set_count = attach->set_count;
+	kvfree(given);
+	return 0;
+}
+
+static int check_all(struct fay_session *session, u32 point_count)
+{
+	u8 *scratch = kmalloc(FAY_KERNEL_TRAMPOLINE_MAX, GFP_KERNEL);
+	int result = scratch ? check_layout(session) : -ENOMEM;
+
+	for (unsigned int i = 0; !result && i < session->set_count; i++) {
+		result = check_set(session, &session->sets[i].given, point_count);
+		if (!result)
+			result = check_trampoline(session, &session->sets[i], scratch);
+	}
+	kfree(scratch);
+	return result;
+}
+
+static int register_all(struct fay_session *session, const struct fay_kernel_point *points)
+{
+	int result = 0;
+
+	for (unsigned int i = 0; !result && i < session->set_count; i++)
+		result = register_set(&session->sets[i], points);
+	return result;
+}
+
+int fay_session_attach(struct fay_session *session, const struct fay_kernel_attach *attach)
+{
+	struct fay_kernel_point *points = NULL;
+	u64 calls;
+	int result;
+
+	if (session->attached || session->pinned)
+		return -EBUSY;
+	if (!session->module)
+		return -ENOEXEC;
+	session->checked = false;
+	result = take_sets(session, attach);
+	if (!result)
+		result = check_all(session, attach->point_count);
+	session->checked = !result;
+	if (!result && attach->point_count) {
+		points = vmemdup_user((const void __user *)attach->points, attach->point_count * sizeof(*points));
+		if (IS_ERR(points))
+			return PTR_ERR(points);
+		result = make_table(session, points, attach->point_count);
+	}
+	if (!result && !try_module_get(session->module))
+		result = -ENOEXEC;
+	if (!result) {
+		session->pinned = session->attached = true;
+		result = register_all(session, points);
+		if (result)
+			fay_session_detach(session, &calls);
+	}
+	kvfree(points);
+	return result;
+}
+
+#define CALLS_WAIT_MS 200
+
+int fay_session_detach(struct fay_session *session, u64 *calls)
+{
+	unsigned int waited = 0;
+
+	*calls = 0;
+	if (!session->pinned)
+		return 0;
+	if (session->attached) {
+		unregister_sets(session);
+		session->attached = false;
+		wait_for_trampolines();
+	}
+	while ((*calls = calls_under_way(session)) && waited < CALLS_WAIT_MS) {
+		msleep(10);
+		waited += 10;
+	}
+	if (*calls)
+		return -EAGAIN;
+	wait_for_trampolines(); /* the last calls are behind their count, but maybe not behind their ret */
+	module_put(session->module);
+	session->pinned = false;
+	return 0;
+}
+
+/* A begin, end or timer probe, in this task; also when nothing is attached any more, for the end. The module cannot go meanwhile: fay_module_event() waits. */
+int fay_session_run(struct fay_session *session, u32 set)
+{
+	if (!session->checked || set >= session->set_count || session->sets[set].given.point_count)
+		return -EINVAL;
+	((void (*)(void))session->sets[set].trampoline)();
+	return 0;
+}
+
+int fay_check_points(const struct fay_kernel_check *check)
+{
+	u64 *addresses;
+	u8 *answers;
+	struct ftrace_ops *ops;
+	int result = -ENOMEM;
+
+	if (!check->count || check->count > FAY_KERNEL_POINTS_MAX || check->reserved)
+		return -EINVAL;
+	addresses = vmemdup_user((const void __user *)check->addresses, check->count * sizeof(*addresses));
+	if (IS_ERR(addresses))
+		return PTR_ERR(addresses);
+	answers = kvzalloc(check->count, GFP_KERNEL);
+	ops = kzalloc(sizeof(*ops), GFP_KERNEL); /* never registered */
+	if (answers && ops) {
+		for (u32 i = 0; i < check->count && !fatal_signal_pending(current); i++) {
+			answers[i] = !ftrace_set_filter_ip(ops, addresses[i], 0, 1);
+			cond_resched();
+		}
+		ftrace_free_filter(ops);
+		result = copy_to_user((void __user *)check->answers, answers, check->count) ? -EFAULT : 0;
+	}
+	kfree(ops);
+	kvfree(answers);
+	kvfree(addresses);
+	return result;
+}

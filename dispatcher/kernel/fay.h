@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/* The parts of fay.ko: main.c (device), session.c (life, state), attach.c (checks, ftrace), helpers.c (what probes call), trampoline.c. */
+#ifndef FAY_KO_H
+#define FAY_KO_H
+
+#include <linux/ftrace.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+
+#include "abi.h"
+#include "fay/shm.h"
+#include "trampoline.h"
+
+/* A set of points, as attached. */
+struct fay_set {
+	struct fay_kernel_set given;
+	unsigned long trampoline; /* address */
+	struct ftrace_ops *ops;   /* NULL: nothing registered */
+};
+
+struct fay_session {
+	struct fay_kernel_create made;
+	unsigned int number;
+	struct fay_kernel_slot *slots;
+	struct fay_kernel_probe *probes;
+	struct fay_kernel_state *states;
+	void *shm; /* vmalloc_user */
+	size_t shm_size, slots_offset, slot_stride, spill_offset;
+	unsigned int slot_count;
+	struct fay_kernel_context *contexts; /* slot_count */
+	struct module *module; /* that has the code; NULL until it is loaded */
+	bool pinned;           /* a reference to it is held */
+	struct fay_set *sets;
+	unsigned int set_count;
+	bool checked;          /* `sets` and the module's code are what they must be */
+	bool attached;
+	/* Points by address: open addressing; key 0 is empty. Looked up by fill(), written before the first point is registered. */
+	struct fay_kernel_point *table;
+	unsigned int table_mask;
+};
+
+/* What trampolines reach by %gs. One for each session number. */
+struct fay_cpu_session {
+	struct fay_kernel_context *contexts; /* of this CPU */
+	u64 begun, ended;
+};
+DECLARE_PER_CPU(struct fay_cpu_session[FAY_KERNEL_SESSIONS_MAX], fay_cpu_sessions);
+
+extern struct mutex fay_mutex; /* all of session.c and attach.c, but what probes do */
+extern struct fay_session *fay_sessions[FAY_KERNEL_SESSIONS_MAX]; /* written under it; helpers read it */
+
+/* session.c. Errors are negative errno. */
+int fay_session_create(struct fay_kernel_create *create, struct fay_session **result);
+/* -EBUSY: calls are under way in its trampolines. */
+int fay_session_destroy(struct fay_session *session);
+void fay_places_fill(unsigned int number, struct fay_kernel_places *places);
+
+/* attach.c */
+int fay_session_attach(struct fay_session *session, const struct fay_kernel_attach *attach);
+int fay_session_detach(struct fay_session *session, u64 *calls);
+int fay_session_run(struct fay_session *session, u32 set);
+int fay_check_points(const struct fay_kernel_check *check);
+int fay_module_event(struct notifier_block *block, unsigned long action, void *data);
+
+/* helpers.c: called by probes and trampolines, in every context. */
+u64 fay_flush(void *local, u64 state);
+u64 fay_emit(void *local, u64 state, const void *row);
+s64 fay_try_read(void *to, u64 size, u64 address);
+void fay_fill(struct fay_kernel_context *context, u32 fields);
+void fay_resched(void);
+
+#endif

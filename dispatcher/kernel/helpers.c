@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/*
+ * What trampolines and probes call: in every context, NMI included, with preemption off, so no locks, no sleeping. The slot headers are mapped by the user side
+ * and are not believed: the ring's head is kept in the context, a tail that makes no sense is a full ring.
+ */
+#include <asm/msr.h>
+#include <asm/tsc.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "fay.h"
+
+/* ---- the event ---- */
+
+static u64 function_of(const struct fay_session *session, u64 address)
+{
+	u32 at = (u32)(address * 0x9e3779b97f4a7c15ull >> 40) & session->table_mask;
+
+	if (!session->table)
+		return 0;
+	while (session->table[at].address && session->table[at].address != address)
+		at = (at + 1) & session->table_mask;
+	return session->table[at].function;
+}
+
+void fay_fill(struct fay_kernel_context *context, u32 fields)
+{
+	struct fay_event *event = &context->event;
+
+	if (fields & FAY_FIELD_TIME)
+		event->time = ktime_get_real_fast_ns();
+	if (fields & FAY_FIELD_CYCLES)
+		event->cycles = rdtsc();
+	if (fields & FAY_FIELD_FUNCTION)
+		event->function = function_of((const struct fay_session *)context->session, event->address);
+	if (fields & FAY_FIELD_MODULE)
+		event->module = fay_name_hash("kernel");
+	if (fields & FAY_FIELD_PID)
+		event->pid = current->tgid;
+	if (fields & FAY_FIELD_TID)
+		event->tid = current->pid;
+	if (fields & FAY_FIELD_CPU)
+		event->cpu = raw_smp_processor_id();
+	if (fields & FAY_FIELD_COMM) {
+		unsigned int i = 0;
+
+		for (; i < FAY_COMM_SIZE - 1 && current->comm[i]; i++)
+			event->comm[i] = current->comm[i];
+		for (; i < FAY_COMM_SIZE; i++)
+			event->comm[i] = 0;
+	}
+	if (fields & FAY_FIELD_DURATION)
+		event->duration = mul_u64_u32_div(event->duration, 1000000, tsc_khz);
+}
+
+/* Gives the CPU away if that was asked for while a trampoline held it. */
+void fay_resched(void)
+{
+	preempt_disable_notrace();
+	preempt_enable_notrace();
+}
+
+/* ---- rings ---- */
+
+/* The session and context that LOCAL belongs to; NULL: none. */
+static struct fay_kernel_context *context_of(const void *local)
+{
+	for (unsigned int i = 0; i < FAY_KERNEL_SESSIONS_MAX; i++) {
+		struct fay_session *session = READ_ONCE(fay_sessions[i]);
+		u64 distance;
+
+		if (!session)
+			continue;
+		distance = (u64)local - ((u64)session->shm + session->slots_offset + FAY_SLOT_HEADER);
+		if (distance / session->slot_stride < session->slot_count && distance % session->slot_stride == 0)
+			return &session->contexts[distance / session->slot_stride];
+	}
+	return NULL;
+}
+
+static struct fay_slot_header *slot_of(const struct fay_kernel_context *context)
+{
+	return (struct fay_slot_header *)(context->local - FAY_SLOT_HEADER);
+}
+
+static bool ring_has_room(const struct fay_kernel_context *context, u64 bytes)
+{
+	const struct fay_session *session = (const struct fay_session *)context->session;
+	u64 size = session->made.spill_size;
+	u64 used = context->head - smp_load_acquire(&slot_of(context)->spill_tail);
+
+	return used <= size && bytes <= size - used;
+}
+
+/* Copies to ring position `at`, in two pieces if it wraps. Returns the position after. */
+static u64 ring_put(const struct fay_kernel_context *context, u64 at, const void *from, u64 size)
+{
+	const struct fay_session *session = (const struct fay_session *)context->session;
+	char *ring = (char *)slot_of(context) + session->spill_offset;
+	u64 start = at & (session->made.spill_size - 1);
+	u64 first = min(session->made.spill_size - start, size);
+
+	memcpy(ring + start, from, first);
+	memcpy(ring, from + first, size - first);
+	return at + size;
+}
+
+static void ring_publish(struct fay_kernel_context *context, u64 head)
+{
+	context->head = head;
+	smp_store_release(&slot_of(context)->spill_head, head);
+}
+
+static u64 lost_full(const struct fay_kernel_context *context)
+{
+	slot_of(context)->lost_full++;
+	return 1;
+}
+
+static const struct fay_kernel_state *state_of(const struct fay_kernel_context *context, u64 state, u32 kind)
+{
+	const struct fay_session *session = (const struct fay_session *)context->session;
+
+	return state < session->made.state_count && session->states[state].kind == kind ? &session->states[state] : NULL;
+}
+
+#define RECORD_ROWS_MAX 65535u
+
+/*
+ * All of a table goes out at once or not at all. A row's tag is read once: the user side can write it, and must not make this write more than there is
+ * room for.
+ */
+u64 fay_flush(void *local, u64 state)
+{
+	struct fay_kernel_context *context = context_of(local);
+	const struct fay_kernel_state *table = context ? state_of(context, state, FAY_STATE_TABLE) : NULL;
+	struct fay_slot_header *slot;
+	struct fay_table_header *header;
+	u64 occupied = 0, records, head;
+	char *rows;
+	u32 at = 0;
+
+	if (!table)
+		return context ? lost_full(context) : 1;
+	slot = slot_of(context);
+	header = local + table->offset;
+	rows = (char *)(header + 1);
+	for (u32 i = 0; i < table->rows; i++)
+		occupied += READ_ONCE(*(const u64 *)(rows + (u64)i * table->row_size)) != 0;
+	records = DIV_ROUND_UP(occupied, RECORD_ROWS_MAX);
+	if (!ring_has_room(context, occupied * table->row_size + records * sizeof(struct fay_spill_record)))
+		return lost_full(context);
+
+	smp_store_release(&slot->sequence, slot->sequence + 1);
+	smp_mb();
+	head = context->head;
+	while (occupied) {
+		u32 in_record = (u32)min_t(u64, occupied, RECORD_ROWS_MAX);
+		struct fay_spill_record record = { .size = (u32)sizeof(record) + in_record * table->row_size, .state = (u16)state,
+						   .rows = (u16)in_record };
+
+		head = ring_put(context, head, &record, sizeof(record));
+		for (u32 left = in_record; left; left--) {
+			/* Should rows have vanished meanwhile, the last one stands in: the user side spoils its own result only. */
+			while (at < table->rows - 1 && !READ_ONCE(*(const u64 *)(rows + (u64)at * table->row_size)))
+				at++;
+			head = ring_put(context, head, rows + (u64)at * table->row_size, table->row_size);
+			if (at < table->rows - 1)
+				at++;
+		}
+		occupied -= in_record;
+	}
+	ring_publish(context, head);
+	memset(rows, 0, (u64)table->rows * table->row_size);
+	header->used = 0;
+	smp_store_release(&slot->sequence, slot->sequence + 1);
+	return 0;
+}
+
+u64 fay_emit(void *local, u64 state, const void *row)
+{
+	struct fay_kernel_context *context = context_of(local);
+	const struct fay_kernel_state *stream = context ? state_of(context, state, FAY_STATE_STREAM) : NULL;
+	struct fay_spill_record record;
+	u64 head;
+
+	if (!stream)
+		return context ? lost_full(context) : 1;
+	record = (struct fay_spill_record){ .size = (u32)sizeof(record) + stream->row_size, .state = (u16)state, .rows = 1 };
+	if (!ring_has_room(context, record.size))
+		return lost_full(context);
+	head = ring_put(context, context->head, &record, sizeof(record));
+	head = ring_put(context, head, row, stream->row_size);
+	ring_publish(context, head);
+	return 0;
+}
+
+/* ---- memory ---- */
+
+/*
+ * User memory page by page through the kernel's own mapping of the page: only ordinary pages are found so, neither device memory (which has no page that may be
+ * taken so) nor what is not there.
+ */
+static bool read_user(void *to, u64 size, u64 address)
+{
+	while (size) {
+		u64 piece = min(size, PAGE_SIZE - (address & ~PAGE_MASK));
+		struct page *page;
+
+		if (!current->mm || get_user_pages_fast_only(address, 1, 0, &page) != 1)
+			return false;
+		memcpy(to, page_address(page) + (address & ~PAGE_MASK), piece);
+		put_page(page);
+		to += piece;
+		address += piece;
+		size -= piece;
+	}
+	return true;
+}
+
+/* Whether a page of kernel memory is known to be no device's: RAM in the direct mapping, the kernel's image, modules, RAM in the vmalloc area. */
+static bool is_memory(u64 address)
+{
+	unsigned long pfn;
+
+	if (is_vmalloc_addr((const void *)address)) {
+		struct page *page = vmalloc_to_page((const void *)address);
+
+		if (!page)
+			return false;
+		pfn = page_to_pfn(page);
+		return pfn_valid(pfn) && !(pfn >= 0xa0 && pfn < 0x100);
+	}
+	if (virt_addr_valid(address)) {
+		pfn = __pa(address) >> PAGE_SHIFT;
+		return !(pfn >= 0xa0 && pfn < 0x100); /* the video memory and ROMs of old, which the direct mapping includes */
+	}
+	return address >= MODULES_VADDR && address < MODULES_END;
+}
+
+static bool read_kernel(void *to, u64 size, u64 address)
+{
+	for (u64 page = address & PAGE_MASK; page <= ((address + size - 1) & PAGE_MASK); page += PAGE_SIZE)
+		if (!is_memory(page))
+			return false;
+	return !copy_from_kernel_nofault(to, (const void *)address, size);
+}
+
+s64 fay_try_read(void *to, u64 size, u64 address)
+{
+	if (!size)
+		return 0;
+	if (size > FAY_TRY_READ_MAX)
+		return -1;
+	if (address + size > address &&
+	    (address + size <= TASK_SIZE_MAX ? read_user(to, size, address) : address >= TASK_SIZE_MAX && read_kernel(to, size, address)))
+		return 0;
+	memset(to, 0, size);
+	return -1;
+}

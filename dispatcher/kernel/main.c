@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/* The device. An open file is a session; closing it, also by the death of its owner, detaches. */
+#include <linux/capability.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+#include <linux/workqueue.h>
+
+#include "fay.h"
+
+/* A session whose file is closed while calls are under way: tried again until they have returned. */
+struct leaving {
+	struct delayed_work work;
+	struct fay_session *session;
+};
+
+static void leave_later(struct work_struct *work)
+{
+	struct leaving *leaving = container_of(to_delayed_work(work), struct leaving, work);
+	int busy;
+
+	mutex_lock(&fay_mutex);
+	busy = fay_session_destroy(leaving->session);
+	mutex_unlock(&fay_mutex);
+	if (busy) {
+		schedule_delayed_work(&leaving->work, HZ);
+		return;
+	}
+	kfree(leaving);
+	module_put(THIS_MODULE);
+}
+
+struct opened {
+	struct mutex lock; /* one call at a time on a file */
+	struct fay_session *session;
+	struct leaving *leaving; /* made when the file is opened, so that closing it cannot fail */
+};
+
+static int device_open(struct inode *inode, struct file *file)
+{
+	struct opened *opened;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	opened = kzalloc(sizeof(*opened), GFP_KERNEL);
+	if (!opened)
+		return -ENOMEM;
+	opened->leaving = kzalloc(sizeof(*opened->leaving), GFP_KERNEL);
+	if (!opened->leaving) {
+		kfree(opened);
+		return -ENOMEM;
+	}
+	mutex_init(&opened->lock);
+	file->private_data = opened;
+	return 0;
+}
+
+static int device_release(struct inode *inode, struct file *file)
+{
+	struct opened *opened = file->private_data;
+	int busy = 0;
+
+	mutex_lock(&fay_mutex);
+	if (opened->session)
+		busy = fay_session_destroy(opened->session);
+	mutex_unlock(&fay_mutex);
+	if (busy) {
+		__module_get(THIS_MODULE); /* the file still holds one */
+		opened->leaving->session = opened->session;
+		INIT_DELAYED_WORK(&opened->leaving->work, leave_later);
+		schedule_delayed_work(&opened->leaving->work, HZ);
+	} else {
+		kfree(opened->leaving);
+	}
+	kfree(opened);
+	return 0;
+}
+
+static long create(struct opened *opened, void __user *argument)
+{
+	struct fay_kernel_create given;
+	int result;
+
+	if (opened->session)
+		return -EBUSY;
+	if (copy_from_user(&given, argument, sizeof(given)))
+		return -EFAULT;
+	result = fay_session_create(&given, &opened->session);
+	if (!result && copy_to_user(argument, &given, sizeof(given)))
+		result = -EFAULT; /* the session stays, until the file is closed */
+	return result;
+}
+
+static long attach(struct opened *opened, const void __user *argument)
+{
+	struct fay_kernel_attach given;
+
+	if (copy_from_user(&given, argument, sizeof(given)))
+		return -EFAULT;
+	return fay_session_attach(opened->session, &given);
+}
+
+static long check(const void __user *argument)
+{
+	struct fay_kernel_check given;
+
+	if (copy_from_user(&given, argument, sizeof(given)))
+		return -EFAULT;
+	return fay_check_points(&given);
+}
+
+static long run(struct opened *opened, const void __user *argument)
+{
+	u32 set;
+
+	if (copy_from_user(&set, argument, sizeof(set)))
+		return -EFAULT;
+	return fay_session_run(opened->session, set);
+}
+
+static long detach(struct opened *opened, void __user *argument)
+{
+	struct fay_kernel_detached answer = { 0 };
+	int result = fay_session_detach(opened->session, &answer.calls);
+
+	if (copy_to_user(argument, &answer, sizeof(answer)))
+		return -EFAULT;
+	return result;
+}
+
+static long device_ioctl(struct file *file, unsigned int command, unsigned long value)
+{
+	struct opened *opened = file->private_data;
+	void __user *argument = (void __user *)value;
+	long result = -ENOTTY;
+
+	if (mutex_lock_interruptible(&opened->lock))
+		return -EINTR;
+	mutex_lock(&fay_mutex);
+	if (command == FAY_KERNEL_CREATE)
+		result = create(opened, argument);
+	else if (command == FAY_KERNEL_CHECK)
+		result = check(argument);
+	else if (command == FAY_KERNEL_ATTACH || command == FAY_KERNEL_RUN || command == FAY_KERNEL_DETACH)
+		result = !opened->session		? -ENODATA
+			 : command == FAY_KERNEL_ATTACH ? attach(opened, argument)
+			 : command == FAY_KERNEL_RUN	? run(opened, argument)
+							: detach(opened, argument);
+	mutex_unlock(&fay_mutex);
+	mutex_unlock(&opened->lock);
+	return result;
+}
+
+/* The state, whole or its beginning. The mapping keeps the file open, so the memory outlives it. */
+static int device_mmap(struct file *file, struct vm_area_struct *area)
+{
+	struct opened *opened = file->private_data;
+	struct fay_session *session;
+	int result;
+
+	if (mutex_lock_interruptible(&opened->lock))
+		return -EINTR;
+	session = opened->session;
+	result = session && !area->vm_pgoff ? remap_vmalloc_range(area, session->shm, 0) : -EINVAL;
+	mutex_unlock(&opened->lock);
+	return result;
+}
+
+static const struct file_operations operations = {
+	.owner = THIS_MODULE,
+	.open = device_open,
+	.release = device_release,
+	.unlocked_ioctl = device_ioctl,
+	.mmap = device_mmap,
+	.llseek = noop_llseek,
+};
+
+static struct miscdevice device = { .minor = MISC_DYNAMIC_MINOR, .name = "fay", .mode = 0600, .fops = &operations };
+static struct notifier_block modules = { .notifier_call = fay_module_event };
+
+static int __init fay_init(void)
+{
+	int result;
+
+	if (IS_ENABLED(CONFIG_X86_KERNEL_IBT) && boot_cpu_has(X86_FEATURE_IBT)) {
+		pr_err("fay: this kernel enforces indirect branch tracking, which return trampolines do not fit; boot with ibt=off\n");
+		return -EOPNOTSUPP;
+	}
+	result = register_module_notifier(&modules);
+	if (result)
+		return result;
+	result = misc_register(&device);
+	if (result)
+		unregister_module_notifier(&modules);
+	return result;
+}
+
+static void __exit fay_exit(void)
+{
+	misc_deregister(&device);
+	unregister_module_notifier(&modules);
+}
+
+module_init(fay_init);
+module_exit(fay_exit);
+MODULE_LICENSE("Dual MIT/GPL");
+MODULE_DESCRIPTION("Runs verified probes at the kernel's hotpatch points");

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Accepted probes in the running kernel, through fay.ko (docs/kernel.md). As fay_session_attach() for processes: it takes a verdict, not bytes.
+ */
+#ifndef FAY_KERNEL_H
+#define FAY_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fay/error.h"
+#include "fay/loader.h"
+#include "fay/shm.h"
+#include "fay/verify.h"
+
+#define FAY_KERNEL_MODULE_NAME "kernel" /* in patterns: kernel!vfs_read */
+
+/* Whether all the image's patterns name kernel functions. */
+bool fay_kernel_is_target(const struct fay_verdict *verdict);
+
+/* Whether fay.ko is loaded, or a file of that name is where it is looked for. */
+bool fay_kernel_present(void);
+
+struct fay_kernel_session;
+
+/*
+ * Loads fay.ko if it is not there (from `fay_ko`, or, if that is NULL, from where it is installed or was built), resolves the patterns by /proc/kallsyms, and
+ * attaches. FAY_E_REFUSED says what this kernel or the caller's rights lack.
+ */
+int fay_kernel_session_attach(const struct fay_verdict *verdict, const char *fay_ko, struct fay_kernel_session **session, struct fay_error *error);
+/*
+ * Nothing is patched any more when this returns. FAY_E_LIMIT: calls are under way whose return is awaited, so the session's module stays; fay.ko lets it go when they
+ * have returned.
+ */
+int fay_kernel_session_detach(struct fay_kernel_session *session, struct fay_error *error);
+/* Detaches if still attached, unmaps, unloads the session's module. NULL is fine. */
+void fay_kernel_session_destroy(struct fay_kernel_session *session);
+/* As fay_session_run() and fay_session_tick(), in the kernel, in the caller's context. */
+void fay_kernel_session_run(struct fay_kernel_session *session, uint32_t kind);
+void fay_kernel_session_tick(struct fay_kernel_session *session);
+
+struct fay_shm_control *fay_kernel_session_shm(struct fay_kernel_session *session, size_t *size);
+size_t fay_kernel_session_point_count(const struct fay_kernel_session *session);
+size_t fay_kernel_session_skipped_count(const struct fay_kernel_session *session);
+const struct fay_skipped_point *fay_kernel_session_skipped(const struct fay_kernel_session *session, size_t index);
+const char *fay_kernel_session_function_name(const struct fay_kernel_session *session, uint64_t hash);
+
+#endif

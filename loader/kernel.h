@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of a kernel session: kernel_symbols.c, kernel_btf.c, kernel_object.c (the module with the code), kernel_session.c. */
+#ifndef FAY_LOADER_KERNEL_H
+#define FAY_LOADER_KERNEL_H
+
+#include "../dispatcher/kernel/trampoline.h"
+#include "fay/bpf.h"
+#include "fay/kernel.h"
+
+/* ---- kernel_symbols.c ---- */
+
+struct fay_kernel_symbol {
+	uint64_t address;
+	char *name;
+	bool in_module; /* of a loadable module */
+};
+struct fay_kernel_symbols {
+	struct fay_kernel_symbol *items; /* by address */
+	size_t count;
+};
+/* All functions. Refused if addresses are hidden from the caller. */
+int fay_kernel_symbols_read(struct fay_kernel_symbols *symbols, struct fay_error *error);
+void fay_kernel_symbols_deinit(struct fay_kernel_symbols *symbols);
+
+/* ---- kernel_btf.c: the kernel's types ---- */
+
+struct fay_kernel_btf;
+int fay_kernel_btf_open(struct fay_kernel_btf **btf, struct fay_error *error);
+void fay_kernel_btf_close(struct fay_kernel_btf *btf);
+/* sizeof(struct module) and the offset of its name; false: not found. */
+bool fay_kernel_btf_module(const struct fay_kernel_btf *btf, uint32_t *size, uint32_t *name_offset);
+/* Words of stack arguments of a function; -1: there is no prototype of that name, or it has arguments that are not understood. */
+int fay_kernel_btf_stack_words(const struct fay_kernel_btf *btf, const char *name);
+
+/* ---- kernel_object.c ---- */
+
+struct fay_kernel_object {
+	const char *reference; /* path of any module of the running kernel: version magic, symbol version */
+	const uint8_t *text;
+	size_t text_size;
+	const struct fay_kernel_relocation *relocations; /* offsets in the text */
+	size_t relocation_count;
+	const char *name;
+	bool indirect; /* the text has indirect calls */
+};
+/* An ELF object for init_module(2). */
+int fay_kernel_object_write(const struct fay_kernel_object *object, const struct fay_kernel_btf *btf, uint8_t **bytes, size_t *size,
+			    struct fay_error *error);
+
+#endif

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Verified native probes in the kernel: exact counts, values, groups, filters, what is refused, and how things end.
+. "$(dirname "$0")/lib.sh"
+cat >"$work/script" <<'IN'
+. /inside.sh
+q() { fay trace --json "$@" 2>/tmp/said; }
+
+check "count" 1000 "$(q 'cluster.Function(kernel, "__x64_sys_getppid").Count()' -- kernel_calls getppid 1000 | value Count)"
+check "filter, sum of arguments" 2080 "$(q 'from io in cluster.Function(kernel, "vfs_read") where io.comm == "kernel_calls" group io by io.pid into g select new { n = g.Sum(io => io.Arg(2)) }' \
+	-- kernel_calls read 64 | value n)"
+check "returned" -9 "$(q 'from c in cluster.Return(kernel, "__x64_sys_close") where c.comm == "kernel_calls" && c.ReturnValue < 0 group c by c.ReturnValue into g select new { v = g.Key, n = g.Count() }' \
+	-- kernel_calls badclose 37 | value v)"
+check "returns counted" 37 "$(q 'from c in cluster.Return(kernel, "__x64_sys_close") where c.comm == "kernel_calls" && c.ReturnValue < 0 group c by c.ReturnValue into g select new { v = g.Key, n = g.Count() }' \
+	-- kernel_calls badclose 37 | value n)"
+q 'from f in cluster.Function(kernel, "vfs_*") group f by new { f.pid, f.comm, f.function } into g select new { g.Key.pid, g.Key.comm, g.Key.function, n = g.Count() }' \
+	-- kernel_calls read 500 >/tmp/rows
+check "vfs_* by pid, comm, function" 500 "$(grep '"comm":"kernel_calls","function":"vfs_read"' /tmp/rows | value n)"
+check "nothing lost" 0 "$(sed -n 's/.*"events_lost":\([0-9]*\).*/\1/p' /tmp/rows)"
+check "a call sleeps while it is traced" 20 "$(q 'from c in cluster.Return(kernel, "hrtimer_nanosleep") where c.comm == "kernel_calls" && c.Duration >= 1000000 group c by c.pid into g select new { n = g.Count() }' \
+	-- kernel_calls sleep 20 | value n)"
+
+# What is refused, in words.
+q 'cluster.Function(kernel, "no_such_function").Count()'; check "no such function" 2 $?
+check_has "no such function, said" "no kernel function matches" "$(cat /tmp/said)"
+q 'cluster.Function(kernel, "exc_page_fault").Count()'; check "notrace" 1 $?
+check_has "notrace, said" "has no hotpatch point" "$(cat /tmp/said)"
+q 'cluster.Return(kernel, "do_exit").Count()'; check "never returns" 1 $?
+check_has "never returns, said" "does not return" "$(cat /tmp/said)"
+q -p 1 'cluster.Function(kernel, "vfs_read").Count()'; check "a process with kernel functions" 2 $?
+check_has "a process, said" "in all processes" "$(cat /tmp/said)"
+finish
+IN
+inside "$work/script"

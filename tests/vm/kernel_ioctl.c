@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * /dev/fay as a hostile or broken program would use it: kernel_ioctl SECONDS-free COUNT of calls with random and nearly valid arguments, then a valid session, to see
+ * that the device still works. Prints how often each answer came.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "abi.h"
+
+static uint64_t state = 88172645463325252u;
+
+static uint64_t next(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	return state ^= state << 17;
+}
+
+static struct fay_kernel_probe probes[64];
+static struct fay_kernel_slot slots[64];
+static struct fay_kernel_state states[1024];
+
+static struct fay_kernel_create valid(void)
+{
+	probes[0] = (struct fay_kernel_probe){ .kind = 1 };
+	return (struct fay_kernel_create){ .abi = FAY_KERNEL_ABI, .local_size = 64, .layout_size = 4096, .code_size = 16, .probe_count = 1,
+					   .slots = (uint64_t)slots, .probes = (uint64_t)probes, .states = (uint64_t)states };
+}
+
+/* An interesting number. */
+static uint64_t any(void)
+{
+	static const uint64_t edges[] = { 0, 1, 2, 7, 8, 63, 64, 65, 4095, 4096, 65535, 65536, 1u << 20, (1u << 20) + 1, 0x7fffffff, 0x80000000, 0xffffffff,
+					  UINT64_MAX, 1ull << 63, 0x7ffffffff000, 0xffff888000000000, 0xffffffff81000000 };
+	uint64_t which = next() % 40;
+
+	return which < sizeof(edges) / sizeof(*edges) ? edges[which] : which < 30 ? next() % 100 : next();
+}
+
+/* Some of the bytes, by words. */
+static void spoil(void *bytes, size_t size)
+{
+	for (unsigned times = (unsigned)(next() % 4); times--;) {
+		uint64_t value = any();
+		size_t width = next() % 2 ? 4 : 8, at = next() % (size / width) * width;
+
+		memcpy((char *)bytes + at, &value, width);
+	}
+}
+
+static int one(int fd)
+{
+	struct fay_kernel_create create = valid();
+	struct fay_kernel_set sets[4] = { { .probes = 1, .trampoline = 4096, .point_count = 1 } };
+	struct fay_kernel_point points[4] = { { 0xffffffff81000000, 1 } };
+	uint64_t addresses[8] = { any(), any(), any(), any() };
+	uint8_t answers[64];
+	struct fay_kernel_attach attach = { (uint64_t)sets, (uint64_t)points, 1, 1 };
+	struct fay_kernel_check check = { (uint64_t)addresses, (uint64_t)answers, (uint32_t)(next() % 8), 0 };
+	struct fay_kernel_detached detached;
+	uint32_t set = (uint32_t)any();
+
+	switch (next() % 7) {
+	case 0:
+		spoil(probes, 32);
+		spoil(slots, 16);
+		spoil(states, 64);
+		spoil(&create, sizeof(create));
+		create.local_size %= 65536; /* not a test of how much memory there is */
+		create.global_size %= 65536;
+		create.spill_size %= 131072;
+		return ioctl(fd, FAY_KERNEL_CREATE, &create);
+	case 1:
+		spoil(sets, sizeof(sets));
+		spoil(points, sizeof(points));
+		spoil(&attach, sizeof(attach));
+		return ioctl(fd, FAY_KERNEL_ATTACH, &attach);
+	case 2:
+		spoil(&check, sizeof(check));
+		if (check.count > 64)
+			check.answers = any(); /* our own memory is not spoilt */
+		return ioctl(fd, FAY_KERNEL_CHECK, &check);
+	case 3:
+		return ioctl(fd, FAY_KERNEL_RUN, &set);
+	case 4:
+		return ioctl(fd, FAY_KERNEL_DETACH, next() % 8 ? (void *)&detached : (void *)any());
+	case 5:
+		return ioctl(fd, (unsigned long)(next() % 4 ? FAY_KERNEL_CREATE ^ 1u << next() % 32 : next()), (void *)any());
+	default: {
+		size_t size = (size_t)(next() % 8 * 4096);
+		void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(next() % 4 * 4096));
+
+		if (at == MAP_FAILED)
+			return -1;
+		memset(at, (int)next(), size < 4096 ? size : 4096);
+		return munmap(at, size);
+	}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	long count = argc > 1 ? atol(argv[1]) : 100000;
+	unsigned long answers[256] = { 0 };
+	int fd = -1;
+
+	for (long i = 0; i < count; i++) {
+		if (fd < 0 || next() % 32 == 0) {
+			if (fd >= 0)
+				close(fd);
+			fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+			if (fd < 0) {
+				perror(FAY_KERNEL_DEVICE);
+				return 1;
+			}
+		}
+		errno = 0;
+		answers[one(fd) ? errno & 255 : 0]++;
+	}
+	for (int i = 0; i < 256; i++)
+		if (answers[i])
+			printf("%s: %lu\n", i ? strerror(i) : "done", answers[i]);
+	close(fd);
+	memset(slots, 0, sizeof(slots));
+	fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+	struct fay_kernel_create create = valid();
+	if (ioctl(fd, FAY_KERNEL_CREATE, &create) || create.shm_size < 4096) {
+		perror("a valid session after all that");
+		return 1;
+	}
+	printf("%ld calls, the device works\n", count);
+	return 0;
+}

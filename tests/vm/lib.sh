@@ -1,0 +1,21 @@
+# What the kernel tests share: `inside SCRIPT [vm options]` runs a script in the machine with fay, fay.ko and the tests' programs.
+here=$(cd "$(dirname "$0")" && pwd)
+BUILD=${BUILD:-$here/../../build}
+export FAY_VM_CACHE=${FAY_VM_CACHE:-$BUILD/vm}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "$(basename "$0" .sh): $*" >&2; exit 1; }
+
+kernel=$("$here/../../scripts/vm-kernel") || exit $?
+version=$(cat "$kernel/version")
+"$here/../../scripts/kernel-module" "$kernel/headers" "$BUILD/kernel" >"$work/built" 2>&1 || { cat "$work/built" >&2; exit 1; }
+
+inside() {
+	local script=$1 options=() file
+	shift
+	for file in "$BUILD/bin/fay" "$BUILD/bin/kernel_calls" "$BUILD/bin/kernel_ioctl" "$here/inside.sh:inside.sh" \
+		"$BUILD/kernel/fay.ko:lib/modules/$version/extra/fay.ko"; do
+		options+=(--with "$file")
+	done
+	"$here/../../scripts/vm" "${options[@]}" "$@" "$script"
+}
