@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "fay/aggregator.h"
+#include "fay/partial.h"
 
 /* Bytes of all rows and indices that one aggregator may hold; FAY_E_LIMIT beyond. */
 #define FAY_AGGREGATOR_MEMORY_MAX (1ull << 30)
@@ -48,6 +49,8 @@ struct fay_rows {
 
 void fay_rows_init(struct fay_rows *rows, const struct fay_schema *schema, uint32_t state, struct fay_budget *budget);
 void fay_rows_deinit(struct fay_rows *rows);
+/* The row with the same key, or NULL. Valid until the next merge. */
+uint8_t *fay_rows_find(const struct fay_rows *rows, const uint8_t *row);
 /* Merges one row in. Bytes that belong to no column are zeroed, the tag of a table's row included. False: over the budget. */
 bool fay_rows_merge(struct fay_rows *rows, const uint8_t *row);
 bool fay_rows_merge_all(struct fay_rows *to, const struct fay_rows *from);
@@ -125,7 +128,7 @@ static inline void fay_copy_words(void *to, const void *from, size_t size)
 /* snapshot.c: merges what is live in one source into what was drained; 0, or -1 over the budget. */
 int fay_source_take_over(struct fay_aggregator *aggregator, struct fay_source *source, uint32_t state);
 
-/* For tests. */
-void fay_aggregator_set_limit(struct fay_aggregator *aggregator, uint64_t bytes);
+/* Adds what was lost, and the threads. */
+void fay_losses_add(struct fay_result *to, const struct fay_result *from);
 
 #endif

@@ -105,7 +105,7 @@ static bool grow_index(struct fay_rows *rows)
 	return true;
 }
 
-static uint8_t *find_row(const struct fay_rows *rows, const uint8_t *row)
+uint8_t *fay_rows_find(const struct fay_rows *rows, const uint8_t *row)
 {
 	if (!rows->state->keys)
 		return rows->count ? rows->rows : NULL;
@@ -137,7 +137,7 @@ static bool add_row(struct fay_rows *rows, const uint8_t *row)
 
 bool fay_rows_merge(struct fay_rows *rows, const uint8_t *row)
 {
-	uint8_t *to = find_row(rows, row);
+	uint8_t *to = fay_rows_find(rows, row);
 	if (!to)
 		return add_row(rows, row);
 	for (unsigned i = rows->state->keys; i < (unsigned)rows->state->keys + rows->state->values; i++)

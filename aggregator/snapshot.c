@@ -203,7 +203,7 @@ static size_t copy_size(const struct fay_schema_state *state)
 	return sizeof(struct fay_table_header) + (size_t)state->rows * state->row_size;
 }
 
-static void add_losses(struct fay_result *to, const struct fay_result *from)
+void fay_losses_add(struct fay_result *to, const struct fay_result *from)
 {
 	to->events_lost_reentrant += from->events_lost_reentrant;
 	to->events_lost_full += from->events_lost_full;
@@ -227,7 +227,7 @@ int fay_source_take_over(struct fay_aggregator *aggregator, struct fay_source *s
 	int failed = !snapshot.copy || take_source(&snapshot, source) ||
 		     !fay_rows_merge_all(&aggregator->drained[state], &snapshot.rows);
 	if (!failed)
-		add_losses(&aggregator->retired[state], &result);
+		fay_losses_add(&aggregator->retired[state], &result);
 	free(snapshot.copy);
 	fay_rows_deinit(&snapshot.rows);
 	return failed ? -1 : 0;
@@ -258,7 +258,7 @@ int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, s
 				     snapshot.budget.limit >> 20);
 	}
 	free(snapshot.copy);
-	add_losses(result, &aggregator->retired[state]);
+	fay_losses_add(result, &aggregator->retired[state]);
 	fay_rows_sort(&snapshot.rows);
 	result->state = state;
 	result->row_size = snapshot.state->row_size;

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "cli.h"
+#include "cluster.h"
 
 #include "fay/compiler.h"
 
@@ -21,6 +21,7 @@ static const struct command {
 	{ "cc", fay_cc_main, "cc probe.c -o IMAGE" },
 	{ "list", fay_list_main, "list [-p PID | --kernel | FILE] 'module!glob'" },
 	{ "explain", fay_explain_main, "explain [--json] 'QUERY'" },
+	{ "cluster", fay_cluster_main, "cluster keygen NAME | cluster status | cluster top" },
 	{ "doctor", fay_doctor_main, "doctor [--json] [--clean]" },
 	{ "help", help_main, "help [COMMAND]" },
 };

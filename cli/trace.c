@@ -30,6 +30,7 @@ static void deinit(struct trace *trace)
 {
 	/* The aggregator says good-bye in the sessions' shared memory. */
 	fay_follow_end(&trace->follower);
+	fay_root_destroy(trace->root);
 	fay_aggregator_destroy(trace->aggregator);
 	fay_trace_kernel_deinit(trace);
 	fay_kernel_session_destroy(trace->functions);
@@ -62,6 +63,8 @@ static int prepare(struct trace *trace, struct fay_error *error)
 	if ((result = fay_aggregator_create(trace->schema, &trace->aggregator, error)))
 		return result;
 	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
+	if (trace->cluster.root.bus.url)
+		return FAY_OK;
 	if (trace->follow && !fay_trace_is_kernel(trace) && !trace->native && (result = fay_follow_start(&trace->follower, error)))
 		return result;
 	if (trace->command) {
@@ -103,7 +106,9 @@ int fay_trace_main(int argc, char **argv)
 	trace.writer.live = trace.writer.format == FAY_FORMAT_TABLE && isatty(STDOUT_FILENO);
 	catch_signals();
 	result = prepare(&trace, &error);
-	if (!result) {
+	if (!result && trace.cluster.root.bus.url) {
+		result = fay_trace_cluster(&trace, &error);
+	} else if (!result) {
 		bool processes = !fay_trace_is_kernel(&trace) && !trace.native;
 		result = processes ? fay_trace_attach(&trace, &error) :
 			 trace.native ? fay_trace_native_attach(&trace, &error) : fay_trace_kernel_attach(&trace, &error);

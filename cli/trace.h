@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "cli.h"
+#include "cluster.h"
 #include "fay/bpf.h"
 #include "fay/kernel.h"
 #include "follow.h"
@@ -71,6 +72,10 @@ struct trace {
 	/* kernel functions through fay.ko (trace_native.c) */
 	bool native; /* known once the query is planned, or the image verified */
 	struct fay_kernel_session *functions; /* NULL: not attached */
+	/* the cluster (trace_cluster.c); root NULL: this machine alone */
+	struct fay_cli_cluster cluster;
+	struct fay_root *root;
+	struct fay_aggregator *cluster_rows; /* what the root merges into */
 	/* bookkeeping */
 	uint64_t started; /* monotonic ns at main */
 	struct stage stages[16];
@@ -140,8 +145,12 @@ int fay_trace_rows_error(const struct trace *trace, struct fay_error *error);
 int fay_trace_windows_start(struct trace *trace, struct fay_error *error);
 int fay_trace_windows_tick(struct trace *trace, struct fay_error *error);
 int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct fay_error *error);
+/* trace_cluster.c: a trace on a cluster, from the verified image on. */
+int fay_trace_cluster(struct trace *trace, struct fay_error *error);
 
 /* trace_end.c: detaches first in every case; then the last picture, if the output still takes it. */
 int fay_trace_finish(struct trace *trace, int result, struct fay_error *error);
+/* How it ended, and what was lost. */
+void fay_trace_print_end(struct trace *trace, const struct fay_result *result);
 
 #endif

@@ -55,7 +55,7 @@ static size_t child_slots(const struct trace *trace)
 	return count;
 }
 
-static void print_end(struct trace *trace, const struct fay_result *result)
+void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = trace->follow ? 0 : child_slots(trace);
 	uint64_t lost = result->events_lost_reentrant + result->events_lost_full +
@@ -138,7 +138,7 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 		drawn = second.code;
 	}
 	if (!drawn || !result)
-		print_end(trace, &last);
+		fay_trace_print_end(trace, &last);
 	if (!result && drawn) {
 		*error = second;
 		result = drawn;

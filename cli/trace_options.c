@@ -36,7 +36,8 @@ void fay_trace_help(void)
 	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
 	       "  --share N        N functions with the same probes share one trampoline (256 unless given)\n"
 	       "  --timing         how long each stage took, on standard error\n"
-	       "  -v, --verbose    the verifier's report, on standard error\n");
+	       "  -v, --verbose    the verifier's report, on standard error\n"
+	       "\nOn many machines (docs/cluster.md):\n%s", fay_cli_cluster_help);
 }
 
 static int add_pid(struct trace *trace, const char *text)
@@ -142,7 +143,17 @@ static int parse_option(struct trace *trace, int option)
 		trace->help = true;
 		return FAY_OK;
 	}
-	return usage(NULL);
+	return fay_cli_cluster_option(&trace->cluster, "fay trace", option, optarg) ? usage(NULL) : FAY_OK;
+}
+
+/* Processes are looked for on the machines. */
+static int check_cluster(const struct trace *trace)
+{
+	if (trace->command || trace->follow)
+		return usage("--cluster goes with --comm or -p, not with a command or --follow");
+	if (!trace->comm_count && !trace->pid_count)
+		return usage("which processes? Give --comm NAME, or -p PID");
+	return FAY_OK;
 }
 
 int fay_trace_options(struct trace *trace, int argc, char **argv)
@@ -154,6 +165,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "probe", required_argument, NULL, 'P' },  { "timing", no_argument, NULL, 't' },
 		{ "policy", required_argument, NULL, 'o' }, { "verbose", no_argument, NULL, 'v' },
 		{ "follow", no_argument, NULL, 'F' },	    { "wait", no_argument, NULL, 'w' },
+		FAY_CLUSTER_OPTIONS,
 		{ "help", no_argument, NULL, 'h' },	    { "share", required_argument, NULL, 's' },
 		{ 0 },
 	};
@@ -168,6 +180,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 	}
 	int option, result;
 	optind = 1;
+	fay_cli_cluster_init(&trace->cluster);
 	while ((option = getopt_long(own, argv, "p:vh", options, NULL)) != -1) {
 		if ((result = parse_option(trace, option)))
 			return result;
@@ -186,13 +199,16 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage("--wait goes with --comm NAME");
 	if (trace->command && (trace->pid_count || trace->comm_count))
 		return usage("either running processes or a command, not both");
+	if (trace->cluster.root.bus.url)
+		return check_cluster(trace);
 	return FAY_OK;
 }
 
 int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 {
 	int result;
-	if (fay_trace_is_kernel(trace)) /* the probe itself compares names */
+	/* The probe itself compares names; agents look for processes themselves. */
+	if (fay_trace_is_kernel(trace) || trace->cluster.root.bus.url)
 		return FAY_OK;
 	for (size_t i = 0; i < trace->comm_count; i++)
 		if ((result = find_comm(trace, trace->comms[i], error)))

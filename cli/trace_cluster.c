@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* `fay trace --cluster`: the same query on many machines. The image is made and verified here; the agents verify it again. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "trace.h"
+
+#define TICK_MS 10
+#define REFUSALS_SHOWN 5u
+
+static int start(struct trace *trace, struct fay_error *error)
+{
+	struct fay_root_options *options = &trace->cluster.root;
+	static struct fay_keys keys;
+	if (fay_trace_is_kernel(trace) || trace->native)
+		return fay_error_set(error, FAY_E_REFUSED, "queries about the kernel cannot be asked of a cluster yet; ask each machine");
+	if (trace->plan && trace->plan->window_step)
+		return fay_error_set(error, FAY_E_REFUSED, "windows of time in a query cannot be asked of a cluster yet; --every shows the result so far");
+	if (fay_cli_cluster_keys(&trace->cluster, &keys, error))
+		return error->code;
+	options->text = trace->query ? trace->query : trace->probe_path;
+	options->comms = trace->comms;
+	options->comm_count = trace->comm_count;
+	options->pids = trace->pids;
+	options->pid_count = trace->pid_count;
+	options->wait = trace->wait;
+	if (trace->every)
+		options->window = trace->every;
+	trace->cluster_rows = trace->aggregator;
+	return fay_root_create(options, &keys, &trace->verdict, trace->image.data, trace->image.size, trace->aggregator, &trace->root, error);
+}
+
+static void report(const struct trace *trace)
+{
+	unsigned tracing = 0, processes = 0, refused = 0;
+	for (size_t i = 0; i < fay_root_machine_count(trace->root); i++) {
+		const struct fay_machine *machine = fay_root_machine(trace->root, i);
+		if (machine->state == FAY_MACHINE_REFUSED && ++refused <= (trace->verbose ? UINT32_MAX : REFUSALS_SHOWN))
+			fprintf(stderr, "fay: %s does not trace: %s\n", machine->name, machine->reason);
+		if (machine->state != FAY_MACHINE_TRACING && machine->state != FAY_MACHINE_FINISHED)
+			continue;
+		tracing++;
+		processes += machine->processes;
+	}
+	if (refused > REFUSALS_SHOWN && !trace->verbose)
+		fprintf(stderr, "fay: %u more machines do not trace; --verbose names them\n", refused - REFUSALS_SHOWN);
+	fprintf(stderr, "fay: tracing %u process%s on %u machine%s of %zu; Ctrl-C ends\n", processes, processes == 1 ? "" : "es", tracing,
+		tracing == 1 ? "" : "s", fay_root_machine_count(trace->root));
+}
+
+static void print_coverage_json(const struct trace *trace, const struct fay_coverage *coverage, bool final)
+{
+	FILE *out = trace->writer.out;
+	fprintf(out, "{\"type\":\"coverage\",\"final\":%s,\"asked\":%u,\"tracing\":%u,\"refused\":%u,\"late\":%u,\"lost\":%u,\"finished\":%u,"
+		     "\"incomplete\":%u,\"windows\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"duplicates\":%" PRIu64
+		     ",\"conflicts\":%" PRIu64 ",\"early\":%" PRIu64 ",\"unknown\":%" PRIu64 ",\"malformed\":%" PRIu64 ",\"rows_shed\":%" PRIu64,
+		final ? "true" : "false", coverage->asked, coverage->tracing, coverage->refused, coverage->late, coverage->lost,
+		coverage->finished, coverage->incomplete, coverage->windows, coverage->messages, coverage->bytes, coverage->duplicates,
+		coverage->conflicts, coverage->early, coverage->unknown, coverage->malformed, coverage->rows_shed);
+	if (coverage->clock_error != UINT64_MAX)
+		fprintf(out, ",\"clock_offset_ns\":%" PRId64 ",\"clock_error_ns\":%" PRIu64, coverage->clock_offset, coverage->clock_error);
+	fprintf(out, "}\n");
+}
+
+static void print_coverage(const struct trace *trace, bool final)
+{
+	struct fay_coverage coverage;
+	fay_root_coverage(trace->root, &coverage);
+	if (trace->writer.format == FAY_FORMAT_JSON)
+		print_coverage_json(trace, &coverage, final);
+	if (!final)
+		return;
+	fprintf(stderr, "fay: %u machine%s asked, %u finished, %u refused, %u late, %u lost, %u incomplete; %" PRIu64 " messages, %" PRIu64
+			" duplicates, %" PRIu64 " conflicts, %" PRIu64 " unknown, %" PRIu64 " malformed\n",
+		coverage.asked, coverage.asked == 1 ? "" : "s", coverage.finished, coverage.refused, coverage.late, coverage.lost,
+		coverage.incomplete, coverage.messages, coverage.duplicates, coverage.conflicts, coverage.unknown, coverage.malformed);
+	if (coverage.clock_error != UINT64_MAX)
+		fprintf(stderr, "fay: clocks differ by %.3f ms at most (+- %.3f ms)\n", (double)coverage.clock_offset / 1e6,
+			(double)coverage.clock_error / 1e6);
+	for (size_t i = 0; i < fay_root_machine_count(trace->root); i++) {
+		const struct fay_machine *machine = fay_root_machine(trace->root, i);
+		if (machine->lost || (machine->state == FAY_MACHINE_TRACING && final))
+			fprintf(stderr, "fay: %s (%016" PRIx64 ") was lost; its events are counted up to window %" PRIu64 "\n", machine->name,
+				machine->id, machine->window);
+	}
+}
+
+/* A picture of what is merged by now. Where rows replace, the machines' rows are put together anew. */
+static int draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
+{
+	struct fay_aggregator *fresh = NULL;
+	if (fay_root_replaces(trace->root)) {
+		if (fay_aggregator_create(trace->schema, &fresh, error))
+			return error->code;
+		if (fay_root_gather(trace->root, fresh, error)) {
+			fay_aggregator_destroy(fresh);
+			return error->code;
+		}
+		trace->aggregator = fresh;
+	}
+	int result = fay_trace_draw(trace, final, last, error);
+	trace->aggregator = trace->cluster_rows;
+	fay_aggregator_destroy(fresh);
+	print_coverage(trace, final);
+	return result;
+}
+
+static const char *reason_to_end(const struct trace *trace, uint64_t end)
+{
+	if (fay_trace_interrupted)
+		return "interrupted";
+	if (end && fay_cli_monotonic() >= end)
+		return "time is up";
+	if (trace->plan && trace->plan->deadline && fay_cli_realtime() > trace->plan->deadline)
+		return "the query's own deadline passed";
+	if (fay_trace_has_all_rows(trace))
+		return "the query has its rows";
+	if (fay_root_finished(trace->root))
+		return "the traced programs ended";
+	return NULL;
+}
+
+static int run(struct trace *trace, struct fay_error *error)
+{
+	uint64_t now = fay_cli_monotonic(), every = trace->cluster.root.window, next = now + every;
+	uint64_t end = trace->duration ? now + trace->duration : 0;
+	bool pictures = trace->writer.live || trace->every;
+	while (!(trace->end_reason = reason_to_end(trace, end))) {
+		if (fay_root_tick(trace->root, TICK_MS, error) || fay_trace_rows_error(trace, error))
+			return error->code;
+		if (fay_cli_monotonic() < next)
+			continue;
+		next += every;
+		if ((pictures && draw(trace, false, NULL, error)) || fay_trace_check_output(trace, error))
+			return error->code;
+	}
+	return FAY_OK;
+}
+
+int fay_trace_cluster(struct trace *trace, struct fay_error *error)
+{
+	struct fay_result last = { 0 };
+	struct fay_error second;
+	if (start(trace, error))
+		return error->code;
+	report(trace);
+	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
+	fay_trace_check_output(trace, &second);
+	int result = run(trace, error);
+	if (!trace->end_reason)
+		trace->end_reason = "error";
+	if (fay_root_stop(trace->root, &second) && !result) {
+		*error = second;
+		result = error->code;
+	}
+	if (draw(trace, true, &last, &second) && !result) {
+		*error = second;
+		result = error->code;
+	}
+	fay_trace_print_end(trace, &last);
+	fay_result_deinit(&last);
+	if (!result)
+		result = fay_trace_rows_error(trace, error);
+	return result ? result : fay_trace_check_output(trace, error);
+}

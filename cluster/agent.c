@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "processes.h"
+
+#define HELLO_EVERY 5000000000ull /* ns */
+#define IDLE_MS 50
+#define BUSY_MS 2
+
+struct fay_agent {
+	struct fay_agent_options options;
+	const struct fay_keys *keys;
+	struct fay_key_file signers;
+	struct fay_bus *bus;
+	struct fay_subscription *mine, *ping;
+	uint64_t id, next_hello, connections;
+	char kernel[256];
+	struct fay_job *jobs[FAY_AGENT_JOBS_MAX];
+	size_t job_count;
+	struct {
+		uint64_t query;
+		bool accepted;
+		uint32_t processes, functions;
+		char reason[FAY_WIRE_REASON_MAX + 1];
+	} answered[FAY_AGENT_REMEMBERED]; /* the newest at answered_count - 1, modulo */
+	uint64_t answered_count;
+	struct fay_writer_buffer out;
+};
+
+static void hello(struct fay_agent *agent, uint64_t ping_time)
+{
+	fay_wire_begin(&agent->out, FAY_WIRE_HELLO, 0, agent->id);
+	fay_wire_put64(&agent->out, ping_time);
+	fay_wire_put64(&agent->out, fay_realtime());
+	fay_wire_put32(&agent->out, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+	fay_wire_put32(&agent->out, (uint32_t)agent->job_count);
+	fay_wire_put_text(&agent->out, agent->options.name, FAY_WIRE_NAME_MAX);
+	fay_wire_put_text(&agent->out, agent->kernel, FAY_WIRE_NAME_MAX);
+	fay_wire_put_text(&agent->out, agent->options.labels ? agent->options.labels : "", FAY_WIRE_NAME_MAX);
+	fay_wire_put_text(&agent->out, FAY_VERSION, FAY_WIRE_NAME_MAX);
+	if (fay_wire_end(&agent->out, agent->keys))
+		fay_bus_send(agent->bus, "fay.1.hello", agent->out.bytes, agent->out.size);
+}
+
+/* --- START ------------------------------------------------------------------------------------------------------------------ */
+
+static void json_text(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void audit(const struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start, const char *signer,
+		  const struct fay_verdict *verdict, const char *outcome)
+{
+	char key[FAY_KEY_HEX + 1], sha[FAY_KEY_HEX + 1] = "", text[FAY_WIRE_TEXT_MAX + 1];
+	FILE *out = agent->options.audit;
+	if (!out)
+		return;
+	fay_keys_hex(key, head->key);
+	if (verdict)
+		fay_keys_hex(sha, verdict->image_sha256);
+	fay_text_copy(text, sizeof(text), start->text);
+	fprintf(out, "{\"time\":%" PRIu64 ",\"query\":\"%016" PRIx64 "\",\"signer\":", fay_realtime(), head->query);
+	json_text(out, signer);
+	fprintf(out, ",\"key\":\"%s\",\"image_sha256\":\"%s\",\"text\":", key, sha);
+	json_text(out, text);
+	fprintf(out, ",\"processes\":[");
+	struct fay_reader comms = { .at = start->comms.bytes, .end = start->comms_end };
+	for (uint16_t i = 0; i < start->comms.count; i++) {
+		fay_text_copy(text, sizeof(text), fay_wire_string(&comms, FAY_WIRE_NAME_MAX));
+		fputs(i ? "," : "", out);
+		json_text(out, text);
+	}
+	for (uint16_t i = 0; i < start->pids.count; i++) {
+		uint32_t pid;
+		memcpy(&pid, start->pids.bytes + i * sizeof(pid), sizeof(pid));
+		fprintf(out, "%s%u", i || start->comms.count ? "," : "", pid);
+	}
+	fprintf(out, "],\"outcome\":");
+	json_text(out, outcome);
+	fprintf(out, "}\n");
+	fflush(out);
+}
+
+static void answer(struct fay_agent *agent, uint64_t query, uint64_t sent, size_t index)
+{
+	char subject[64];
+	snprintf(subject, sizeof(subject), "fay.1.q.%016" PRIx64 ".up", query);
+	fay_wire_begin(&agent->out, FAY_WIRE_ANSWER, query, agent->id);
+	fay_wire_put64(&agent->out, sent);
+	fay_wire_put64(&agent->out, fay_realtime());
+	fay_wire_put8(&agent->out, agent->answered[index].accepted);
+	fay_wire_put32(&agent->out, agent->answered[index].processes);
+	fay_wire_put32(&agent->out, agent->answered[index].functions);
+	fay_wire_put_text(&agent->out, agent->answered[index].reason, FAY_WIRE_REASON_MAX);
+	if (fay_wire_end(&agent->out, agent->keys))
+		fay_bus_send(agent->bus, subject, agent->out.bytes, agent->out.size);
+}
+
+/* The signer's policy, and the image's own proof. */
+static int verify(const struct fay_key_entry *signer, const struct fay_wire_start *start, struct fay_verdict *verdict, struct fay_error *error)
+{
+	struct fay_policy policy;
+	char message[512];
+	fay_policy_default(&policy);
+	if (signer->policy[0] && fay_policy_read(signer->policy, &policy, message, sizeof(message)))
+		return fay_error_set(error, FAY_E_REFUSED, "the policy of signer %s cannot be read on this machine", signer->name);
+	fay_verify(start->image, start->image_size, &policy, verdict);
+	if (verdict->outcome == FAY_ACCEPTED)
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_REFUSED, "refused by the verifier: %s: %s", fay_rule_id(verdict->rejection.rule),
+			     verdict->rejection.what ? verdict->rejection.what : fay_rule_title(verdict->rejection.rule));
+}
+
+/* *job: started. The verdict is the job's then. */
+static int launch(struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start,
+		  struct fay_verdict *verdict, struct fay_job **job, struct fay_error *error)
+{
+	struct fay_feed feed;
+	bool made_up = agent->options.feed != NULL;
+	int result = made_up ? agent->options.feed(verdict, start, &feed, error) : fay_processes_create(verdict, start, &feed, error);
+	if (result)
+		return result;
+	result = fay_job_create(agent->bus, agent->keys, agent->id, head, start, verdict, &feed, &agent->options.limits, job, error);
+	if (result) {
+		feed.stop(feed.context);
+		feed.destroy(feed.context);
+	} else if (!made_up) {
+		fay_processes_rows(&feed, fay_job_row, *job);
+	}
+	return result;
+}
+
+static int start_query(struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start, struct fay_error *error)
+{
+	const struct fay_key_entry *signer = fay_key_file_find(&agent->signers, head->key);
+	if (!signer) {
+		fay_error_set(error, FAY_E_REFUSED, "who signed the query is not among this machine's signers");
+		audit(agent, head, start, "", NULL, error->message);
+		return error->code;
+	}
+	if (agent->job_count == FAY_AGENT_JOBS_MAX)
+		return fay_error_set(error, FAY_E_LIMIT, "%u queries run already", FAY_AGENT_JOBS_MAX);
+	struct fay_verdict *verdict = calloc(1, sizeof(*verdict));
+	if (!verdict)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	int result = verify(signer, start, verdict, error);
+	audit(agent, head, start, signer->name, verdict, result ? error->message : "accepted");
+	if (!result)
+		result = launch(agent, head, start, verdict, &agent->jobs[agent->job_count], error);
+	if (result) {
+		fay_verdict_deinit(verdict);
+		free(verdict);
+		return result;
+	}
+	agent->job_count++;
+	return FAY_OK;
+}
+
+/* A query that was answered is answered again in the same way, and not started again. */
+static void receive_start(struct fay_agent *agent, const struct fay_wire_head *head)
+{
+	struct fay_wire_start start;
+	struct fay_error error = { 0 };
+	if (head->sender || !head->query || !fay_wire_read_start(head->body, &start) || start.target != agent->id)
+		return;
+	for (size_t i = 0; i < FAY_AGENT_REMEMBERED; i++)
+		if (agent->answered[i].query == head->query) {
+			answer(agent, head->query, start.sent, i);
+			return;
+		}
+	size_t index = agent->answered_count++ % FAY_AGENT_REMEMBERED;
+	int result = start_query(agent, head, &start, &error);
+	agent->answered[index].query = head->query;
+	agent->answered[index].accepted = !result;
+	agent->answered[index].processes = result ? 0 : agent->jobs[agent->job_count - 1]->feed.processes;
+	agent->answered[index].functions = result ? 0 : agent->jobs[agent->job_count - 1]->feed.functions;
+	snprintf(agent->answered[index].reason, sizeof(agent->answered[index].reason), "%.*s", (int)FAY_WIRE_REASON_MAX, error.message);
+	answer(agent, head->query, start.sent, index);
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------------- */
+
+static struct fay_job *find_job(const struct fay_agent *agent, uint64_t query)
+{
+	for (size_t i = 0; i < agent->job_count; i++)
+		if (agent->jobs[i]->query == query)
+			return agent->jobs[i];
+	return NULL;
+}
+
+static void receive(struct fay_agent *agent, const struct fay_message *message)
+{
+	struct fay_wire_head head;
+	uint64_t time;
+	if (!fay_wire_open(message->bytes, message->size, &head))
+		return;
+	struct fay_job *job = find_job(agent, head.query);
+	if (head.type == FAY_WIRE_PING && fay_wire_read_ping(head.body, &time))
+		hello(agent, time);
+	else if (head.type == FAY_WIRE_START)
+		receive_start(agent, &head);
+	else if (job)
+		fay_job_receive(job, &head, message->bytes, message->size);
+}
+
+static void drain(struct fay_agent *agent, struct fay_subscription *subscription, int timeout_ms)
+{
+	struct fay_message message;
+	for (unsigned i = 0; i < 256 && fay_bus_next(subscription, timeout_ms, &message); i++) {
+		receive(agent, &message);
+		fay_message_done(&message);
+		timeout_ms = 0;
+	}
+}
+
+static void tick_jobs(struct fay_agent *agent)
+{
+	for (size_t i = 0; i < agent->job_count;) {
+		fay_job_tick(agent->jobs[i]);
+		if (!agent->jobs[i]->done) {
+			i++;
+			continue;
+		}
+		fay_job_destroy(agent->jobs[i]);
+		agent->jobs[i] = agent->jobs[--agent->job_count];
+	}
+}
+
+void fay_agent_tick(struct fay_agent *agent)
+{
+	uint64_t now = fay_monotonic(), connections = fay_bus_connections(agent->bus);
+	if (now >= agent->next_hello || connections != agent->connections) {
+		agent->next_hello = now + HELLO_EVERY;
+		agent->connections = connections;
+		hello(agent, 0);
+	}
+	drain(agent, agent->ping, 0);
+	drain(agent, agent->mine, agent->job_count ? BUSY_MS : IDLE_MS);
+	tick_jobs(agent);
+}
+
+void fay_agent_end(struct fay_agent *agent, int timeout_ms)
+{
+	uint64_t until = fay_monotonic() + (uint64_t)timeout_ms * 1000000u;
+	for (size_t i = 0; i < agent->job_count; i++)
+		fay_job_end(agent->jobs[i], FAY_FINAL_AGENT);
+	while (agent->job_count && fay_monotonic() < until) {
+		drain(agent, agent->mine, BUSY_MS);
+		tick_jobs(agent);
+	}
+}
+
+static int open_agent(struct fay_agent *agent, struct fay_error *error)
+{
+	char subject[64];
+	if (fay_key_file_read(agent->options.signers, "signer", &agent->signers, error))
+		return error->code;
+	if (fay_bus_open(&agent->options.bus, &agent->bus, error))
+		return error->code;
+	snprintf(subject, sizeof(subject), "fay.1.a.%016" PRIx64, agent->id);
+	if (fay_bus_subscribe(agent->bus, subject, &agent->mine, error) || fay_bus_subscribe(agent->bus, "fay.1.ping", &agent->ping, error))
+		return error->code;
+	fay_bus_flush(agent->bus, 2000);
+	return FAY_OK;
+}
+
+int fay_agent_create(const struct fay_agent_options *options, const struct fay_keys *keys, struct fay_agent **result, struct fay_error *error)
+{
+	struct utsname system;
+	struct fay_agent *agent = calloc(1, sizeof(*agent));
+	if (!agent)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	agent->options = *options;
+	agent->keys = keys;
+	agent->id = fay_keys_random();
+	if (!uname(&system))
+		snprintf(agent->kernel, sizeof(agent->kernel), "%.60s %.60s %.60s", system.sysname, system.release, system.machine);
+	if (open_agent(agent, error)) {
+		fay_agent_destroy(agent);
+		return error->code;
+	}
+	*result = agent;
+	return FAY_OK;
+}
+
+void fay_agent_destroy(struct fay_agent *agent)
+{
+	if (!agent)
+		return;
+	while (agent->job_count)
+		fay_job_destroy(agent->jobs[--agent->job_count]);
+	fay_bus_unsubscribe(agent->mine);
+	fay_bus_unsubscribe(agent->ping);
+	fay_bus_close(agent->bus);
+	fay_key_file_deinit(&agent->signers);
+	fay_wire_free(&agent->out);
+	free(agent);
+}

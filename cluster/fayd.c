@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* `fayd`: the agent, in the foreground. Options on the command line, or "name = value" lines of a file given by --config. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent.h"
+
+#define END_MS 5000
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+	interrupted = number;
+}
+
+static const struct option names[] = {
+	{ "url", required_argument, NULL, 'u' },	 { "creds", required_argument, NULL, 'c' },
+	{ "ca", required_argument, NULL, 'a' },		 { "cert", required_argument, NULL, 'C' },
+	{ "cert-key", required_argument, NULL, 'K' },	 { "insecure", no_argument, NULL, 'i' },
+	{ "name", required_argument, NULL, 'n' },	 { "labels", required_argument, NULL, 'l' },
+	{ "key", required_argument, NULL, 'k' },	 { "signers", required_argument, NULL, 's' },
+	{ "audit", required_argument, NULL, 'A' },	 { "memory", required_argument, NULL, 'm' },
+	{ "bytes-per-second", required_argument, NULL, 'b' }, { "config", required_argument, NULL, 'f' },
+	{ "help", no_argument, NULL, 'h' },		 { 0 },
+};
+
+static const char usage_text[] =
+	"usage: fayd --url URL --key FILE --signers FILE [--name NAME] [--labels TEXT] [--audit FILE]\n"
+	"            [--creds FILE] [--ca FILE] [--cert FILE --cert-key FILE] [--insecure]\n"
+	"            [--memory MIB] [--bytes-per-second N] [--config FILE]\n";
+
+struct settings {
+	struct fay_agent_options agent;
+	const char *key, *audit;
+};
+
+static bool set_number(const char *text, uint64_t unit, uint64_t *value)
+{
+	char *end;
+	errno = 0;
+	unsigned long long number = strtoull(text, &end, 10);
+	if (errno || *end || end == text || text[0] == '-' || !number || number > UINT64_MAX / 2 / unit)
+		return false;
+	*value = number * unit;
+	return true;
+}
+
+static int read_config(struct settings *settings, const char *path);
+
+static int set(struct settings *settings, int option, const char *value)
+{
+	struct fay_agent_options *agent = &settings->agent;
+	const char **text = option == 'u' ? &agent->bus.url : option == 'c' ? &agent->bus.credentials : option == 'a' ? &agent->bus.ca :
+			    option == 'C' ? &agent->bus.certificate : option == 'K' ? &agent->bus.certificate_key :
+			    option == 'n' ? &agent->name : option == 'l' ? &agent->labels : option == 'k' ? &settings->key :
+			    option == 's' ? &agent->signers : option == 'A' ? &settings->audit : NULL;
+	if (text) {
+		*text = value;
+		return FAY_OK;
+	}
+	if (option == 'i') {
+		agent->bus.insecure = true;
+		return FAY_OK;
+	}
+	if (option == 'm' && set_number(value, 1u << 20, &agent->limits.memory))
+		return FAY_OK;
+	if (option == 'b' && set_number(value, 1, &agent->limits.bytes_per_second))
+		return FAY_OK;
+	if (option == 'f')
+		return read_config(settings, value);
+	if (option == 'm' || option == 'b')
+		fprintf(stderr, "fayd: '%s' is not a number\n", value);
+	fputs(usage_text, stderr);
+	return FAY_E_USAGE;
+}
+
+/* One line, already without its newline; kept for as long as fayd runs. */
+static int set_line(struct settings *settings, const char *path, unsigned number, const char *line)
+{
+	char *name, *value = NULL;
+	int got = sscanf(line, " %m[a-z-] = %m[^\n]", &name, &value);
+	for (const struct option *option = names; got >= 1 && option->name; option++) {
+		if (strcmp(option->name, name) || option->val == 'f' || option->val == 'h' || (got < 2) != (option->has_arg == no_argument))
+			continue;
+		free(name);
+		return set(settings, option->val, value);
+	}
+	fprintf(stderr, "fayd: %s:%u: not understood: %s\n", path, number, line);
+	return FAY_E_USAGE;
+}
+
+static int read_config(struct settings *settings, const char *path)
+{
+	char line[1024];
+	FILE *file = fopen(path, "re");
+	int result = FAY_OK;
+	if (!file) {
+		fprintf(stderr, "fayd: cannot open '%s': %s\n", path, strerror(errno));
+		return FAY_E_USAGE;
+	}
+	for (unsigned number = 1; !result && fgets(line, sizeof(line), file); number++) {
+		line[strcspn(line, "#\n")] = 0;
+		size_t length = strlen(line);
+		while (length && (line[length - 1] == ' ' || line[length - 1] == '\t'))
+			line[--length] = 0;
+		if (line[strspn(line, " \t")])
+			result = set_line(settings, path, number, line);
+	}
+	fclose(file);
+	return result;
+}
+
+static int parse(struct settings *settings, int argc, char **argv)
+{
+	int option, result;
+	while ((option = getopt_long(argc, argv, "h", names, NULL)) != -1) {
+		if (option == 'h') {
+			fputs(usage_text, stdout);
+			exit(FAY_OK);
+		}
+		if ((result = set(settings, option, optarg)))
+			return result;
+	}
+	if (optind == argc && settings->agent.bus.url && settings->key && settings->agent.signers)
+		return FAY_OK;
+	fputs(usage_text, stderr);
+	return FAY_E_USAGE;
+}
+
+static int run(struct settings *settings, const struct fay_keys *keys, struct fay_error *error)
+{
+	struct fay_agent *agent;
+	struct sigaction action = { .sa_handler = on_signal };
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	if (fay_agent_create(&settings->agent, keys, &agent, error))
+		return error->code;
+	fprintf(stderr, "fayd: %s has joined the cluster\n", settings->agent.name);
+	while (!interrupted)
+		fay_agent_tick(agent);
+	fay_agent_end(agent, END_MS);
+	fay_agent_destroy(agent);
+	return FAY_OK;
+}
+
+int main(int argc, char **argv)
+{
+	static struct settings settings;
+	static char host[64];
+	struct fay_error error = { 0 };
+	struct fay_keys keys;
+	gethostname(host, sizeof(host) - 1);
+	settings.agent.name = host;
+	settings.agent.limits.memory = 256u << 20;
+	int result = parse(&settings, argc, argv);
+	if (result)
+		return result;
+	settings.agent.bus.name = "fayd";
+	if (settings.audit && !(settings.agent.audit = fopen(settings.audit, "ae")))
+		result = fay_error_set(&error, FAY_E_USAGE, "cannot open '%s': %s", settings.audit, strerror(errno));
+	else if (!(result = fay_keys_init(&error)) && !(result = fay_keys_read(settings.key, &keys, &error)))
+		result = run(&settings, &keys, &error);
+	if (result)
+		fprintf(stderr, "fayd: %s\n", error.message);
+	return result;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "job.h"
+
+#define SECOND 1000000000ull
+#define WINDOW_MIN (10 * SECOND / 1000)
+#define WINDOW_MAX (3600 * SECOND)
+#define LEASE_MAX (24 * 3600 * SECOND)
+#define RESEND_BYTES (256u << 10)       /* of one tick */
+#define STREAM_EARLY (256u << 10)       /* bytes of streamed rows that do not wait for the window's end */
+#define LINGER (5 * SECOND)             /* an inner agent that is finished itself, without a word from the root */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+}
+
+uint64_t fay_monotonic(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t fay_realtime(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+/* --- sending and keeping ------------------------------------------------------------------------------------------------ */
+
+void fay_job_send(struct fay_job *job, uint64_t to, const void *bytes, size_t size)
+{
+	char subject[64];
+	uint64_t now = fay_monotonic();
+	snprintf(subject, sizeof(subject), "fay.1.a.%016" PRIx64, to);
+	fay_bus_send(job->bus, to ? subject : job->up, bytes, size);
+	if (job->limits.bytes_per_second) {
+		job->budget_at = job->budget_at > now ? job->budget_at : now;
+		job->budget_at += size * SECOND / job->limits.bytes_per_second;
+	}
+}
+
+static bool keep(struct fay_job *job, uint64_t window)
+{
+	if (job->kept_count == job->kept_room) {
+		size_t room = job->kept_room ? 2 * job->kept_room : 64;
+		struct fay_kept *grown = realloc(job->kept, room * sizeof(*grown));
+		if (!grown)
+			return false;
+		job->kept = grown;
+		job->kept_room = room;
+	}
+	uint8_t *copy = malloc(job->out.size);
+	if (!copy)
+		return false;
+	memcpy(copy, job->out.bytes, job->out.size);
+	job->kept[job->kept_count++] = (struct fay_kept){ .sequence = job->sequence,
+							   .window = window,
+							   .sent = fay_bus_connected(job->bus) ? fay_monotonic() : 0,
+							   .bytes = copy,
+							   .size = job->out.size };
+	job->kept_bytes += job->out.size;
+	return true;
+}
+
+static void acknowledge(struct fay_job *job, uint64_t window, uint64_t sequence)
+{
+	size_t count = 0;
+	while (count < job->kept_count && (job->kept[count].window <= window || job->kept[count].sequence <= sequence)) {
+		job->kept_bytes -= job->kept[count].size;
+		free(job->kept[count++].bytes);
+	}
+	if (!count)
+		return;
+	job->kept_count -= count;
+	memmove(job->kept, job->kept + count, job->kept_count * sizeof(*job->kept));
+}
+
+/* What is not acknowledged for long, or was sent before the connection was lost, goes to the root again, alone. */
+static void resend(struct fay_job *job)
+{
+	uint64_t now = fay_monotonic(), patience = SECOND + 4 * job->window, connections = fay_bus_connections(job->bus);
+	size_t sent = 0;
+	if (!fay_bus_connected(job->bus))
+		return;
+	for (size_t i = 0; connections != job->connections && i < job->kept_count; i++)
+		job->kept[i].sent = 0;
+	job->connections = connections;
+	for (size_t i = 0; i < job->kept_count && i < FAY_LEDGER_AHEAD && sent < RESEND_BYTES; i++) {
+		struct fay_kept *kept = &job->kept[i];
+		if (kept->sent && now - kept->sent < patience)
+			continue;
+		fay_job_send(job, 0, kept->bytes, kept->size);
+		kept->sent = now;
+		sent += kept->size;
+		job->resent++;
+	}
+}
+
+/* --- making partials ----------------------------------------------------------------------------------------------------- */
+
+/* Ends the message that is being filled. */
+static bool close_message(struct fay_job *job, uint64_t window, uint8_t flags, const uint64_t losses[FAY_WIRE_LOSSES])
+{
+	struct fay_wire_member member = { .agent = job->agent, .first = ++job->sequence, .window = window, .tree = job->tree, .flags = flags };
+	member.last = member.first;
+	member.why = flags & FAY_MEMBER_FINAL ? (uint8_t)job->final : 0;
+	fay_wire_begin(&job->out, FAY_WIRE_PARTIAL, job->query, job->agent);
+	fay_parts_finish(&job->parts, false, &member, 1, losses, &job->out);
+	if (!fay_wire_end(&job->out, job->keys) || !keep(job, window))
+		return false;
+	struct fay_wire_head head;
+	if (fay_job_is_inner(job) && fay_wire_open(job->out.bytes, job->out.size, &head))
+		fay_job_collect(job, &head);
+	else
+		fay_job_send(job, job->parent, job->out.bytes, job->out.size);
+	return true;
+}
+
+static void tell_name(void *context, uint64_t hash)
+{
+	struct fay_job *job = context;
+	const char *name;
+	if (!fay_names_add(&job->told, hash, (struct fay_text){ 0 }))
+		return;
+	name = job->feed.name(job->feed.context, hash);
+	if (name)
+		fay_parts_name(&job->parts, hash, name, strlen(name));
+}
+
+static bool tell_row(struct fay_job *job, uint64_t window, uint16_t state, const uint8_t *row)
+{
+	static const uint64_t none[FAY_WIRE_LOSSES];
+	uint32_t size = job->verdict->schema.states[state].row_size;
+	if (fay_parts_size(&job->parts) + size > FAY_WIRE_PARTIAL_MAX && !close_message(job, window, 0, none))
+		return false;
+	fay_parts_row(&job->parts, state, row, size);
+	if (job->functions)
+		fay_row_functions(&job->verdict->schema, state, row, tell_name, job);
+	return true;
+}
+
+static bool tell_stream(struct fay_job *job, uint64_t window)
+{
+	_Alignas(8) uint8_t row[4096];
+	for (size_t at = 0; at < job->stream.size;) {
+		uint32_t state;
+		memcpy(&state, job->stream.bytes + at, sizeof(state));
+		uint32_t size = job->verdict->schema.states[state].row_size;
+		memcpy(row, job->stream.bytes + at + sizeof(state), size);
+		at += sizeof(state) + size;
+		if (!tell_row(job, window, (uint16_t)state, row))
+			return false;
+	}
+	job->stream.size = 0;
+	return true;
+}
+
+static int tell_state(struct fay_job *job, uint64_t window, uint32_t state, struct fay_result *losses, struct fay_error *error)
+{
+	struct fay_result now, changed;
+	if (job->feed.snapshot(job->feed.context, state, &now, error))
+		return error->code;
+	*losses = now;
+	losses->rows = NULL;
+	if (job->verdict->schema.states[state].kind == FAY_STATE_STREAM) {
+		fay_result_deinit(&now);
+		return FAY_OK;
+	}
+	int result = fay_changes_take(job->changes, &now, &changed, error);
+	fay_result_deinit(&now);
+	if (result)
+		return result;
+	for (size_t i = 0; i < changed.row_count && !result; i++)
+		if (!tell_row(job, window, (uint16_t)state, changed.rows + i * changed.row_size))
+			result = fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	fay_result_deinit(&changed);
+	return result;
+}
+
+static void losses_since(struct fay_job *job, const struct fay_result *now, uint64_t losses[FAY_WIRE_LOSSES])
+{
+	const uint64_t all[FAY_WIRE_LOSSES] = { now->events_lost_reentrant, now->events_lost_full, now->events_lost_no_slot,
+						now->calls_lost, job->shed, now->threads };
+	for (unsigned i = 0; i < FAY_WIRE_LOSSES; i++) {
+		losses[i] = all[i] - job->losses_told[i];
+		job->losses_told[i] = all[i];
+	}
+}
+
+/* Closes a window: all that changed since the last one. */
+static int produce(struct fay_job *job, struct fay_error *error)
+{
+	uint64_t window = (fay_monotonic() - job->began) / job->window, losses[FAY_WIRE_LOSSES];
+	struct fay_result last = { 0 };
+	int result = FAY_OK;
+	if (window <= job->window_done)
+		window = job->window_done + 1; /* the last one, before its time */
+	job->window_done = window;
+	for (uint32_t i = 0; i < job->verdict->schema.state_count && !result; i++)
+		result = tell_state(job, window, i, &last, error);
+	if (!result && !tell_stream(job, window))
+		result = fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	losses_since(job, &last, losses);
+	if (result && !job->final)
+		return result;
+	return close_message(job, window, FAY_MEMBER_LAST | (job->final ? FAY_MEMBER_FINAL : 0), losses) ?
+		       FAY_OK : fay_error_set(error, FAY_E_LIMIT, "out of memory");
+}
+
+static bool has_room(const struct fay_job *job, uint64_t now)
+{
+	return job->kept_count < FAY_JOB_KEPT_MAX && job->kept_bytes < job->limits.memory && job->budget_at <= now + job->window;
+}
+
+void fay_job_row(void *context, uint32_t state, const uint8_t *row)
+{
+	struct fay_job *job = context;
+	uint32_t size = job->verdict->schema.states[state].row_size;
+	size_t before = job->stream.size;
+	if (before + sizeof(state) + size > FAY_JOB_STREAM_MAX) {
+		job->shed++;
+		return;
+	}
+	fay_wire_put(&job->stream, &state, sizeof(state));
+	fay_wire_put(&job->stream, row, size);
+	if (!job->stream.bad)
+		return;
+	job->shed++; /* out of memory */
+	job->stream.size = before;
+	job->stream.bad = false;
+}
+
+void fay_job_end(struct fay_job *job, enum fay_final why)
+{
+	struct fay_error error;
+	if (job->final)
+		return;
+	job->feed.stop(job->feed.context);
+	job->final = why;
+	if (produce(job, &error))
+		fprintf(stderr, "fayd: query %016" PRIx64 ": %s\n", job->query, error.message);
+}
+
+/* --- life ---------------------------------------------------------------------------------------------------------------- */
+
+static void close_windows(struct fay_job *job, uint64_t now)
+{
+	struct fay_error error;
+	bool due = (now - job->began) / job->window > job->window_done;
+	if (job->stream.size > STREAM_EARLY && !due && has_room(job, now)) {
+		if (!tell_stream(job, job->window_done + 1))
+			fay_job_end(job, FAY_FINAL_LIMIT);
+		return;
+	}
+	if (!due)
+		return;
+	if (!has_room(job, now)) {
+		job->coarsened++;
+		return;
+	}
+	if (produce(job, &error)) {
+		fprintf(stderr, "fayd: query %016" PRIx64 ": %s\n", job->query, error.message);
+		fay_job_end(job, FAY_FINAL_LIMIT);
+	}
+}
+
+void fay_job_tick(struct fay_job *job)
+{
+	struct fay_message message;
+	struct fay_wire_head head;
+	while (fay_bus_next(job->control, 0, &message)) {
+		if (fay_wire_open(message.bytes, message.size, &head) && head.query == job->query)
+			fay_job_receive(job, &head, message.bytes, message.size);
+		fay_message_done(&message);
+	}
+	uint64_t now = fay_monotonic();
+	if (!job->final) {
+		job->feed.tick(job->feed.context);
+		if (!job->feed.alive(job->feed.context))
+			fay_job_end(job, FAY_FINAL_ENDED);
+		else
+			close_windows(job, now);
+	}
+	fay_job_forward(job, false);
+	resend(job);
+	now = fay_monotonic();
+	if (now - job->heard > job->lease) {
+		fay_job_end(job, FAY_FINAL_LEASE);
+		job->done = true;
+	}
+	if (job->final && !job->kept_count && (!fay_job_is_inner(job) || now - job->heard > LINGER))
+		job->done = true;
+	job->done |= job->released;
+}
+
+static void receive_control(struct fay_job *job, const struct fay_wire_control *control)
+{
+	uint64_t window = control->floor, sequence = 0;
+	if (control->number <= job->control_number)
+		return;
+	job->control_number = control->number;
+	job->heard = fay_monotonic();
+	for (uint16_t i = 0; i < control->exceptions.count; i++) {
+		const uint8_t *at = control->exceptions.bytes + (size_t)i * FAY_CONTROL_EXCEPTION;
+		if (fay_wire_peek64(at) != job->agent)
+			continue;
+		window = 0;
+		sequence = fay_wire_peek64(at + 8);
+	}
+	acknowledge(job, window, sequence);
+	if (control->flags & FAY_CONTROL_STOP)
+		fay_job_end(job, FAY_FINAL_STOPPED);
+	if (control->flags & FAY_CONTROL_GONE) {
+		fay_job_end(job, FAY_FINAL_STOPPED);
+		job->released = true;
+	}
+}
+
+void fay_job_receive(struct fay_job *job, const struct fay_wire_head *head, const void *bytes, size_t size)
+{
+	struct fay_wire_control control;
+	struct fay_wire_assign assign;
+	bool of_asker = !head->sender && !memcmp(head->key, job->asker, FAY_KEY_BYTES);
+	if (head->type == FAY_WIRE_CONTROL && of_asker && fay_wire_read_control(head->body, &control))
+		receive_control(job, &control);
+	else if (head->type == FAY_WIRE_ASSIGN && of_asker && fay_wire_read_assign(head->body, &assign))
+		fay_job_assign(job, &assign);
+	else if (head->type == FAY_WIRE_PARTIAL && head->sender)
+		fay_job_collect(job, head);
+}
+
+static int check_start(const struct fay_wire_start *start, struct fay_error *error)
+{
+	if (start->window < WINDOW_MIN || start->window > WINDOW_MAX)
+		return fay_error_set(error, FAY_E_USAGE, "a window is 10 ms to an hour");
+	if (!start->lease || start->lease > LEASE_MAX || start->elapsed > INT64_MAX)
+		return fay_error_set(error, FAY_E_USAGE, "the lease is 1 ns to a day");
+	return FAY_OK;
+}
+
+int fay_job_create(struct fay_bus *bus, const struct fay_keys *keys, uint64_t agent, const struct fay_wire_head *head,
+		   const struct fay_wire_start *start, struct fay_verdict *verdict, struct fay_feed *feed,
+		   const struct fay_job_limits *limits, struct fay_job **result, struct fay_error *error)
+{
+	char subject[64];
+	struct fay_job *job = check_start(start, error) ? NULL : calloc(1, sizeof(*job));
+	if (!job)
+		return error->code ? (int)error->code : fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	*job = (struct fay_job){ .query = head->query, .agent = agent, .keys = keys, .bus = bus, .limits = *limits,
+				 .window = start->window, .lease = start->lease, .connections = fay_bus_connections(bus) };
+	memcpy(job->asker, head->key, FAY_KEY_BYTES);
+	if (start->bytes_per_second && (!limits->bytes_per_second || start->bytes_per_second < limits->bytes_per_second))
+		job->limits.bytes_per_second = start->bytes_per_second;
+	job->stream.limit = FAY_JOB_STREAM_MAX;
+	snprintf(job->up, sizeof(job->up), "fay.1.q.%016" PRIx64 ".up", head->query);
+	snprintf(subject, sizeof(subject), "fay.1.q.%016" PRIx64 ".ctl", head->query);
+	job->heard = fay_monotonic();
+	job->began = job->heard - start->elapsed;
+	job->window_done = start->elapsed / start->window;
+	job->functions = fay_schema_has_functions(&verdict->schema);
+	job->verdict = verdict;
+	if (fay_changes_create(&job->verdict->schema, limits->memory, &job->changes, error) ||
+	    fay_bus_subscribe(bus, subject, &job->control, error)) {
+		fay_changes_destroy(job->changes);
+		free(job);
+		return error->code;
+	}
+	job->feed = *feed;
+	*result = job;
+	return FAY_OK;
+}
+
+void fay_job_destroy(struct fay_job *job)
+{
+	if (!job)
+		return;
+	if (!job->final)
+		job->feed.stop(job->feed.context);
+	job->feed.destroy(job->feed.context);
+	fay_bus_unsubscribe(job->control);
+	acknowledge(job, UINT64_MAX, 0);
+	free(job->kept);
+	fay_job_collect_deinit(job);
+	fay_changes_destroy(job->changes);
+	fay_names_deinit(&job->told);
+	fay_parts_deinit(&job->parts);
+	fay_wire_free(&job->out);
+	fay_wire_free(&job->stream);
+	fay_verdict_deinit(job->verdict);
+	free(job->verdict);
+	free(job);
+}

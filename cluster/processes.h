@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* A feed of counts from processes of this machine, by name or number. */
+#ifndef FAY_CLUSTER_PROCESSES_H
+#define FAY_CLUSTER_PROCESSES_H
+
+#include "job.h"
+
+/* Attaches the verdict's probes. FAY_E_REFUSED or FAY_E_USAGE: nothing is there to be traced (and nothing to wait for). The verdict must outlive the feed. */
+int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wire_start *start, struct fay_feed *feed, struct fay_error *error);
+/* Where streamed rows go; to be called before the first tick. */
+void fay_processes_rows(struct fay_feed *feed, fay_row_function *on_row, void *context);
+
+#endif

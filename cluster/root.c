@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job.h"
+#include "root.h"
+#include "root_private.h"
+
+#define MS 1000000ull
+#define FOUND_MS 400       /* nobody new for so long: all that are there were found */
+#define FOUND_MAX_MS 3000
+#define AWAIT_MAX_MS 60000
+#define ANSWER_MAX_MS 20000
+#define ASK_AGAIN_MS 1000
+#define PING_EVERY_MS 10000
+#define STOP_MAX_MS 60000
+#define MESSAGES_MAX 1024u /* of one tick */
+
+/* --- machines ---------------------------------------------------------------------------------------------------------------- */
+
+struct fay_machine *fay_root_find(const struct fay_root *root, uint64_t id)
+{
+	for (size_t i = 0; i < root->machine_count; i++)
+		if (root->machines[i]->id == id)
+			return root->machines[i];
+	return NULL;
+}
+
+static struct fay_machine *add_machine(struct fay_root *root, const struct fay_wire_head *head)
+{
+	struct fay_machine **grown, *machine;
+	if (root->machine_count == FAY_WIRE_AGENTS_MAX)
+		return NULL;
+	grown = realloc(root->machines, (root->machine_count + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	root->machines = grown;
+	machine = calloc(1, sizeof(*machine));
+	if (!machine)
+		return NULL;
+	machine->id = head->sender;
+	machine->clock_error = UINT64_MAX;
+	memcpy(machine->key, head->key, FAY_KEY_BYTES);
+	root->machines[root->machine_count++] = machine;
+	root->found = fay_monotonic();
+	return machine;
+}
+
+static void measure_clock(struct fay_root *root, struct fay_machine *machine, const struct fay_wire_hello *hello)
+{
+	uint64_t now = fay_realtime(), error;
+	if (!hello->ping_time || hello->ping_time != root->ping_time || now < hello->ping_time)
+		return;
+	error = (now - hello->ping_time) / 2;
+	if (error >= machine->clock_error)
+		return;
+	machine->clock_error = error;
+	machine->clock_offset = (int64_t)(hello->time - (hello->ping_time + error));
+}
+
+static void send_start(struct fay_root *root, struct fay_machine *machine)
+{
+	const struct fay_root_options *options = &root->options;
+	struct fay_writer_buffer *out = &root->out;
+	char subject[64];
+	uint64_t now = fay_monotonic();
+	machine->asked = now;
+	fay_wire_begin(out, FAY_WIRE_START, root->query, 0);
+	fay_wire_put64(out, machine->id);
+	fay_wire_put64(out, fay_realtime());
+	fay_wire_put64(out, options->window);
+	fay_wire_put64(out, now - root->began);
+	fay_wire_put64(out, options->lease);
+	fay_wire_put32(out, options->wait ? FAY_START_WAIT : 0);
+	fay_wire_put32(out, options->bytes_per_second);
+	fay_wire_put_text(out, options->text, FAY_WIRE_TEXT_MAX);
+	fay_wire_put16(out, (uint16_t)options->comm_count);
+	for (size_t i = 0; i < options->comm_count; i++)
+		fay_wire_put_text(out, options->comms[i], FAY_WIRE_NAME_MAX);
+	fay_wire_put16(out, (uint16_t)options->pid_count);
+	for (size_t i = 0; i < options->pid_count; i++)
+		fay_wire_put32(out, (uint32_t)options->pids[i]);
+	fay_wire_put32(out, (uint32_t)root->image_size);
+	fay_wire_put(out, root->image, root->image_size);
+	snprintf(subject, sizeof(subject), "fay.1.a.%016" PRIx64, machine->id);
+	if (fay_wire_end(out, root->keys))
+		fay_bus_send(root->bus, subject, out->bytes, out->size);
+}
+
+static void receive_hello(struct fay_root *root, const struct fay_wire_head *head)
+{
+	struct fay_wire_hello hello;
+	if (!head->sender || !fay_wire_read_hello(head->body, &hello)) {
+		root->coverage.malformed++;
+		return;
+	}
+	if (root->allowed.entries && !fay_key_file_find(&root->allowed, head->key)) {
+		root->coverage.unknown++;
+		return;
+	}
+	struct fay_machine *machine = fay_root_find(root, head->sender);
+	if (!machine && !(machine = add_machine(root, head)))
+		return;
+	if (memcmp(machine->key, head->key, FAY_KEY_BYTES)) {
+		root->coverage.unknown++; /* somebody else's number */
+		return;
+	}
+	fay_text_copy(machine->name, sizeof(machine->name), hello.name);
+	fay_text_copy(machine->kernel, sizeof(machine->kernel), hello.kernel);
+	fay_text_copy(machine->labels, sizeof(machine->labels), hello.labels);
+	fay_text_copy(machine->version, sizeof(machine->version), hello.version);
+	machine->cpus = hello.cpus;
+	machine->queries = hello.queries;
+	measure_clock(root, machine, &hello);
+	if (root->image && !root->stopping && !machine->asked)
+		send_start(root, machine);
+}
+
+static void receive_answer(struct fay_root *root, const struct fay_wire_head *head)
+{
+	struct fay_wire_answer answer;
+	struct fay_machine *machine = fay_root_find(root, head->sender);
+	if (!machine || memcmp(machine->key, head->key, FAY_KEY_BYTES)) {
+		root->coverage.unknown++;
+		return;
+	}
+	if (!fay_wire_read_answer(head->body, &answer)) {
+		root->coverage.malformed++;
+		return;
+	}
+	machine->heard = fay_monotonic();
+	machine->processes = answer.processes;
+	machine->functions = answer.functions;
+	fay_text_copy(machine->reason, sizeof(machine->reason), answer.reason);
+	if (machine->state != FAY_MACHINE_ASKED)
+		return;
+	machine->state = answer.accepted ? FAY_MACHINE_TRACING : FAY_MACHINE_REFUSED;
+	root->membership_changed |= answer.accepted;
+}
+
+/* --- messages ---------------------------------------------------------------------------------------------------------------- */
+
+static void receive(struct fay_root *root, const struct fay_message *message)
+{
+	struct fay_wire_head head;
+	root->coverage.messages++;
+	root->coverage.bytes += message->size;
+	if (!fay_wire_open(message->bytes, message->size, &head))
+		root->coverage.malformed++;
+	else if (head.type == FAY_WIRE_HELLO)
+		receive_hello(root, &head);
+	else if (head.query != root->query)
+		root->coverage.malformed++;
+	else if (head.type == FAY_WIRE_ANSWER)
+		receive_answer(root, &head);
+	else if (head.type == FAY_WIRE_PARTIAL)
+		fay_root_merge(root, &head);
+	else
+		root->coverage.malformed++;
+}
+
+static void drain(struct fay_root *root, struct fay_subscription *subscription, int timeout_ms)
+{
+	struct fay_message message;
+	for (unsigned i = 0; i < MESSAGES_MAX && fay_bus_next(subscription, timeout_ms, &message); i++) {
+		receive(root, &message);
+		fay_message_done(&message);
+		timeout_ms = 0;
+	}
+}
+
+static void ping(struct fay_root *root)
+{
+	root->pinged = fay_monotonic();
+	root->ping_time = fay_realtime();
+	fay_wire_begin(&root->out, FAY_WIRE_PING, 0, 0);
+	fay_wire_put64(&root->out, root->ping_time);
+	if (fay_wire_end(&root->out, root->keys))
+		fay_bus_send(root->bus, "fay.1.ping", root->out.bytes, root->out.size);
+}
+
+static void look_at_machines(struct fay_root *root, uint64_t now)
+{
+	for (size_t i = 0; i < root->machine_count; i++) {
+		struct fay_machine *machine = root->machines[i];
+		uint64_t silent = now - machine->heard;
+		bool lost = machine->lost;
+		if (machine->state == FAY_MACHINE_ASKED && root->image && !root->stopping && now - machine->asked > ASK_AGAIN_MS * MS)
+			send_start(root, machine);
+		if (machine->state != FAY_MACHINE_TRACING) {
+			machine->late = machine->lost = false;
+			root->membership_changed |= lost;
+			continue;
+		}
+		machine->late = silent > 3 * root->options.window + 2000 * MS;
+		machine->lost = silent > root->options.lost_after && silent > 3 * root->options.window;
+		root->membership_changed |= machine->lost != lost;
+	}
+}
+
+int fay_root_tick(struct fay_root *root, int timeout_ms, struct fay_error *error)
+{
+	uint64_t now = fay_monotonic();
+	if (now - root->pinged > PING_EVERY_MS * MS)
+		ping(root);
+	drain(root, root->hello, 0);
+	drain(root, root->up, timeout_ms);
+	now = fay_monotonic();
+	look_at_machines(root, now);
+	if (root->image) {
+		fay_root_plant(root, now);
+		fay_root_control(root, now);
+	}
+	if (root->failure.code) {
+		*error = root->failure;
+		return error->code;
+	}
+	return FAY_OK;
+}
+
+/* --- beginning and end --------------------------------------------------------------------------------------------------------- */
+
+/* All machines that are there. */
+static int find_machines(struct fay_root *root, struct fay_error *error)
+{
+	uint64_t began = fay_monotonic(), last_ping = 0, now;
+	unsigned await = root->options.await;
+	root->found = began;
+	do {
+		now = fay_monotonic();
+		if (now - last_ping > 500 * MS) {
+			ping(root);
+			last_ping = now;
+		}
+		drain(root, root->hello, 20);
+		now = fay_monotonic();
+		if (await && root->machine_count >= await)
+			return FAY_OK;
+		if (!await && root->machine_count && now - root->found > FOUND_MS * MS)
+			return FAY_OK;
+	} while (now - began < (await ? AWAIT_MAX_MS : FOUND_MAX_MS) * MS);
+	if (!root->machine_count)
+		return fay_error_set(error, FAY_E_REFUSED, "no machine of the cluster answers%s",
+				     root->coverage.unknown ? " that is in the machines file" : "; does fayd run?");
+	if (await)
+		return fay_error_set(error, FAY_E_REFUSED, "%zu machines of the cluster answer, %u were awaited", root->machine_count, await);
+	return FAY_OK;
+}
+
+static bool all_answered(const struct fay_root *root)
+{
+	for (size_t i = 0; i < root->machine_count; i++)
+		if (root->machines[i]->state == FAY_MACHINE_ASKED)
+			return false;
+	return true;
+}
+
+static int ask(struct fay_root *root, struct fay_error *error)
+{
+	uint64_t began = fay_monotonic();
+	unsigned tracing = 0;
+	for (size_t i = 0; i < root->machine_count; i++)
+		send_start(root, root->machines[i]);
+	while (!all_answered(root) && fay_monotonic() - began < ANSWER_MAX_MS * MS)
+		if (fay_root_tick(root, 10, error))
+			return error->code;
+	for (size_t i = 0; i < root->machine_count; i++)
+		tracing += root->machines[i]->state != FAY_MACHINE_REFUSED && root->machines[i]->state != FAY_MACHINE_ASKED;
+	if (tracing)
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_REFUSED, "no machine traces; %s: %s", root->machines[0]->name,
+			     root->machines[0]->reason[0] ? root->machines[0]->reason : "no answer");
+}
+
+static int subscribe(struct fay_root *root, struct fay_error *error)
+{
+	char subject[64];
+	snprintf(subject, sizeof(subject), "fay.1.q.%016" PRIx64 ".up", root->query);
+	if (fay_bus_open(&root->options.bus, &root->bus, error) ||
+	    fay_bus_subscribe(root->bus, "fay.1.hello", &root->hello, error) ||
+	    fay_bus_subscribe(root->bus, subject, &root->up, error))
+		return error->code;
+	fay_bus_flush(root->bus, 2000);
+	return FAY_OK;
+}
+
+static int begin(struct fay_root *root, const void *image, size_t image_size, struct fay_error *error)
+{
+	if (root->options.machines && fay_key_file_read(root->options.machines, "machine", &root->allowed, error))
+		return error->code;
+	if (subscribe(root, error) || find_machines(root, error))
+		return error->code;
+	root->began = fay_monotonic();
+	if (!image)
+		return FAY_OK;
+	root->image = image;
+	root->image_size = image_size;
+	return ask(root, error);
+}
+
+int fay_root_create(const struct fay_root_options *options, const struct fay_keys *keys, const struct fay_verdict *verdict, const void *image,
+		    size_t image_size, struct fay_aggregator *aggregator, struct fay_root **result, struct fay_error *error)
+{
+	if (image_size > FAY_WIRE_IMAGE_MAX)
+		return fay_error_set(error, FAY_E_LIMIT, "the image has %zu bytes; at most %u can be sent", image_size, FAY_WIRE_IMAGE_MAX);
+	if (options->comm_count > FAY_WIRE_COMMS_MAX || options->pid_count > FAY_WIRE_PIDS_MAX)
+		return fay_error_set(error, FAY_E_LIMIT, "too many processes are named");
+	struct fay_root *root = calloc(1, sizeof(*root));
+	if (!root)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	root->options = *options;
+	root->keys = keys;
+	root->verdict = verdict;
+	root->aggregator = aggregator;
+	root->query = fay_keys_random();
+	root->replaces = verdict && fay_schema_replaces(&verdict->schema);
+	if (begin(root, image, image_size, error)) {
+		fay_root_destroy(root);
+		return error->code;
+	}
+	*result = root;
+	return FAY_OK;
+}
+
+void fay_root_destroy(struct fay_root *root)
+{
+	if (!root)
+		return;
+	if (root->image)
+		fay_root_release(root);
+	fay_bus_unsubscribe(root->hello);
+	fay_bus_unsubscribe(root->up);
+	fay_bus_close(root->bus);
+	for (size_t i = 0; i < root->machine_count; i++) {
+		fay_aggregator_destroy(root->machines[i]->own);
+		free(root->machines[i]);
+	}
+	free(root->machines);
+	fay_key_file_deinit(&root->allowed);
+	fay_names_deinit(&root->names);
+	fay_wire_free(&root->out);
+	free(root);
+}
+
+static bool is_open(const struct fay_machine *machine)
+{
+	return machine->state == FAY_MACHINE_TRACING && !machine->lost;
+}
+
+bool fay_root_finished(const struct fay_root *root)
+{
+	bool any = false;
+	for (size_t i = 0; i < root->machine_count; i++) {
+		if (is_open(root->machines[i]))
+			return false;
+		any |= root->machines[i]->state == FAY_MACHINE_FINISHED;
+	}
+	return any;
+}
+
+static bool any_open(const struct fay_root *root)
+{
+	for (size_t i = 0; i < root->machine_count; i++)
+		if (is_open(root->machines[i]))
+			return true;
+	return false;
+}
+
+int fay_root_stop(struct fay_root *root, struct fay_error *error)
+{
+	uint64_t began = fay_monotonic();
+	root->stopping = true;
+	root->next_control = 0;
+	while (any_open(root) && fay_monotonic() - began < STOP_MAX_MS * MS)
+		if (fay_root_tick(root, 5, error))
+			return error->code;
+	return FAY_OK;
+}
+
+/* --- what it covers -------------------------------------------------------------------------------------------------------------- */
+
+int fay_root_gather(const struct fay_root *root, struct fay_aggregator *fresh, struct fay_error *error)
+{
+	for (size_t i = 0; root->replaces && i < root->machine_count; i++)
+		if (root->machines[i]->own && fay_aggregator_merge_all(fresh, root->machines[i]->own, error))
+			return error->code;
+	if (root->replaces)
+		fay_aggregator_account(fresh, &root->losses);
+	return FAY_OK;
+}
+
+bool fay_root_replaces(const struct fay_root *root)
+{
+	return root->replaces;
+}
+
+static uint64_t magnitude(int64_t value)
+{
+	return value < 0 ? -(uint64_t)value : (uint64_t)value;
+}
+
+void fay_root_coverage(const struct fay_root *root, struct fay_coverage *coverage)
+{
+	*coverage = root->coverage;
+	coverage->windows = UINT64_MAX;
+	coverage->clock_error = UINT64_MAX;
+	for (size_t i = 0; i < root->machine_count; i++) {
+		const struct fay_machine *machine = root->machines[i];
+		coverage->asked++;
+		coverage->tracing += machine->state == FAY_MACHINE_TRACING && !machine->lost;
+		coverage->refused += machine->state == FAY_MACHINE_REFUSED;
+		coverage->finished += machine->state == FAY_MACHINE_FINISHED;
+		coverage->incomplete += machine->state == FAY_MACHINE_FINISHED && machine->why != FAY_FINAL_STOPPED && machine->why != FAY_FINAL_ENDED;
+		coverage->late += machine->late && !machine->lost;
+		coverage->lost += machine->lost;
+		if (machine->state == FAY_MACHINE_TRACING && !machine->lost && machine->window < coverage->windows)
+			coverage->windows = machine->window;
+		if (machine->clock_error != UINT64_MAX &&
+		    (coverage->clock_error == UINT64_MAX || magnitude(machine->clock_offset) > magnitude(coverage->clock_offset))) {
+			coverage->clock_offset = machine->clock_offset;
+			coverage->clock_error = machine->clock_error;
+		}
+	}
+	if (coverage->windows == UINT64_MAX)
+		coverage->windows = root->last_window;
+}
+
+const char *fay_root_function_name(const struct fay_root *root, uint64_t hash)
+{
+	return fay_names_find(&root->names, hash);
+}
+
+size_t fay_root_machine_count(const struct fay_root *root)
+{
+	return root->machine_count;
+}
+
+const struct fay_machine *fay_root_machine(const struct fay_root *root, size_t index)
+{
+	return root->machines[index];
+}
+
+uint64_t fay_root_query(const struct fay_root *root)
+{
+	return root->query;
+}

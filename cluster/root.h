@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* The asking side: finds agents, starts a query on them, merges what they send exactly once, and says what the result covers. */
+#ifndef FAY_CLUSTER_ROOT_H
+#define FAY_CLUSTER_ROOT_H
+
+#include <sys/types.h>
+
+#include "fay/partial.h"
+
+#include "bus.h"
+#include "ledger.h"
+#include "parts.h"
+
+#define FAY_ROOT_FANOUT 16u
+
+struct fay_root_options {
+	struct fay_bus_options bus;
+	const char *machines;      /* file of the machines that may answer; NULL: all */
+	const char *text;          /* of the query, for the agents' audit logs */
+	const char *const *comms;  /* names of processes */
+	size_t comm_count;
+	const pid_t *pids;
+	size_t pid_count;
+	bool wait;                 /* processes that come later, too */
+	unsigned await;            /* begin when so many machines were found, however long that takes; 0: those that answer at once */
+	uint64_t window, lease, lost_after; /* ns */
+	uint32_t fanout;           /* 0: no tree */
+	uint32_t bytes_per_second; /* of each agent; 0: the agent's own limit */
+};
+
+enum fay_machine_state { FAY_MACHINE_ASKED, FAY_MACHINE_REFUSED, FAY_MACHINE_TRACING, FAY_MACHINE_FINISHED };
+
+struct fay_machine {
+	uint64_t id;
+	uint8_t key[FAY_KEY_BYTES];
+	char name[64], kernel[128], labels[128], version[32], reason[FAY_WIRE_REASON_MAX + 1];
+	uint32_t cpus, queries, processes, functions;
+	enum fay_machine_state state;
+	bool late, lost, inner;
+	uint8_t why; /* FINISHED: enum fay_final */
+	struct fay_ledger ledger;
+	uint64_t window; /* all up to this one is merged */
+	uint64_t ends[FAY_LEDGER_AHEAD]; /* by sequence modulo FAY_LEDGER_AHEAD: the window that it ended; 0: none */
+	uint64_t final; /* the last sequence; 0: not known yet */
+	uint64_t heard, asked; /* monotonic ns; when START was last sent */
+	int64_t clock_offset;
+	uint64_t clock_error; /* UINT64_MAX: not measured */
+	uint32_t tree; /* version that it has, as far as known */
+	uint64_t told; /* monotonic ns: when ASSIGN was last sent */
+	struct fay_aggregator *own; /* where rows replace */
+};
+
+struct fay_coverage {
+	unsigned asked, tracing, refused, late, lost, finished, incomplete;
+	uint64_t windows; /* complete on all that are not lost */
+	uint64_t messages, bytes, duplicates, conflicts, early, unknown, malformed, rows_shed;
+	int64_t clock_offset; /* ns, the largest */
+	uint64_t clock_error; /* of that one; UINT64_MAX: not measured */
+};
+
+struct fay_root;
+/* Asks all machines that are found and returns when they have answered, or after some seconds. `aggregator` gets the merged rows; it and the verdict must outlive the root. */
+int fay_root_create(const struct fay_root_options *options, const struct fay_keys *keys, const struct fay_verdict *verdict, const void *image,
+		    size_t image_size, struct fay_aggregator *aggregator, struct fay_root **root, struct fay_error *error);
+void fay_root_destroy(struct fay_root *root);
+/* Serves messages for up to timeout_ms. FAY_E_LIMIT: the result is too large. */
+int fay_root_tick(struct fay_root *root, int timeout_ms, struct fay_error *error);
+/* Whether all machines that trace have finished by themselves. */
+bool fay_root_finished(const struct fay_root *root);
+/* Stops the query everywhere and merges what comes until all have finished or are lost. */
+int fay_root_stop(struct fay_root *root, struct fay_error *error);
+/* Where rows replace: puts the machines' rows together in `fresh`, an empty aggregator. Does nothing otherwise. */
+int fay_root_gather(const struct fay_root *root, struct fay_aggregator *fresh, struct fay_error *error);
+bool fay_root_replaces(const struct fay_root *root);
+void fay_root_coverage(const struct fay_root *root, struct fay_coverage *coverage);
+const char *fay_root_function_name(const struct fay_root *root, uint64_t hash);
+size_t fay_root_machine_count(const struct fay_root *root);
+const struct fay_machine *fay_root_machine(const struct fay_root *root, size_t index);
+uint64_t fay_root_query(const struct fay_root *root);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Merging exactly once: docs/cluster.md, "Exactly once", has the argument. */
+#include <string.h>
+
+#include "job.h"
+#include "root_private.h"
+
+/* Who sent it may have sent it: a member of the query speaks for itself; an inner agent for members of the query. */
+static bool may_send(const struct fay_machine *machine, const struct fay_wire_partial *partial)
+{
+	struct fay_wire_member member;
+	if (partial->combined)
+		return machine->inner;
+	fay_wire_read_member(partial, 0, &member);
+	return partial->members.count == 1 && member.agent == machine->id;
+}
+
+/* All members together: NEW only if each is, OLD only if each is. */
+static enum fay_ledger_state look(const struct fay_root *root, const struct fay_wire_partial *partial, bool *known)
+{
+	struct fay_wire_member member;
+	bool any_new = false, any_old = false, any_far = false;
+	*known = true;
+	for (uint16_t i = 0; i < partial->members.count; i++) {
+		fay_wire_read_member(partial, i, &member);
+		const struct fay_machine *machine = fay_root_find(root, member.agent);
+		if (!machine || machine->state == FAY_MACHINE_REFUSED) {
+			*known = false;
+			return FAY_LEDGER_MIXED;
+		}
+		enum fay_ledger_state state = fay_ledger_look(&machine->ledger, member.first, member.last);
+		any_new |= state == FAY_LEDGER_NEW || state == FAY_LEDGER_MIXED;
+		any_old |= state == FAY_LEDGER_OLD || state == FAY_LEDGER_MIXED;
+		/* What replaces is taken in its order only. */
+		any_far |= state == FAY_LEDGER_FAR || (root->replaces && state == FAY_LEDGER_NEW && member.first != machine->ledger.upto + 1);
+	}
+	if (any_far)
+		return FAY_LEDGER_FAR;
+	return any_new && any_old ? FAY_LEDGER_MIXED : any_new ? FAY_LEDGER_NEW : FAY_LEDGER_OLD;
+}
+
+static void enter(struct fay_root *root, const struct fay_wire_partial *partial, uint64_t now)
+{
+	struct fay_wire_member member;
+	for (uint16_t i = 0; i < partial->members.count; i++) {
+		fay_wire_read_member(partial, i, &member);
+		struct fay_machine *machine = fay_root_find(root, member.agent);
+		uint64_t before = machine->ledger.upto;
+		fay_ledger_enter(&machine->ledger, member.first, member.last);
+		for (uint64_t s = member.first; s <= member.last; s++)
+			machine->ends[s % FAY_LEDGER_AHEAD] = s == member.last && member.flags & FAY_MEMBER_LAST ? member.window : 0;
+		for (uint64_t s = before + 1; s <= machine->ledger.upto; s++)
+			if (machine->ends[s % FAY_LEDGER_AHEAD])
+				machine->window = machine->ends[s % FAY_LEDGER_AHEAD];
+		root->last_window = machine->window > root->last_window ? machine->window : root->last_window;
+		machine->heard = now;
+		machine->tree = member.tree;
+		if (member.flags & FAY_MEMBER_FINAL) {
+			machine->final = member.last;
+			machine->why = member.why;
+		}
+		if (machine->state == FAY_MACHINE_ASKED) {
+			machine->state = FAY_MACHINE_TRACING; /* its answer was lost */
+			root->membership_changed = true;
+		}
+		if (machine->final && machine->ledger.upto >= machine->final)
+			machine->state = FAY_MACHINE_FINISHED;
+	}
+}
+
+static int merge_blocks(struct fay_root *root, struct fay_machine *machine, struct fay_wire_partial *partial, struct fay_error *error)
+{
+	if (root->replaces && !machine->own && fay_aggregator_create(&root->verdict->schema, &machine->own, error))
+		return error->code;
+	for (uint16_t i = 0; i < partial->blocks; i++) {
+		struct fay_wire_block block = fay_wire_block(&partial->rest, &root->verdict->schema);
+		bool stream = root->verdict->schema.states[block.state].kind == FAY_STATE_STREAM;
+		int result = root->replaces && !stream ? fay_aggregator_replace(machine->own, block.state, block.bytes, block.rows, error) :
+							 fay_aggregator_merge(root->aggregator, block.state, block.bytes, block.rows, error);
+		if (result)
+			return result;
+	}
+	for (uint16_t names = fay_wire_u16(&partial->rest); names; names--) {
+		uint64_t hash = fay_wire_u64(&partial->rest);
+		fay_names_add(&root->names, hash, fay_wire_string(&partial->rest, FAY_WIRE_NAME_MAX));
+	}
+	return FAY_OK;
+}
+
+static void add_losses(struct fay_root *root, const uint64_t losses[FAY_WIRE_LOSSES])
+{
+	struct fay_result lost = { .events_lost_reentrant = losses[0], .events_lost_full = losses[1] + losses[4], .events_lost_no_slot = losses[2],
+				   .calls_lost = losses[3], .threads = (uint32_t)losses[5] };
+	root->coverage.rows_shed += losses[4];
+	root->losses.events_lost_reentrant += lost.events_lost_reentrant;
+	root->losses.events_lost_full += lost.events_lost_full;
+	root->losses.events_lost_no_slot += lost.events_lost_no_slot;
+	root->losses.calls_lost += lost.calls_lost;
+	root->losses.threads += lost.threads;
+	fay_aggregator_account(root->aggregator, &lost);
+}
+
+void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head)
+{
+	struct fay_wire_partial partial;
+	uint64_t now = fay_monotonic();
+	bool known;
+	struct fay_machine *machine = fay_root_find(root, head->sender);
+	if (!machine || machine->state == FAY_MACHINE_REFUSED || memcmp(machine->key, head->key, FAY_KEY_BYTES)) {
+		root->coverage.unknown++;
+		return;
+	}
+	if (!fay_wire_read_partial(head->body, &root->verdict->schema, &partial) || !may_send(machine, &partial)) {
+		root->coverage.malformed++;
+		return;
+	}
+	machine->heard = now;
+	enum fay_ledger_state state = look(root, &partial, &known);
+	root->coverage.unknown += !known;
+	root->coverage.duplicates += state == FAY_LEDGER_OLD;
+	root->coverage.conflicts += known && state == FAY_LEDGER_MIXED;
+	root->coverage.early += state == FAY_LEDGER_FAR;
+	if (!known || state != FAY_LEDGER_NEW || root->failure.code)
+		return;
+	/* After a failure nothing is acknowledged any more, and the trace ends. */
+	if (merge_blocks(root, machine, &partial, &root->failure))
+		return;
+	add_losses(root, partial.losses);
+	enter(root, &partial, now);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Private to root*.c: root.c finds machines and serves messages, root_merge.c merges, root_tree.c builds the tree and acknowledges. */
+#ifndef FAY_CLUSTER_ROOT_PRIVATE_H
+#define FAY_CLUSTER_ROOT_PRIVATE_H
+
+#include "root.h"
+
+struct fay_root {
+	struct fay_root_options options;
+	const struct fay_keys *keys;
+	const struct fay_verdict *verdict;
+	struct fay_aggregator *aggregator;
+	const void *image; /* NULL: machines are only looked for */
+	size_t image_size;
+	struct fay_bus *bus;
+	struct fay_subscription *hello, *up;
+	uint64_t query, began, found, pinged, ping_time;
+	struct fay_key_file allowed;
+	struct fay_machine **machines; /* in the order they were found */
+	size_t machine_count;
+	struct fay_names names;
+	struct fay_result losses; /* of all machines; no rows */
+	struct fay_coverage coverage; /* the counters in it */
+	bool replaces, stopping, membership_changed;
+	uint32_t tree; /* version */
+	uint64_t planted, next_control, control_number, last_window;
+	struct fay_error failure; /* code 0: none */
+	struct fay_writer_buffer out;
+};
+
+struct fay_machine *fay_root_find(const struct fay_root *root, uint64_t id);
+/* root_merge.c: a PARTIAL of this query. */
+void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head);
+/* root_tree.c: a new tree if machines came or went; tells those that have an old one. */
+void fay_root_plant(struct fay_root *root, uint64_t now);
+/* A CONTROL, if one is due. */
+void fay_root_control(struct fay_root *root, uint64_t now);
+/* The last CONTROL: nothing more is wanted. */
+void fay_root_release(struct fay_root *root);
+
+#endif

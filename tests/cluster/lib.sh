@@ -1,0 +1,135 @@
+# Shared by the cluster's tests. Each node is a network and a process namespace of its own, connected by a bridge: an agent sees its own node's programs only.
+# Source it; everything it starts, and each namespace, is gone at its end.
+. "$(dirname "$0")/../integration/lib.sh"
+FAYD=${FAYD:?path of fayd}
+command -v nats-server >/dev/null || skip "nats-server is not installed"
+net=fay$$
+bridge=fb$$
+subnet=10.$((64 + $$ % 64)).$((($$ / 64) % 256))
+nodes=()   # by node: pid of the agent
+holders=() # by node: the first process of its namespaces
+targets=() # by node: pid of the traced program
+servers=() # by number: pid of the NATS server
+
+cleanup_cluster() {
+	local code=$?
+	for pid in "${holders[@]}" "${servers[@]}"; do kill -9 "$pid" 2>/dev/null || true; done
+	for n in "${!holders[@]}"; do ip netns del "$net-$n" 2>/dev/null || true; done
+	ip link del "$bridge" 2>/dev/null || true
+	set +e
+	(exit $code)
+	cleanup
+}
+trap cleanup_cluster EXIT
+
+ip link add "$bridge" type bridge 2>"$work/net.err" || skip "no network namespaces here: $(cat "$work/net.err")"
+ip addr add "$subnet.1/24" dev "$bridge"
+ip link set "$bridge" up
+cd "$work"
+"$FAY" cluster keygen asker >/dev/null 2>&1
+echo "signer ops $(cat asker.pub)" >signers
+
+port_is_open() { (exec 3<>"/dev/tcp/$subnet.1/$1") 2>/dev/null; }
+# server N [OPTIONS...]: starts NATS server N (port 4000 + N) and waits until it listens
+server() {
+	local n=$1
+	shift
+	nats-server -a "$subnet.1" -p $((4000 + n)) -l "$work/nats$n.log" "$@" &
+	servers[n]=$!
+	for _ in $(seq 400); do port_is_open $((4000 + n)) && return 0; sleep 0.05; done
+	cat "$work/nats$n.log" >&2
+	fail "nats-server $n does not listen"
+}
+url() { echo "nats://$subnet.1:$((4000 + ${1:-0}))"; }
+URL=$(url 0)
+NODE_OPTIONS=(--insecure)
+ASK_OPTIONS=(--insecure)
+
+# node N: its namespaces
+node() {
+	local n=$1
+	[ -z "${holders[n]:-}" ] || return 0
+	ip netns add "$net-$n"
+	ip link add "v$$-$n" type veth peer name eth0 netns "$net-$n"
+	ip link set "v$$-$n" master "$bridge" up
+	ip -n "$net-$n" addr add "$subnet.$((10 + n))/24" dev eth0
+	ip -n "$net-$n" link set eth0 up
+	ip -n "$net-$n" link set lo up
+	ip netns exec "$net-$n" unshare --pid --fork --mount-proc --kill-child sleep infinity &
+	local outer=$!
+	started+=("$outer")
+	for _ in $(seq 200); do holders[n]=$(pgrep -P "$outer" || true); [ -n "${holders[n]}" ] && break; sleep 0.05; done
+	[ -n "${holders[n]}" ] || fail "no namespaces for node $n"
+}
+# within N COMMAND...: runs it there, in the background; its pid in $inside
+within() {
+	local n=$1
+	shift
+	nsenter -t "${holders[n]}" --pid --mount --net --wd="$work" -- "$@" <&0 & # else it would read from /dev/null
+	local outer=$!
+	started+=("$outer")
+	for _ in $(seq 200); do inside=$(pgrep -P "$outer" || true); [ -n "$inside" ] && return 0; kill -0 "$outer" 2>/dev/null || break; sleep 0.02; done
+	inside=$outer # over already
+}
+# agent N [OPTIONS...]: starts fayd as node N
+agent() {
+	local n=$1
+	shift
+	node "$n"
+	[ -e "node$n.key" ] || "$FAY" cluster keygen "node$n" >/dev/null 2>&1
+	: >"fayd$n.log"
+	within "$n" "$FAYD" --url "$URL" --key "node$n.key" --signers signers --name "node$n" --audit "audit$n" "${NODE_OPTIONS[@]}" "$@" 2>"fayd$n.log"
+	nodes[n]=$inside
+	wait_for "fayd$n.log" "has joined"
+}
+# target N THREADS CALLS: a program on node N that waits for go N
+target() {
+	local n=$1
+	node "$n"
+	rm -f "in$n" "out$n"
+	mkfifo "in$n"
+	eval "exec $((20 + n))<>in$n"
+	within "$n" "$TARGET" "$2" "$3" <"in$n" >"out$n"
+	targets[n]=$inside
+	wait_for "out$n" ready
+}
+go() { echo >&$((20 + $1)); for _ in $(seq 1200); do grep -q done "out$1" && return 0; sleep 0.05; done; fail "program $1 hangs"; }
+finish() { echo >&$((20 + $1)); }
+# ask ARGS...: fay trace on the cluster in the background, returns when it traces; its pid in $tracer
+ask() {
+	rm -f trace.err
+	"$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --every 100ms "$@" >trace.json 2>trace.err &
+	tracer=$!
+	started+=("$tracer")
+	wait_for trace.err "fay: tracing"
+}
+# The rows of the last whole picture: what stands between the last two coverage lines.
+picture='([to_entries[] | select(.value.type == "coverage") | .key]) as $c | .[(if ($c | length) > 1 then $c[-2] + 1 else 0 end):($c[-1] // 0)] | [.[] | select(.type == "row") | .values]'
+# until_rows JQ-EXPRESSION VALUE: until the last picture's rows give it
+until_rows() {
+	local got=
+	for _ in $(seq 400); do
+		got=$(grep -v '^$' trace.json | tail -400 | jq -sc "$picture | $1" 2>/dev/null || true)
+		[ "$got" = "$2" ] && { echo "ok: live: $1 = $2"; return 0; }
+		sleep 0.1
+	done
+	tail -3 trace.json >&2
+	cat trace.err >&2
+	fail "$1 did not become $2, but $got"
+}
+# until_coverage MEMBER VALUE
+until_coverage() {
+	for _ in $(seq 600); do
+		[ "$(coverage "$1")" = "$2" ] && { echo "ok: live: $1 = $2"; return 0; }
+		sleep 0.1
+	done
+	fail "$1 did not become $2, but $(coverage "$1")"
+}
+coverage() { grep '"type":"coverage"' trace.json | tail -1 | jq ".$1" 2>/dev/null || true; }
+end_ask() {
+	local code=0
+	kill -INT "$tracer" 2>/dev/null || true
+	wait "$tracer" || code=$?
+	[ "$code" = "${1:-0}" ] || { cat trace.err >&2; fail "fay trace exited with $code"; }
+}
+total() { jq -s --arg c "$1" '[.[] | select(.type == "row" and .final) | .values[$c]] | add // 0' trace.json; }

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Three agents on one NATS server: totals are exact, and the answers are those of one machine: groups, root stage, function names, streams, sketches.
+. "$(dirname "$0")/lib.sh"
+server 0
+for n in 1 2 3; do agent $n; done
+equal "machines in status" 3 "$("$FAY" cluster status --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --await 3 | wc -l)"
+each() { for n in 1 2 3; do target $n 4 "$1"; done; }
+run() { for n in 1 2 3; do go $n; done; }
+end() { for n in 1 2 3; do finish $n; done; }
+
+each 250000
+ask --await 3 --comm threads_target 'cluster.Function("threads_target!work").Count()'
+run
+until_rows '.[0].Count' 3000000
+end_ask
+equal "calls on 3 machines" 3000000 "$(total Count)"
+equal "machines that finished" 3 "$(coverage finished)"
+equal "machines lost, late, incomplete" "0 0 0" "$(coverage lost) $(coverage late) $(coverage incomplete)"
+equal "nothing merged twice, refused or unknown" "0 0 0" "$(coverage conflicts) $(coverage malformed) $(coverage unknown)"
+equal "threads" 12 "$(jq -s 'map(select(.type == "end"))[0].threads' trace.json)"
+end
+
+# The query of the paper's kind, many keys (tables overflow), and a root stage; the programs' end ends it.
+each 20000
+ask --await 3 --comm threads_target 'from w in cluster.Function("threads_target!w*") group w by w.Arg(1) into g where g.Count() == 12
+	orderby g.Key descending take 5 select new { key = g.Key, n = g.Count(), low = g.Min(w => w.Arg(0)), high = g.Max(w => w.Arg(0)), mean = g.Average(w => w.Arg(0)) }'
+run
+end
+code=0; wait "$tracer" || code=$?
+equal "the programs' end ends it" 0 $code
+equal "order, take and values over 3 machines" '[{"key":19999,"n":12,"low":0,"high":3,"mean":1.5},{"key":19998,"n":12,"low":0,"high":3,"mean":1.5},{"key":19997,"n":12,"low":0,"high":3,"mean":1.5},{"key":19996,"n":12,"low":0,"high":3,"mean":1.5},{"key":19995,"n":12,"low":0,"high":3,"mean":1.5}]' \
+	"$(jq -sc '[.[] | select(.type == "row" and .final) | .values]' trace.json)"
+
+# Names of functions come along; so do rows of events.
+each 1000
+ask --await 3 --comm threads_target 'cluster.Function("threads_target!w*rk").GroupBy(w => w.function).Select(g => new { f = g.Key, n = g.Count() })'
+run
+until_rows '.[0].n' 12000
+end_ask
+equal "a function's name" '[{"f":"work","n":12000}]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values]' trace.json)"
+end
+each 1000
+ask --await 3 --comm threads_target 'from w in cluster.Function("threads_target!work") where w.Arg(1) % 2 == 0 select new { number = w.Arg(1) }'
+run
+end
+code=0; wait "$tracer" || code=$?
+equal "streamed rows" 6000 "$(jq -s '[.[] | select(.type == "row")] | length' trace.json)"
+equal "their sum" $((12 * 500 * 499)) "$(jq -s '[.[] | select(.type == "row") | .values.number] | add' trace.json)"
+
+# Operators that cannot be told as differences: rows replace.
+each 3000
+ask --await 3 --comm threads_target 'from w in cluster.Function("threads_target!work") group w by w.Arg(0)%2 into g select new { g.Key, top = g.TopK(4, w => w.Arg(0)), n = g.Count() }'
+run
+end
+code=0; wait "$tracer" || code=$?
+equal "most frequent values" '[{"Key":0,"top":[[0,9000],[2,9000]],"n":18000},{"Key":1,"top":[[1,9000],[3,9000]],"n":18000}]' \
+	"$(jq -sc '[.[] | select(.type == "row" and .final) | .values | .top |= (map([.key, .count]) | sort)]' trace.json)"
+
+# Who starts later is traced with --wait, on each machine.
+ask --await 3 --comm threads_target --wait 'cluster.Function("threads_target!work").Count()'
+each 1000
+sleep 1 # each agent looks four times a second; a program that it has not found yet is found only after its calls
+run
+until_rows '.[0].Count' 12000
+end_ask
+end
