@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random queries over random event streams: conditions, windows of time, groups, aggregates, computing with them, conditions on them, order, skip and take. The
+ * query's probe runs over the events (two halves, as two threads would), the rows go through the aggregator and the root stage; a plain reference, which keeps
+ * all events and knows nothing of query/, must give the same rows in the same order. FAY_SEED sets the seed (printed), the first argument how many queries
+ * there are; each meets five streams.
+ */
+#include "running.h"
+#include "trees.h"
+
+#include <math.h>
+
+#include "fay/aggregator.h"
+
+#define STREAMS 5
+#define MAX_EVENTS 160
+#define MS UINT64_C(1000000)
+#define SPAN (20 * MS) /* from the first event to the last */
+
+enum kind { COUNT, COUNT_IF, SUM, MIN, MAX, FIRST, LAST, AVERAGE, ANY, ALL, KINDS };
+#define GIVES_INTEGER(a) ((a).kind <= LAST)
+
+struct aggregate {
+	enum kind kind;
+	struct tree *operand; /* NULL: COUNT */
+};
+
+enum key_kind { KEY_TID, KEY_CPU, KEY_COMM, KEY_FUNCTION, KEY_ARG, KEY_TEST, KEY_KINDS };
+
+struct shape {
+	enum { VALUE, GROUPS, ROWS } kind;
+	unsigned filter_count, key_count, aggregate_count, order_count;
+	struct tree *filters[2], *columns[2]; /* columns of ROWS */
+	struct { enum key_kind kind; struct tree *tree; } keys[2];
+	struct aggregate aggregates[3];
+	uint64_t width, step;
+	bool computes, has_condition;
+	char operator;                 /* computed column: aggregate 0 with aggregate 1 */
+	int64_t limit;                 /* condition: aggregate 0 above this */
+	struct { unsigned column; bool descending; } orders[2]; /* column: keys, then aggregates; of ROWS: columns */
+	int64_t skip, take;            /* -1: not there */
+};
+
+/* A value of a result. */
+struct cell {
+	enum { NONE, INTEGER, WORD, REAL, STRING } kind; /* WORD: unsigned */
+	int64_t integer;
+	double real;
+	char string[FAY_COMM_SIZE + 1];
+};
+
+#define MAX_COLUMNS 8
+struct row {
+	struct cell cells[MAX_COLUMNS];
+};
+struct table {
+	struct row rows[MAX_EVENTS * 2];
+	size_t count;
+};
+
+static struct fay_event events[MAX_EVENTS];
+static unsigned event_count;
+
+/* --- making them up --- */
+
+static void random_stream(void)
+{
+	event_count = below(8) ? 20 + below(MAX_EVENTS - 20) : below(3);
+	for (unsigned i = 0; i < event_count; i++) {
+		struct fay_event *e = &events[i];
+		random_event(e);
+		e->time = NOW + random_word() % (SPAN / MAX_EVENTS) * MAX_EVENTS + i; /* each its own; not in order */
+		e->cpu = below(4);
+		if (below(2))
+			e->arg[0] = below(5);
+	}
+}
+
+static struct aggregate random_aggregate(bool integer)
+{
+	struct aggregate a = {.kind = (enum kind)below(integer ? LAST + 1u : KINDS)};
+	if (a.kind != COUNT)
+		a.operand = random_tree(a.kind == COUNT_IF || a.kind == ANY || a.kind == ALL, 2);
+	return a;
+}
+
+static void random_shape(struct shape *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->kind = below(5) == 0 ? VALUE : below(4) ? GROUPS : ROWS;
+	s->skip = s->take = -1;
+	s->filter_count = below(3);
+	for (unsigned i = 0; i < s->filter_count; i++)
+		s->filters[i] = random_tree(true, 2);
+	if (s->kind != ROWS && below(2)) {
+		s->step = (1 + below(4)) * MS;
+		s->width = s->step * (1 + below(2) * below(4));
+	}
+	s->aggregate_count = s->kind == VALUE ? 1 : s->kind == GROUPS ? 1 + below(3) : 0;
+	for (unsigned i = 0; i < s->aggregate_count; i++)
+		s->aggregates[i] = random_aggregate(s->kind == GROUPS && i < 2 && below(2));
+	if (s->kind == VALUE)
+		return;
+	s->key_count = s->kind == GROUPS ? 1 + below(2) : 0;
+	for (unsigned i = 0; i < s->key_count; i++) {
+		s->keys[i].kind = (enum key_kind)below(KEY_KINDS);
+		s->keys[i].tree = s->keys[i].kind == KEY_TEST ? random_tree(true, 2) : NULL;
+	}
+	for (unsigned i = 0; i < 2 && s->kind == ROWS; i++)
+		s->columns[i] = random_tree(false, 2);
+	bool integers = s->kind == GROUPS && GIVES_INTEGER(s->aggregates[0]);
+	s->has_condition = integers && below(3) == 0;
+	s->limit = below(2) ? below(5) : interesting();
+	s->computes = integers && s->aggregate_count > 1 && GIVES_INTEGER(s->aggregates[1]) && below(2);
+	s->operator= "+-*/"[below(4)];
+	s->order_count = below(3);
+	for (unsigned i = 0; i < s->order_count; i++) {
+		s->orders[i].column = below(s->kind == ROWS ? 2 : s->key_count + s->aggregate_count);
+		s->orders[i].descending = below(2);
+	}
+	s->skip = below(4) ? -1 : (int64_t)below(6);
+	s->take = below(3) ? -1 : (int64_t)below(12);
+}
+
+static void free_shape(struct shape *s)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		free_tree(s->filters[i]);
+		free_tree(s->columns[i]);
+		free_tree(s->keys[i].tree);
+	}
+	for (unsigned i = 0; i < s->aggregate_count; i++)
+		free_tree(s->aggregates[i].operand);
+}
+
+/* --- as text --- */
+
+static void print_aggregate(FILE *out, const struct aggregate *a)
+{
+	static const char *const names[] = {"Count", "Count", "Sum", "Min", "Max", "First", "Last", "Average", "Any", "All"};
+	fprintf(out, "%s(", names[a->kind]);
+	if (a->operand) {
+		fputs("x => ", out);
+		print_tree(out, a->operand);
+	}
+	fputc(')', out);
+}
+
+static void print_key(FILE *out, const struct shape *s, unsigned i)
+{
+	static const char *const texts[] = {"x.tid", "x.cpu % 3", "x.comm", "x.function", "x.Arg(0) & 3"};
+	if (s->keys[i].kind == KEY_TEST)
+		print_tree(out, s->keys[i].tree);
+	else
+		fputs(texts[s->keys[i].kind], out);
+}
+
+static void print_key_again(FILE *out, const struct shape *s, unsigned i)
+{
+	fputs(s->key_count == 1 ? "g.Key" : i ? "g.Key.q" : "g.Key.p", out);
+}
+
+static void print_window(FILE *out, const struct shape *s)
+{
+	if (s->step && s->width == s->step)
+		fprintf(out, ".Tumbling(%llums)", (unsigned long long)(s->step / MS));
+	else if (s->step)
+		fprintf(out, ".Sliding(%llums, %lluus)", (unsigned long long)(s->width / MS), (unsigned long long)(s->step / 1000));
+}
+
+static void print_order(FILE *out, const struct shape *s, unsigned i)
+{
+	unsigned column = s->orders[i].column;
+	fputs(i ? ", " : " orderby ", out);
+	if (s->kind == ROWS) {
+		print_tree(out, s->columns[column]);
+	} else if (column < s->key_count) {
+		print_key_again(out, s, column);
+	} else {
+		fputs("g.", out);
+		print_aggregate(out, &s->aggregates[column - s->key_count]);
+	}
+	fputs(s->orders[i].descending ? " descending" : "", out);
+}
+
+static void print_groups(FILE *out, const struct shape *s)
+{
+	fputs(" group x by ", out);
+	fputs(s->key_count == 1 ? "" : "new { p = ", out);
+	print_key(out, s, 0);
+	if (s->key_count == 2) {
+		fputs(", q = ", out);
+		print_key(out, s, 1);
+		fputs(" }", out);
+	}
+	fputs(" into g", out);
+	if (s->has_condition) {
+		fputs(" where g.", out);
+		print_aggregate(out, &s->aggregates[0]);
+		fprintf(out, " > (%lld)", (long long)s->limit);
+	}
+}
+
+static void print_columns(FILE *out, const struct shape *s)
+{
+	fputs(" select new { ", out);
+	for (unsigned i = 0; i < 2 && s->kind == ROWS; i++) {
+		fprintf(out, "%sc%u = ", i ? ", " : "", i);
+		print_tree(out, s->columns[i]);
+	}
+	for (unsigned i = 0; i < s->key_count; i++) {
+		fprintf(out, "%sk%u = ", i ? ", " : "", i);
+		print_key_again(out, s, i);
+	}
+	for (unsigned i = 0; i < s->aggregate_count; i++) {
+		fprintf(out, ", a%u = g.", i);
+		print_aggregate(out, &s->aggregates[i]);
+	}
+	if (s->computes) {
+		fputs(", computed = g.", out);
+		print_aggregate(out, &s->aggregates[0]);
+		fprintf(out, " %c g.", s->operator);
+		print_aggregate(out, &s->aggregates[1]);
+	}
+	fputs(" }", out);
+}
+
+static char *text_of_shape(const struct shape *s)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	assert_non_null(out);
+	fputs(s->kind == VALUE ? "cluster.Function(\"a!b\")" : "from x in cluster.Function(\"a!b\")", out);
+	print_window(out, s);
+	for (unsigned i = 0; i < s->filter_count; i++) {
+		fputs(s->kind == VALUE ? ".Where(x => " : " where ", out);
+		print_tree(out, s->filters[i]);
+		fputs(s->kind == VALUE ? ")" : "", out);
+	}
+	if (s->kind == VALUE) {
+		fputc('.', out);
+		print_aggregate(out, &s->aggregates[0]);
+	}
+	if (s->kind == GROUPS)
+		print_groups(out, s);
+	for (unsigned i = 0; i < s->order_count; i++)
+		print_order(out, s, i);
+	if (s->kind != VALUE)
+		print_columns(out, s);
+	if (s->skip >= 0)
+		fprintf(out, " skip %lld", (long long)s->skip);
+	if (s->take >= 0)
+		fprintf(out, " take %lld", (long long)s->take);
+	fclose(out);
+	return text;
+}
+
+/* --- the reference --- */
+
+static struct cell integer(int64_t x)
+{
+	return (struct cell){.kind = INTEGER, .integer = x};
+}
+
+static int compare(const struct cell *x, const struct cell *y)
+{
+	if (x->kind == NONE || y->kind == NONE)
+		return (x->kind != NONE) - (y->kind != NONE);
+	if (x->kind == STRING)
+		return memcmp(x->string, y->string, sizeof(x->string));
+	if (x->kind == REAL)
+		return (x->real > y->real) - (x->real < y->real);
+	if (x->kind == WORD)
+		return ((uint64_t)x->integer > (uint64_t)y->integer) - ((uint64_t)x->integer < (uint64_t)y->integer);
+	return (x->integer > y->integer) - (x->integer < y->integer);
+}
+
+static struct cell key_of(const struct shape *s, unsigned i, const struct fay_event *e)
+{
+	struct cell c = {.kind = STRING};
+	switch (s->keys[i].kind) {
+	case KEY_TID:
+		return integer(e->tid);
+	case KEY_CPU:
+		return integer(e->cpu % 3);
+	case KEY_COMM:
+		snprintf(c.string, sizeof(c.string), "%s", e->comm);
+		return c;
+	case KEY_FUNCTION:
+		return (struct cell){.kind = WORD, .integer = (int64_t)e->function};
+	case KEY_ARG:
+		return integer((int64_t)e->arg[0] & 3);
+	default:
+		return integer(evaluate(s->keys[i].tree, e));
+	}
+}
+
+/* Over the events that are marked. */
+static struct cell aggregate(const struct aggregate *a, const bool *takes_part)
+{
+	uint64_t count = 0, matches = 0, sum = 0, first_time = UINT64_MAX, last_time = 0;
+	int64_t least = INT64_MAX, most = INT64_MIN, first = 0, last = 0;
+	for (unsigned i = 0; i < event_count; i++) {
+		if (!takes_part[i])
+			continue;
+		int64_t x = a->operand ? evaluate(a->operand, &events[i]) : 0;
+		count++;
+		matches += x != 0;
+		sum += (uint64_t)x;
+		least = x < least ? x : least;
+		most = x > most ? x : most;
+		first = events[i].time < first_time ? x : first;
+		last = events[i].time > last_time ? x : last;
+		first_time = events[i].time < first_time ? events[i].time : first_time;
+		last_time = events[i].time > last_time ? events[i].time : last_time;
+	}
+	switch (a->kind) {
+	case COUNT:
+		return integer((int64_t)count);
+	case COUNT_IF:
+		return integer((int64_t)matches);
+	case SUM:
+		return integer((int64_t)sum);
+	case MIN: /* the extreme itself reads as no value: docs/decisions/0004 */
+		return least == INT64_MAX ? (struct cell){NONE} : integer(least);
+	case MAX:
+		return most == INT64_MIN ? (struct cell){NONE} : integer(most);
+	case FIRST:
+		return count ? integer(first) : (struct cell){NONE};
+	case LAST:
+		return count ? integer(last) : (struct cell){NONE};
+	case AVERAGE:
+		return count ? (struct cell){.kind = REAL, .real = (double)(int64_t)sum / (double)count} : (struct cell){NONE};
+	case ANY:
+		return integer(matches != 0);
+	default:
+		return integer(matches == count);
+	}
+}
+
+static struct cell compute(char operator, struct cell x, struct cell y)
+{
+	if (x.kind == NONE || y.kind == NONE)
+		return (struct cell){NONE};
+	__int128 a = x.integer, b = y.integer;
+	if (operator== '*')
+		return integer((int64_t)((uint64_t)x.integer * (uint64_t)y.integer));
+	if (operator== '/')
+		return integer(b ? (int64_t)(a / b) : 0);
+	return integer((int64_t)(operator== '+' ? a + b : a - b));
+}
+
+static bool passes(const struct shape *s, const struct fay_event *e)
+{
+	for (unsigned i = 0; i < s->filter_count; i++)
+		if (!evaluate(s->filters[i], e))
+			return false;
+	return true;
+}
+
+static void add_group(const struct shape *s, unsigned of_event, const bool *in_window, uint64_t window, struct table *t)
+{
+	bool takes_part[MAX_EVENTS] = {false};
+	struct row *row = &t->rows[t->count];
+	struct cell *next = row->cells;
+	memset(row, 0, sizeof(*row));
+	for (unsigned i = 0; i < event_count; i++) {
+		takes_part[i] = in_window[i];
+		for (unsigned k = 0; k < s->key_count && takes_part[i]; k++) {
+			struct cell own = key_of(s, k, &events[of_event]), other = key_of(s, k, &events[i]);
+			takes_part[i] = compare(&own, &other) == 0;
+		}
+		if (takes_part[i] && i < of_event && s->kind == GROUPS)
+			return; /* an earlier event's group */
+	}
+	if (s->step)
+		*next++ = (struct cell){.kind = WORD, .integer = (int64_t)window};
+	for (unsigned k = 0; k < s->key_count; k++)
+		*next++ = key_of(s, k, &events[of_event]);
+	struct cell *aggregates = next;
+	for (unsigned a = 0; a < s->aggregate_count; a++)
+		*next++ = aggregate(&s->aggregates[a], takes_part);
+	if (s->computes)
+		*next = compute(s->operator, aggregates[0], aggregates[1]);
+	if (!s->has_condition || (aggregates[0].kind != NONE && aggregates[0].integer > s->limit))
+		t->count++;
+}
+
+static const struct shape *sorted_shape;
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct row *x = left, *y = right;
+	const struct shape *s = sorted_shape;
+	unsigned before = s->step != 0;
+	for (unsigned i = 0; i < s->order_count; i++) {
+		int c = compare(&x->cells[before + s->orders[i].column], &y->cells[before + s->orders[i].column]);
+		if (c)
+			return s->orders[i].descending ? -c : c;
+	}
+	for (unsigned k = 0; k < s->key_count; k++) {
+		int c = compare(&x->cells[before + k], &y->cells[before + k]);
+		if (c)
+			return c;
+	}
+	return (int)x->cells[MAX_COLUMNS - 1].integer - (int)y->cells[MAX_COLUMNS - 1].integer; /* ROWS: as they came */
+}
+
+/* The rows that the window [start, start + width) must have; without windows: all. */
+static void refer(const struct shape *s, uint64_t start, struct table *t)
+{
+	bool in_window[MAX_EVENTS];
+	for (unsigned i = 0; i < event_count; i++)
+		in_window[i] = passes(s, &events[i]) && (!s->step || (events[i].time >= start && events[i].time < start + s->width));
+	t->count = 0;
+	if (s->kind == VALUE)
+		add_group(s, 0, in_window, start, t);
+	for (unsigned i = 0; i < event_count && s->kind != VALUE; i++) {
+		if (!in_window[i])
+			continue;
+		if (s->kind == GROUPS) {
+			add_group(s, i, in_window, start, t);
+			continue;
+		}
+		struct row *row = &t->rows[t->count++];
+		memset(row, 0, sizeof(*row));
+		for (unsigned c = 0; c < 2; c++)
+			row->cells[c] = integer(evaluate(s->columns[c], &events[i]));
+		row->cells[MAX_COLUMNS - 1].integer = i;
+	}
+	sorted_shape = s;
+	qsort(t->rows, t->count, sizeof(*t->rows), compare_rows);
+	size_t skip = s->skip < 0 ? 0 : (size_t)s->skip < t->count ? (size_t)s->skip : t->count;
+	memmove(t->rows, t->rows + skip, (t->count - skip) * sizeof(*t->rows));
+	t->count -= skip;
+	if (s->take >= 0 && (size_t)s->take < t->count)
+		t->count = (size_t)s->take;
+}
+
+/* --- the query itself --- */
+
+static void take_rows(struct running *r, struct fay_aggregator *aggregator)
+{
+	const struct fay_spec_state *s = &r->plan->spec.states[0];
+	struct fay_error error = {0};
+	unsigned char *rows = r->local + sizeof(struct fay_table_header);
+	for (uint32_t i = 0; i < s->rows; i++, rows += s->row_size)
+		if (word(rows, 0))
+			assert_int_equal(fay_aggregator_take_row(aggregator, 0, rows, &error), 0);
+	memset(r->local, 0, s->size);
+}
+
+/* Merged rows, or for ROWS those that were emitted. */
+static void run_probe(struct running *r, const struct fay_schema *schema, struct fay_result *merged)
+{
+	const struct fay_spec_state *s = &r->plan->spec.states[0];
+	struct fay_aggregator *aggregator;
+	struct fay_error error = {0};
+	handed_count = 0;
+	memset(r->local, 0, r->plan->spec.local_size);
+	memset(merged, 0, sizeof(*merged));
+	assert_int_equal(fay_aggregator_create(schema, &aggregator, &error), 0);
+	for (unsigned i = 0; i < event_count; i++) {
+		if (i == event_count / 2 && s->kind == FAY_STATE_TABLE)
+			take_rows(r, aggregator);
+		r->probe(&events[i], r->local, NULL);
+	}
+	if (s->kind == FAY_STATE_TABLE) {
+		take_rows(r, aggregator);
+		assert_int_equal(fay_aggregator_snapshot(aggregator, 0, merged, &error), 0);
+	} else {
+		merged->row_size = s->row_size;
+		merged->row_count = s->kind == FAY_STATE_CELL ? 1 : handed_count;
+		merged->rows = malloc(merged->row_count * s->row_size + 1);
+		if (merged->row_count)
+			memcpy(merged->rows, s->kind == FAY_STATE_CELL ? r->local : handed_on, merged->row_count * s->row_size);
+	}
+	fay_aggregator_destroy(aggregator);
+}
+
+static struct cell cell_of(const struct fay_plan *plan, const struct fay_schema *schema, const uint8_t *row, uint32_t index)
+{
+	const struct fay_plan_column *c = &plan->columns[index];
+	struct fay_schema_column computed = {.offset = c->offset, .size = FAY_RESULT_COMPUTED_SIZE, .type = (uint16_t)c->type, .merge = (uint16_t)c->merge};
+	const struct fay_schema_column *column = c->source == FAY_PLAN_COMPUTED ? &computed
+						 : &schema->columns[c->index + (c->source == FAY_PLAN_VALUE ? schema->states[0].keys : 0u)];
+	struct cell cell = {NONE};
+	struct fay_value value;
+	if (!fay_value_decode(column, row, &value))
+		return cell;
+	switch (value.kind) {
+	case FAY_VALUE_STRING:
+		cell.kind = STRING;
+		memcpy(cell.string, value.string.bytes, value.string.size);
+		return cell;
+	case FAY_VALUE_DOUBLE:
+		return (struct cell){.kind = REAL, .real = value.d};
+	default:
+		return integer(value.kind == FAY_VALUE_I64 ? value.i64 : (int64_t)value.u64);
+	}
+}
+
+static bool equal(const struct cell *want, const struct cell *got)
+{
+	if (want->kind == REAL && got->kind == REAL)
+		return fabs(want->real - got->real) <= 1e-9 * fabs(want->real);
+	if (want->kind == STRING)
+		return got->kind == STRING && !strcmp(want->string, got->string);
+	return (want->kind == NONE) == (got->kind == NONE) && want->integer == got->integer;
+}
+
+static void check(const char *text, const struct fay_plan *plan, const struct fay_schema *schema, const struct fay_result *result, const struct table *want)
+{
+	if (result->row_count != want->count)
+		fail_msg("%s: %zu rows, not %zu", text, result->row_count, want->count);
+	for (size_t r = 0; r < want->count; r++)
+		for (uint32_t c = 0; c < plan->column_count; c++) {
+			struct cell got = cell_of(plan, schema, result->rows + r * result->row_size, c);
+			if (!equal(&want->rows[r].cells[c], &got))
+				fail_msg("%s\nrow %zu, %s: (%d) %lld %g %s, not (%d) %lld %g %s", text, r, plan->columns[c].name, got.kind,
+					 (long long)got.integer, got.real, got.string, want->rows[r].cells[c].kind,
+					 (long long)want->rows[r].cells[c].integer, want->rows[r].cells[c].real, want->rows[r].cells[c].string);
+		}
+}
+
+/* Rows that are shown as they come: the plan says which part of them. */
+static void cut(const struct fay_plan *plan, struct fay_result *rows)
+{
+	size_t skip = plan->first_row < rows->row_count ? (size_t)plan->first_row : rows->row_count;
+	memmove(rows->rows, rows->rows + skip * rows->row_size, (rows->row_count - skip) * rows->row_size);
+	rows->row_count -= skip;
+	if (rows->row_count > plan->row_limit)
+		rows->row_count = (size_t)plan->row_limit;
+}
+
+static void finish_and_check(const char *text, const struct fay_plan *plan, const struct fay_schema *schema, const struct fay_result *rows,
+			     const struct table *want)
+{
+	struct fay_result finished;
+	struct fay_error error = {0};
+	if (fay_plan_finish(plan, rows, NULL, NULL, &finished, &error))
+		fail_msg("%s: %s", text, error.message);
+	check(text, plan, schema, &finished, want);
+	fay_result_deinit(&finished);
+}
+
+static void check_stream(const struct shape *s, const char *text, struct running *r, const struct fay_schema *schema)
+{
+	static struct table want;
+	struct fay_result merged;
+	struct fay_error error = {0};
+	const struct fay_plan *plan = r->plan;
+	run_probe(r, schema, &merged);
+	if (s->step) {
+		for (uint64_t end = NOW - NOW % s->step + s->step; end < NOW + SPAN + s->width + s->step; end += s->step) {
+			struct fay_result window;
+			refer(s, end - s->width, &want);
+			assert_int_equal(fay_plan_window(plan, schema, &merged, end, &window, &error), 0);
+			finish_and_check(text, plan, schema, &window, &want);
+			fay_result_deinit(&window);
+		}
+	} else {
+		refer(s, 0, &want);
+		if (plan->streams && !plan->collects)
+			cut(plan, &merged);
+		if (plan->finishes)
+			finish_and_check(text, plan, schema, &merged, &want);
+		else
+			check(text, plan, schema, &merged, &want);
+	}
+	fay_result_deinit(&merged);
+}
+
+static unsigned queries = 1000;
+
+static void random_queries(void **unused)
+{
+	const char *seed = getenv("FAY_SEED");
+	random_state = seed ? strtoull(seed, NULL, 0) | 1 : 0x5eed;
+	print_message("FAY_SEED=%#llx\n", (unsigned long long)random_state);
+	for (unsigned q = 0; q < queries; q++) {
+		struct shape shape;
+		struct running r;
+		struct fay_schema schema;
+		random_shape(&shape);
+		char *text = text_of_shape(&shape);
+		start(&r, text);
+		fay_plan_schema(r.plan, &schema);
+		for (unsigned i = 0; i < STREAMS; i++) {
+			random_stream();
+			check_stream(&shape, text, &r, &schema);
+		}
+		stop(&r);
+		free(text);
+		free_shape(&shape);
+	}
+	print_message("%u pairs of a query and a stream\n", queries * STREAMS);
+}
+
+static int prepare(void **unused)
+{
+	return prepare_jit();
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(random_queries)};
+	if (argc > 1)
+		queries = (unsigned)strtoul(argv[1], NULL, 0);
+	return cmocka_run_group_tests_name("random queries", tests, prepare, NULL);
+}
