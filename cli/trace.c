@@ -32,7 +32,7 @@ static void deinit(struct trace *trace)
 	fay_follow_end(&trace->follower);
 	fay_root_destroy(trace->root);
 	fay_aggregator_destroy(trace->aggregator);
-	fay_trace_kernel_deinit(trace);
+	fay_trace_bpf_deinit(trace);
 	fay_kernel_session_destroy(trace->functions);
 	for (size_t i = 0; i < trace->session_count; i++)
 		fay_session_destroy(trace->sessions[i]);
@@ -111,7 +111,7 @@ int fay_trace_main(int argc, char **argv)
 	} else if (!result) {
 		bool processes = !fay_trace_is_kernel(&trace) && !trace.native;
 		result = processes ? fay_trace_attach(&trace, &error) :
-			 trace.native ? fay_trace_native_attach(&trace, &error) : fay_trace_kernel_attach(&trace, &error);
+			 trace.native ? fay_trace_native_attach(&trace, &error) : fay_trace_bpf_attach(&trace, &error);
 		if (result && trace.child)
 			kill(trace.child, SIGKILL);
 		if (!result) {

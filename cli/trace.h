@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_kernel.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -64,7 +64,7 @@ struct trace {
 	size_t collected_room;
 	bool collect_failed;
 	uint64_t rows_seen, rows_shown;
-	/* queries about the kernel (trace_kernel.c) */
+	/* queries about the kernel (trace_bpf.c) */
 	struct fay_schema kernel_schema;
 	struct fay_bpf_object object;
 	struct fay_bpf_session *kernel; /* NULL: not attached */
@@ -104,18 +104,18 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 void fay_trace_report_points(const struct trace *trace);
 const char *fay_trace_function_name(void *context, uint64_t hash);
 
-/* trace_kernel.c */
+/* trace_bpf.c */
 static inline bool fay_trace_is_kernel(const struct trace *trace)
 {
 	return trace->plan && trace->plan->domain == DOMAIN_KERNEL && !trace->native;
 }
-int fay_trace_kernel_prepare(struct trace *trace, struct fay_error *error);
-int fay_trace_kernel_attach(struct trace *trace, struct fay_error *error);
-int fay_trace_kernel_poll(struct trace *trace, struct fay_error *error);
+int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error);
+int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error);
+int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error);
 /* Whether a process that was asked for, if any was, still runs. */
-bool fay_trace_kernel_goes_on(const struct trace *trace);
-void fay_trace_kernel_detach(struct trace *trace);
-void fay_trace_kernel_deinit(struct trace *trace);
+bool fay_trace_bpf_goes_on(const struct trace *trace);
+void fay_trace_bpf_detach(struct trace *trace);
+void fay_trace_bpf_deinit(struct trace *trace);
 
 /* trace_native.c */
 /* Whether verified code of the trace's would run in the kernel: sets `native`, and refuses what means nothing there. */

@@ -121,7 +121,7 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 	struct fay_result last = { 0 };
 	struct fay_error detach_error;
 	int detached = detach_all(trace, &detach_error);
-	fay_trace_kernel_detach(trace);
+	fay_trace_bpf_detach(trace);
 	if (trace->functions && !detached)
 		detached = fay_trace_native_detach(trace, &detach_error);
 	for (size_t i = 0; i < trace->session_count; i++)
@@ -131,7 +131,7 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 	int drawn = FAY_OK;
 	struct fay_error second, third;
 	/* One thread's damaged ring does not keep the others' results from being shown. */
-	if (fay_aggregator_poll(trace->aggregator, &second) < 0 || fay_trace_kernel_poll(trace, &second))
+	if (fay_aggregator_poll(trace->aggregator, &second) < 0 || fay_trace_bpf_poll(trace, &second))
 		drawn = second.code;
 	if (fay_trace_draw(trace, true, &last, &third) && !drawn) {
 		second = third;

@@ -158,7 +158,7 @@ int fay_trace_image(struct trace *trace, struct fay_error *error)
 	if (trace->query && ((result = fay_trace_native_prepare(trace, error)) || (result = fay_trace_find_processes(trace, error))))
 		return result;
 	if (fay_trace_is_kernel(trace)) {
-		result = fay_trace_kernel_prepare(trace, error);
+		result = fay_trace_bpf_prepare(trace, error);
 		return result ? result : make_views(trace, error);
 	}
 	trace->schema = &trace->verdict.schema;

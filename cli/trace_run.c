@@ -19,7 +19,7 @@ static bool targets_alive(struct trace *trace)
 		trace->child_ended = true;
 	}
 	if (fay_trace_is_kernel(trace) || trace->native)
-		return fay_trace_kernel_goes_on(trace);
+		return fay_trace_bpf_goes_on(trace);
 	if (trace->wait)
 		return true;
 	if (trace->follow)
@@ -195,7 +195,7 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 			fay_session_tick(trace->sessions[i]);
 		if (trace->functions)
 			fay_kernel_session_tick(trace->functions);
-		if (fay_trace_is_kernel(trace) ? fay_trace_kernel_poll(trace, error) : fay_trace_follow_tick(trace, error))
+		if (fay_trace_is_kernel(trace) ? fay_trace_bpf_poll(trace, error) : fay_trace_follow_tick(trace, error))
 			return error->code;
 		if (fay_aggregator_poll(trace->aggregator, error) < 0 || fay_trace_rows_error(trace, error) ||
 		    fay_trace_windows_tick(trace, error))

@@ -68,6 +68,8 @@ LLVMValueRef fay_bpf_limit(struct fay_codegen *g, LLVMValueRef value, uint64_t l
 void fay_bpf_order(struct fay_codegen *g);
 /* x / y or x % y, y neither 0 nor -1: the machine divides unsigned numbers only. */
 LLVMValueRef fay_bpf_divide(struct fay_codegen *g, LLVMValueRef x, LLVMValueRef y, bool quotient);
+/* Feeds x to a summary. */
+void fay_bpf_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate, LLVMValueRef column, LLVMValueRef x);
 /* 32 bits of the square of x, which has 128. */
 LLVMValueRef fay_bpf_square_part(struct fay_codegen *g, LLVMValueRef x, int part);
 

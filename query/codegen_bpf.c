@@ -170,6 +170,16 @@ static void guard(struct fay_codegen *g)
 	g->bpf->out = done;
 }
 
+/* What First and Last need wherever the row is. */
+static void take_time(struct fay_codegen *g)
+{
+	for (uint32_t i = g->p->keys; i < g->p->keys + g->p->values; i++) {
+		enum fay_merge merge = g->p->columns[i].expr->aggregate->merge;
+		if (merge == FAY_MERGE_FIRST || merge == FAY_MERGE_LAST)
+			fay_bpf_time(g);
+	}
+}
+
 void fay_bpf_enter(struct fay_codegen *g)
 {
 	LLVMBuilderRef b = g->builder;
@@ -180,6 +190,7 @@ void fay_bpf_enter(struct fay_codegen *g)
 	g->local = fay_codegen_at(g, g->bpf->slot, i64(g, FAY_SLOT_HEADER));
 	if (g->bpf->guarded)
 		guard(g);
+	take_time(g);
 }
 
 LLVMValueRef fay_bpf_reserve(struct fay_codegen *g, bool zeroed)

@@ -435,12 +435,12 @@ static int generate(struct job *job)
 	return code;
 }
 
-/* What the native probe calls functions for, which a BPF program cannot have. */
-static int refuse_sketches(const struct fay_plan_private *p, struct fay_error *error)
+/* A summary whose update is a loop over all that it holds. */
+static int refuse_top(const struct fay_plan_private *p, struct fay_error *error)
 {
 	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
 		const struct fay_aggregate *aggregate = p->columns[i].expr->aggregate;
-		if (fay_codegen_is_sketch(aggregate->merge))
+		if (aggregate->merge == FAY_MERGE_TOP)
 			return fay_error_set(error, FAY_E_REFUSED, "`%s` is not supported yet for events that come through BPF", aggregate->text);
 	}
 	return FAY_OK;
@@ -453,7 +453,7 @@ int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_opti
 	memset(object, 0, sizeof(*object));
 	job.g = (struct fay_codegen){.plan = plan, .p = fay_plan_private(plan), .bpf = &job.bpf};
 	job.bpf.options = options;
-	int code = refuse_sketches(job.g.p, error);
+	int code = refuse_top(job.g.p, error);
 	if (!code)
 		code = find_types(&job, job.g.p->query);
 	if (code)

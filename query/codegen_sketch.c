@@ -48,13 +48,17 @@ static LLVMValueRef word_of(struct fay_codegen *g, const struct fay_expr *operan
 
 static void call(struct fay_codegen *g, const struct fay_aggregate *aggregate, LLVMValueRef column, LLVMValueRef x)
 {
+	if (g->bpf) {
+		fay_bpf_sketch(g, aggregate, column, x);
+		return;
+	}
 	const char *name = function_name(aggregate->merge);
 	bool at_time = aggregate->merge == FAY_MERGE_FIRST || aggregate->merge == FAY_MERGE_LAST;
 	LLVMTypeRef parameters[] = {g->pointer, g->i64, g->i64};
 	LLVMValueRef arguments[] = {column, x, NULL};
 	unsigned count = 2;
 	if (at_time)
-		arguments[count++] = g->bpf ? fay_bpf_time(g) : fay_codegen_load(g, g->event, offsetof(struct fay_event, time));
+		arguments[count++] = fay_codegen_load(g, g->event, offsetof(struct fay_event, time));
 	else if (aggregate->merge == FAY_MERGE_TOP)
 		arguments[count++] = fay_codegen_i64(g, aggregate->k);
 	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, count, 0);

@@ -43,6 +43,15 @@ equal "reads with a duration" $((2 * n + 1)) "$(value '.[0].Count')"
 ask 'cluster.Syscall("write").Count()' -- "$BPF_TARGET" $n 8
 equal "writes of eight threads" $((8 * n)) "$(value '.[0].Count')"
 
+# Summaries: of 1 to n, and with few values for the one that counts them.
+ask 'cluster.Syscall("write").Quantile(0.5, w => w.ReturnValue)' -- "$BPF_TARGET" $n
+equal "the median, within 3.2 %" true "$(value "(.[0].Quantile - $n / 2 | fabs) < $n / 2 * 0.032")"
+ask 'cluster.Syscall("write").DistinctCount(w => w.Arg(2) / 100)' -- "$BPF_TARGET" $n
+equal "different values, within 10 %" true "$(value "(.[0].DistinctCount - $n / 100 | fabs) < $n / 1000")"
+ask 'from w in cluster.Syscall("write") group w by w.Failed into g
+	select new { g.Key, first = g.First(x => x.Arg(2)), last = g.Last(x => x.Arg(2)), q = g.Quantile(1, x => x.Arg(2)) }' -- "$BPF_TARGET" $n
+equal "the first and the last, in a group" "[1,$n]" "$(value '[.[0].first, .[0].last]')"
+
 # Division, shifts and comparisons, as the native probe computes them; the oracle is awk's.
 ask 'from w in cluster.Syscall("write") group w by new { q = (w.Arg(2) - 1000) / 7, r = (w.Arg(2) - 1000) % 7, s = (w.Arg(2) - 1000) >> 3, z = w.Arg(2) / (w.Arg(2) % 3) } into g
 	select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" $n
@@ -76,6 +85,13 @@ if command -v strace >/dev/null; then
 else
 	echo "not compared with strace: it is not installed"
 fi
+
+# A shell that starts others: only its own reads, or all of them.
+command='for i in 1 2 3; do dd if=/dev/zero of=/dev/null bs=5 count=100 status=none; done'
+ask 'cluster.Syscall("read").Count(r => r.Arg(2) == 5)' --follow -- bash -c "$command; true"
+equal "reads of a command's children" 300 "$(value '.[0].Count')"
+ask 'cluster.Syscall("read").Count(r => r.Arg(2) == 5)' -- bash -c "$command; true"
+equal "without --follow" 0 "$(value '.[0].Count')"
 
 # --- a server, by process and by name; the paper's query --------------------------------------------------------------------
 start_redis
@@ -111,6 +127,7 @@ contains "it is suggested" "$work/err" "did you mean \`sched_switch\`?"
 exits "an unknown field" 2 "$FAY" trace 'cluster.Tracepoint("sched_switch").Count(s => s.next.pdi == 1)'
 contains "it is suggested" "$work/err" "\`struct task_struct\` has no member \`pdi\`; did you mean \`pid\`?"
 exits "an unknown system call" 2 "$FAY" trace 'cluster.Syscall("raed").Count()'
+exits "an aggregate that BPF programs have not" 1 "$FAY" trace --for 1s 'cluster.Syscall("read").TopK(3, r => r.Arg(2))'
 exits "a process that is not there" 1 "$FAY" trace -p 4194303 'cluster.Syscall("read").Count()'
 FAY_BTF=/nonexistent exits "a kernel without types" 1 "$FAY" trace --for 1s 'cluster.Syscall("read").Count()'
 contains "it is said" "$work/err" "the kernel's types are not known"

@@ -11,7 +11,7 @@
 
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCu /* its inode number (PROC_PID_INIT_INO) */
 
-int fay_trace_kernel_prepare(struct trace *trace, struct fay_error *error)
+int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error)
 {
 	struct stat status;
 	if (trace->plan->kernel == FAY_KERNEL_FUNCTIONS)
@@ -56,7 +56,7 @@ static void report(const struct trace *trace)
 			fay_bpf_session_instructions(trace->kernel));
 }
 
-int fay_trace_kernel_attach(struct trace *trace, struct fay_error *error)
+int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 {
 	size_t size;
 	int result;
@@ -91,7 +91,7 @@ static bool take_row(void *context, const uint8_t *row)
 	return !taker->result;
 }
 
-int fay_trace_kernel_poll(struct trace *trace, struct fay_error *error)
+int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error)
 {
 	struct taker taker = { trace, error, FAY_OK };
 	if (trace->kernel)
@@ -99,7 +99,7 @@ int fay_trace_kernel_poll(struct trace *trace, struct fay_error *error)
 	return taker.result;
 }
 
-bool fay_trace_kernel_goes_on(const struct trace *trace)
+bool fay_trace_bpf_goes_on(const struct trace *trace)
 {
 	if (trace->command)
 		return trace->child != 0;
@@ -109,13 +109,13 @@ bool fay_trace_kernel_goes_on(const struct trace *trace)
 	return !trace->pid_count;
 }
 
-void fay_trace_kernel_detach(struct trace *trace)
+void fay_trace_bpf_detach(struct trace *trace)
 {
 	if (trace->kernel)
 		fay_bpf_session_detach(trace->kernel);
 }
 
-void fay_trace_kernel_deinit(struct trace *trace)
+void fay_trace_bpf_deinit(struct trace *trace)
 {
 	fay_bpf_session_destroy(trace->kernel);
 	fay_bpf_object_deinit(&trace->object);
