@@ -52,6 +52,9 @@ struct fay_state {
 	uint8_t flags_covered;   /* FLAG_* that the record describes */
 	uint8_t flags_undefined; /* FLAG_* that must not be read */
 	uint32_t vectors[16];    /* vector registers: bit per byte (0..31) that the probe has written */
+	bool plain;              /* no relations are gathered, nor ranges of arrays: the first attempt, sweep.c */
+	uint32_t from;           /* while it waits there: the node that it came from */
+	struct fay_state *next;  /* the next that waits for that node */
 	uint8_t assumed;         /* 1 + a condition that is known to hold; 0 none. Until the next instruction that writes a flag */
 	bool carry_inverted;     /* COMPARE of an addition: CF is the complement of the borrow */
 	uint32_t fill_count;
@@ -149,6 +152,13 @@ struct fay_analysis {
 	struct fay_jump *found; /* places of indirect jumps that the graph lacks */
 	uint32_t found_count, found_capacity;
 	bool addressing;        /* sums are for an access only: they get no relations */
+	/* The first attempt (sweep.c). */
+	bool thorough;          /* is left out */
+	bool keep;              /* all states are kept in `in` */
+	bool sweeping;          /* is being made: what would leave an obligation open sets fell_short instead */
+	bool fell_short;
+	bool swept;             /* has succeeded: bounds are known; of the states those only that `keep` asks for */
+	uint8_t *reached;       /* then: per node */
 	/* The fixpoint. */
 	struct fay_state **in;  /* per node; NULL not reached */
 	uint16_t *visits;
@@ -169,6 +179,9 @@ struct fay_analysis {
 	uint64_t *bounds;       /* per node that heads a loop: iterations at most */
 };
 
+/* Whether the invariant has a state for `node`. */
+static inline bool fay_reached(const struct fay_analysis *an, uint32_t node) { return an->reached ? an->reached[node] : an->in[node] != NULL; }
+
 /* Runs block `node` from *an->current. False: the path ends here (refused, or infeasible). */
 bool fay_transfer_block(struct fay_analysis *an, uint32_t node);
 /* Whether the ways out of `node` are told apart by a condition, and which: JCC, or that of the setcc that comes next in two variants. */
@@ -176,9 +189,10 @@ bool fay_node_branches(const struct fay_analysis *an, uint32_t node, enum fay_cc
 /* Assumes the condition of JCC `insn` (or its opposite) in *s. False: impossible. */
 bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enum fay_cc cc, bool holds);
 
-/* Numbers that widening may stop at: of the whole image; of the loop of `header`, entered with `entered`. */
+/* Numbers that widening may stop at: of any image; of this one; and those of the loop of `header`, entered with `entered`, which are added. */
+void fay_thresholds_common(struct fay_thresholds *t, const struct fay_image *image);
 void fay_thresholds_collect(struct fay_thresholds *t, const struct fay_image *image, const struct fay_cfg *cfg);
-void fay_thresholds_of_loop(struct fay_thresholds *t, const struct fay_analysis *an, uint32_t header, const struct fay_state *entered);
+void fay_thresholds_add_loop(struct fay_thresholds *t, const struct fay_analysis *an, uint32_t header, const struct fay_state *entered);
 
 extern const struct fay_thresholds fay_thresholds_coarse;
 

@@ -57,6 +57,11 @@ struct fay_scalar fay_scalar_range(uint64_t umin, uint64_t umax)
 
 	s.umin = umin;
 	s.umax = umax;
+	if (umin == 0 && umax <= INT64_MAX && (umax & (umax + 1)) == 0) { /* as normalised */
+		s.unknown = umax;
+		s.smin = 0;
+		s.smax = (int64_t)umax;
+	}
 	fay_scalar_normalise(&s);
 	return s;
 }
@@ -140,8 +145,11 @@ static bool tighten_signed(struct fay_scalar *s)
 
 bool fay_scalar_normalise(struct fay_scalar *s)
 {
-	/* The two most frequent sets have nothing to be tightened: one number, every number. */
+	/* The most frequent sets have nothing to be tightened: one number, every number, every number of so many bits. */
 	if (s->modulus == 1) {
+		if (s->value == 0 && s->umin == 0 && s->umax == s->unknown && (s->unknown & (s->unknown + 1)) == 0 && s->smin == 0 &&
+		    s->smax >= 0 && (uint64_t)s->smax == s->unknown)
+			return true;
 		if (s->unknown == 0 && s->umin == s->value && s->umax == s->value && s->smin == (int64_t)s->value && s->smax == s->smin)
 			return true;
 		if (s->unknown == UINT64_MAX && s->umin == 0 && s->umax == UINT64_MAX && s->smin == INT64_MIN && s->smax == INT64_MAX)
@@ -184,6 +192,13 @@ bool fay_scalar_meet(struct fay_scalar *to, const struct fay_scalar *with)
 {
 	uint64_t both_known = ~to->unknown & ~with->unknown;
 
+	/* One within the other: nothing is to be made to agree. */
+	if (fay_scalar_includes(with, to))
+		return true;
+	if (fay_scalar_includes(to, with)) {
+		*to = *with;
+		return true;
+	}
 	if ((to->value ^ with->value) & both_known)
 		return false;
 	to->value |= with->value;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "relations.h"
+#include "sweep.h"
 
 #define MAX_VISITS 400u /* of one node; more is LIM-RESOURCE */
 #define PATIENCE 60u    /* visits of one node in which relations may become more */
@@ -91,10 +92,7 @@ static void gather(struct fay_analysis *an, uint32_t node, struct fay_state **sl
 		fail(an, out_of_memory(an));
 }
 
-typedef void edge_function(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s);
-
-/* Runs `node` from `in` and hands each feasible edge to `edge`. */
-static void run_node(struct fay_analysis *an, uint32_t node, const struct fay_state *in, edge_function *edge, void *context)
+void fay_node_run(struct fay_analysis *an, uint32_t node, const struct fay_state *in, fay_edge_function *edge, void *context)
 {
 	const struct fay_node *n = &an->graph->nodes[node];
 	enum fay_cc cc;
@@ -147,8 +145,10 @@ static void widen(struct fay_analysis *an, struct ascent *a, uint32_t header)
 		a->rounds[header]++;
 	if (a->rounds[header] <= ROUNDS_JOINED)
 		return;
-	if (a->header != header)
-		fay_thresholds_of_loop(&a->thresholds, an, header, a->old);
+	if (a->header != header) {
+		fay_thresholds_common(&a->thresholds, an->image);
+		fay_thresholds_add_loop(&a->thresholds, an, header, a->old);
+	}
 	a->header = header;
 	fay_state_widen(an->in[header], a->old, a->rounds[header] <= ROUNDS_FINE ? &a->thresholds : &fay_thresholds_coarse, a->rounds[header]);
 	a->widened = true;
@@ -194,7 +194,7 @@ static void climb(struct fay_analysis *an, struct ascent *a)
 			continue;
 		a->pending[node] = 0;
 		if (an->in[node])
-			run_node(an, node, an->in[node], ascend_edge, a);
+			fay_node_run(an, node, an->in[node], ascend_edge, a);
 		if (an->deadline && !(++steps & 63) && fay_monotonic_ns() > an->deadline)
 			fail(an, fay_refuse(an->arena, FAY_RULE_LIM_TIME, node_address(an, node), "time ran out in the analysis"));
 	}
@@ -321,7 +321,7 @@ static void recompute(struct fay_analysis *an, struct descent *d, uint32_t node)
 		if (from >= node || d->run[from] || !d->next[from] || (i && an->graph->preds[n->first_pred + i - 1] == from))
 			continue;
 		d->only = node;
-		run_node(an, from, d->next[from], forward_edge, d);
+		fay_node_run(an, from, d->next[from], forward_edge, d);
 		d->only = FAY_NONE;
 	}
 	if (d->back[node] && d->next[node] && an->refusal.rule == FAY_RULE_NONE) {
@@ -342,13 +342,13 @@ static void descend_node(struct fay_analysis *an, struct descent *d, uint32_t no
 		drop(an, d->next[node]);
 		d->next[node] = d->old[node];
 		if (d->next[node] && has_back_edge(an, node))
-			run_node(an, node, d->next[node], back_edge, d);
+			fay_node_run(an, node, d->next[node], back_edge, d);
 		return;
 	}
 	d->changed = true;
 	d->run[node] = 1;
 	if (d->next[node] && an->refusal.rule == FAY_RULE_NONE)
-		run_node(an, node, d->next[node], descend_edge, d);
+		fay_node_run(an, node, d->next[node], descend_edge, d);
 }
 
 /* One pass: d->next from d->old and d->back, leaving d->new_back. */
@@ -370,7 +370,7 @@ static void descend(struct fay_analysis *an, struct descent *d)
 
 	for (uint32_t node = 0; node < n && an->refusal.rule == FAY_RULE_NONE; node++)
 		if (an->in[node] && has_back_edge(an, node))
-			run_node(an, node, an->in[node], back_edge, d);
+			fay_node_run(an, node, an->in[node], back_edge, d);
 	memcpy(d->next, an->in, n * sizeof(*d->next));
 	d->changed = true;
 	for (int pass = 0; pass < 2 && d->changed && an->refusal.rule == FAY_RULE_NONE; pass++) {
@@ -424,7 +424,7 @@ static bool check(struct fay_analysis *an)
 		c.inductive = false;
 	for (uint32_t node = 0; node < an->graph->node_count && c.inductive && an->refusal.rule == FAY_RULE_NONE; node++)
 		if (an->in[node])
-			run_node(an, node, an->in[node], check_edge, &c);
+			fay_node_run(an, node, an->in[node], check_edge, &c);
 	an->checking = false;
 	return c.inductive;
 }
@@ -493,8 +493,11 @@ static bool falls_short(struct fay_analysis *an)
 
 struct fay_refusal fay_fixpoint_with_relations(struct fay_analysis *an)
 {
-	struct fay_refusal r = fay_fixpoint(an);
+	struct fay_refusal r;
 
+	if ((!an->thorough && fay_sweep(an)) || an->refusal.rule != FAY_RULE_NONE)
+		return an->refusal;
+	r = fay_fixpoint(an);
 	if (r.rule != FAY_RULE_NONE || !an->graph->loop_count || !falls_short(an))
 		return r;
 	r = fay_loops_templates(an);
@@ -509,4 +512,6 @@ void fay_fixpoint_release(struct fay_analysis *an)
 {
 	if (an->in)
 		drop_all(an, an->in);
+	free(an->reached);
+	an->reached = NULL;
 }

@@ -50,7 +50,7 @@ static uint64_t longest_path(const struct fay_analysis *an, uint32_t header, uin
 		uint32_t at;
 		uint64_t end;
 
-		if (!an->in[node] || (header != FAY_NONE && !fay_graph_in_loop(g, node, header)))
+		if (!fay_reached(an, node) || (header != FAY_NONE && !fay_graph_in_loop(g, node, header)))
 			continue;
 		at = stand_in(g, node, header);
 		end = g->nodes[at].is_header && at != header ? total[at] : cost(an, at);
@@ -60,7 +60,7 @@ static uint64_t longest_path(const struct fay_analysis *an, uint32_t header, uin
 		for (uint32_t k = 0; k < fay_node_fanout(&g->nodes[node]); k++) {
 			uint32_t to = fay_node_succ(&g->nodes[node], k), into;
 
-			if (to == FAY_NONE || to == header || !an->in[to] || (header != FAY_NONE && !fay_graph_in_loop(g, to, header)))
+			if (to == FAY_NONE || to == header || !fay_reached(an, to) || (header != FAY_NONE && !fay_graph_in_loop(g, to, header)))
 				continue;
 			into = stand_in(g, to, header);
 			if (into != at && start[into] < end)
@@ -99,9 +99,10 @@ struct fay_refusal fay_loops_bound(struct fay_analysis *an)
 	if (!ready)
 		refusal = failure(an);
 	for (uint32_t h = n; ready && refusal.rule == FAY_RULE_NONE && h-- > 0;) {
-		if (!g->nodes[h].is_header || !an->in[h])
+		if (!g->nodes[h].is_header || !fay_reached(an, h))
 			continue;
-		an->bounds[h] = fay_ranking_bound(&r, h);
+		if (!an->swept)
+			an->bounds[h] = fay_ranking_bound(&r, h);
 		if (r.failed)
 			refusal = failure(an);
 		else if (an->bounds[h] == UINT64_MAX)

@@ -146,9 +146,9 @@ static uint64_t bound_by(uint64_t span, int64_t dlo, int64_t dhi)
 }
 
 /* The step of location i as an integer, if its reading moves without wrapping. */
-static bool exact_step(const struct fay_ranking *r, uint32_t i, wide *dlo, wide *dhi)
+static bool exact_step(const struct fay_state *head, const struct fay_state *back, uint32_t i, wide *dlo, wide *dhi)
 {
-	const struct fay_value *at = &r->an->in[r->header]->loc[i], *v = &r->back->loc[i];
+	const struct fay_value *at = &head->loc[i], *v = &back->loc[i];
 	int64_t end;
 
 	if (v->origin != i + 1 || !fay_value_numeric(at) || __builtin_add_overflow(at->s.smin, v->dlo, &end) ||
@@ -160,13 +160,12 @@ static bool exact_step(const struct fay_ranking *r, uint32_t i, wide *dlo, wide 
 }
 
 /* a * x + b * y lies within bounds at every visit, and moves by a * dx + b * dy. */
-static uint64_t bound_by_relation(const struct fay_ranking *r, const struct fay_relation *rel)
+static uint64_t bound_by_relation(const struct fay_state *head, const struct fay_state *back, const struct fay_relation *rel)
 {
-	const struct fay_state *head = r->an->in[r->header];
 	uint32_t x = rel->x - 1, y = rel->y - 1;
 	wide xlo, xhi, ylo, yhi, lo, hi, least, most, span;
 
-	if (rel->dx || rel->dy || x >= head->count || y >= head->count || !exact_step(r, x, &xlo, &xhi) || !exact_step(r, y, &ylo, &yhi))
+	if (rel->dx || rel->dy || x >= head->count || y >= head->count || !exact_step(head, back, x, &xlo, &xhi) || !exact_step(head, back, y, &ylo, &yhi))
 		return UINT64_MAX;
 	lo = rel->a * (wide)head->loc[x].s.smin + rel->b * (wide)(rel->b < 0 ? head->loc[y].s.smax : head->loc[y].s.smin);
 	hi = rel->a * (wide)head->loc[x].s.smax + rel->b * (wide)(rel->b < 0 ? head->loc[y].s.smin : head->loc[y].s.smax);
@@ -187,18 +186,17 @@ static uint64_t bound_by_relation(const struct fay_ranking *r, const struct fay_
 	return (uint64_t)(span / least) + 1;
 }
 
-static uint64_t bound_of(const struct fay_ranking *r)
+uint64_t fay_ranking_bound_of(const struct fay_state *head, const struct fay_state *back)
 {
-	const struct fay_state *head = r->an->in[r->header];
 	uint64_t best = UINT64_MAX;
 
-	if (!r->back)
+	if (!back)
 		return 1; /* no back edge is ever taken */
 	for (uint32_t i = 0; i < head->count; i++) {
-		const struct fay_value *at = &head->loc[i], *v = &r->back->loc[i];
+		const struct fay_value *at = &head->loc[i], *v = &back->loc[i];
 		uint64_t by_unsigned, by_signed;
 
-		if (v->origin != i + 1 || !fay_value_numeric(at))
+		if (v->origin != i + 1 || !fay_value_numeric(at) || at->init != 0xff || at->size != v->size)
 			continue;
 		by_unsigned = bound_by(at->s.umax - at->s.umin, v->dlo, v->dhi);
 		by_signed = bound_by((uint64_t)at->s.smax - (uint64_t)at->s.smin, v->dlo, v->dhi);
@@ -206,11 +204,24 @@ static uint64_t bound_of(const struct fay_ranking *r)
 		best = by_signed < best ? by_signed : best;
 	}
 	for (uint32_t i = 0; i < head->relation_count; i++) {
-		uint64_t count = bound_by_relation(r, &head->relations[i]);
+		uint64_t count = bound_by_relation(head, back, &head->relations[i]);
 
 		best = count < best ? count : best;
 	}
 	return best;
+}
+
+void fay_ranking_merge(struct fay_state *back, const struct fay_state *s)
+{
+	for (uint32_t i = 0; i < back->count; i++)
+		origin_merge(&back->loc[i], &s->loc[i], false);
+}
+
+bool fay_ranking_unmoved(const struct fay_state *back, uint32_t i)
+{
+	const struct fay_value *v = &back->loc[i];
+
+	return v->origin == i + 1 && v->dlo == 0 && v->dhi == 0;
 }
 
 static bool late(const struct fay_analysis *an) { return an->deadline && fay_monotonic_ns() > an->deadline; }
@@ -258,10 +269,11 @@ void fay_ranking_clear(struct fay_ranking *r)
 
 uint64_t fay_ranking_bound(struct fay_ranking *r, uint32_t header)
 {
+	const struct fay_analysis *an = r->an;
 	uint64_t bound;
 
 	fay_ranking_run(r, header);
-	bound = r->failed ? UINT64_MAX : bound_of(r);
+	bound = r->failed ? UINT64_MAX : fay_ranking_bound_of(an->in[header], r->back);
 	fay_ranking_clear(r);
 	return bound;
 }

@@ -27,6 +27,12 @@ void fay_ranking_run(struct fay_ranking *r, uint32_t header);
 void fay_ranking_clear(struct fay_ranking *r);
 /* Visits of `header` for each time its loop is entered, at most; UINT64_MAX: no bound found. */
 uint64_t fay_ranking_bound(struct fay_ranking *r, uint32_t header);
+/* The same for a head's state, and one that includes all that the back edges bring (NULL: nothing), its tags relative to the head. */
+uint64_t fay_ranking_bound_of(const struct fay_state *head, const struct fay_state *back);
+/* Joins s's tags to those of `back`. */
+void fay_ranking_merge(struct fay_state *back, const struct fay_state *s);
+/* Whether location i is the same at the back edges as it was at the head. */
+bool fay_ranking_unmoved(const struct fay_state *back, uint32_t i);
 /* Appends to an->templates. False: memory or time. */
 bool fay_ranking_templates(struct fay_ranking *r, uint32_t header);
 

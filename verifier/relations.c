@@ -281,7 +281,7 @@ void fay_relations_add(struct fay_state *s, const struct fay_value *x, int64_t a
 	struct term tx, ty;
 	struct sum plain;
 
-	if (!related(x) || !related(y) || x->id == y->id)
+	if (s->plain || !related(x) || !related(y) || x->id == y->id)
 		return;
 	/* A constant may be a loop's variable on its first round: a join will ask. */
 	if ((fay_scalar_is_const(&x->s) && !borne(s, x->id)) || (fay_scalar_is_const(&y->s) && !borne(s, y->id)))

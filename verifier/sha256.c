@@ -22,6 +22,17 @@ static uint32_t rotate_right(uint32_t x, unsigned by)
 	return x >> by | x << (32 - by);
 }
 
+/* One round; what the standard calls a to h is v[at], v[at + 1], ... modulo 8, so that nothing moves: `at` goes down by one a round. */
+static inline void hash_round(uint32_t v[8], unsigned at, uint32_t constant)
+{
+	uint32_t a = v[at], b = v[(at + 1) & 7], c = v[(at + 2) & 7], e = v[(at + 4) & 7], f = v[(at + 5) & 7], g = v[(at + 6) & 7];
+	uint32_t t1 = v[(at + 7) & 7] + (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) + ((e & f) ^ (~e & g)) + constant;
+	uint32_t t2 = (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+
+	v[(at + 3) & 7] += t1;
+	v[(at + 7) & 7] = t1 + t2;
+}
+
 static void hash_block(uint32_t state[8], const uint8_t block[64])
 {
 	uint32_t w[64], v[8];
@@ -34,14 +45,15 @@ static void hash_block(uint32_t state[8], const uint8_t block[64])
 		       (rotate_right(b, 17) ^ rotate_right(b, 19) ^ b >> 10);
 	}
 	memcpy(v, state, sizeof(v));
-	for (unsigned i = 0; i < 64; i++) {
-		uint32_t e = v[4], a = v[0];
-		uint32_t t1 = v[7] + (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) + ((e & v[5]) ^ (~e & v[6])) +
-			      round_constants[i] + w[i];
-		uint32_t t2 = (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
-		memmove(v + 1, v, 7 * sizeof(*v));
-		v[4] += t1;
-		v[0] = t1 + t2;
+	for (unsigned i = 0; i < 64; i += 8) {
+		hash_round(v, 0, round_constants[i] + w[i]);
+		hash_round(v, 7, round_constants[i + 1] + w[i + 1]);
+		hash_round(v, 6, round_constants[i + 2] + w[i + 2]);
+		hash_round(v, 5, round_constants[i + 3] + w[i + 3]);
+		hash_round(v, 4, round_constants[i + 4] + w[i + 4]);
+		hash_round(v, 3, round_constants[i + 5] + w[i + 5]);
+		hash_round(v, 2, round_constants[i + 6] + w[i + 6]);
+		hash_round(v, 1, round_constants[i + 7] + w[i + 7]);
 	}
 	for (unsigned i = 0; i < 8; i++)
 		state[i] += v[i];

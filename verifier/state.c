@@ -19,7 +19,11 @@
 
 struct fay_state *fay_state_create(uint32_t capacity)
 {
-	return calloc(1, fay_state_size(capacity));
+	struct fay_state *s = malloc(fay_state_size(capacity));
+
+	if (s)
+		memset(s, 0, offsetof(struct fay_state, relations));
+	return s;
 }
 
 struct fay_value fay_value_scalar(struct fay_scalar s)
@@ -53,7 +57,7 @@ void fay_state_entry(struct fay_state *s)
 {
 	static const uint8_t saved[] = { FAY_RBX, FAY_RBP, FAY_R12, FAY_R13, FAY_R14, FAY_R15 };
 
-	memset(s, 0, sizeof(*s));
+	memset(s, 0, offsetof(struct fay_state, relations));
 	s->count = LOC_SLOTS;
 	s->flags_undefined = FLAG_ALL;
 	for (unsigned i = 0; i < LOC_SLOTS; i++) {
@@ -366,8 +370,16 @@ bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_j
 	for (uint32_t i = 0; i < a->count; i++) {
 		struct fay_value *v = &a->loc[i];
 		uint64_t da, db;
-		uint32_t na = name_of(v, &da), nb = name_of(&b->loc[i], &db);
+		uint32_t na, nb;
 
+		if (v->kind == b->loc[i].kind && v->tag == b->loc[i].tag &&
+		    (v->kind == KIND_UNINIT || v->kind == KIND_SAVED || v->kind == KIND_UPPER)) { /* nothing to be joined */
+			v->origin = 0;
+			name_apart(v, i);
+			continue;
+		}
+		na = name_of(v, &da);
+		nb = name_of(&b->loc[i], &db);
 		origin_join(v, &b->loc[i]);
 		value_join(v, &b->loc[i]);
 		if (na && nb && fay_value_numeric(v)) {

@@ -42,10 +42,11 @@ static void add_around(struct fay_thresholds *t, int64_t value)
 	add_threshold(t, value + 1);
 }
 
-static void add_common(struct fay_thresholds *t, const struct fay_image *image)
+void fay_thresholds_common(struct fay_thresholds *t, const struct fay_image *image)
 {
 	static const unsigned powers[] = { 7, 8, 15, 16, 31, 32, 47, 62 };
 
+	t->count = 0;
 	add_around(t, 0);
 	for (unsigned i = 0; i < sizeof(powers) / sizeof(powers[0]); i++)
 		add_threshold(t, ((int64_t)1 << powers[i]) - 1);
@@ -78,26 +79,31 @@ static void add_place(struct fay_thresholds *t, const struct fay_insn *insn, con
 
 void fay_thresholds_collect(struct fay_thresholds *t, const struct fay_image *image, const struct fay_cfg *cfg)
 {
-	t->count = 0;
-	add_common(t, image);
+	fay_thresholds_common(t, image);
 	for (uint32_t i = 0; i < cfg->insn_count && t->count < INSN_VALUES_MAX; i++)
 		add_insn(t, &cfg->insns[i]);
 }
 
-void fay_thresholds_of_loop(struct fay_thresholds *t, const struct fay_analysis *an, uint32_t header, const struct fay_state *entered)
+void fay_thresholds_add_loop(struct fay_thresholds *t, const struct fay_analysis *an, uint32_t header, const struct fay_state *entered)
 {
 	const struct fay_graph *g = an->graph;
 	uint32_t last = g->nodes[header].last;
+	int64_t smin = INT64_MAX, smax = INT64_MAX;
 
 	if (last - header > LOOP_NODES_MAX)
 		last = header + LOOP_NODES_MAX;
-	t->count = 0;
-	add_common(t, an->image);
-	for (uint32_t i = 0; i < entered->count && t->count < INSN_VALUES_MAX; i++)
-		if (fay_value_numeric(&entered->loc[i])) {
-			add_around(t, entered->loc[i].s.smin);
-			add_around(t, entered->loc[i].s.smax);
-		}
+	for (uint32_t i = 0; i < entered->count && t->count < INSN_VALUES_MAX; i++) {
+		const struct fay_value *v = &entered->loc[i];
+
+		if (!fay_value_numeric(v))
+			continue;
+		if (v->s.smin != smin)
+			add_around(t, v->s.smin);
+		if (v->s.smax != smax && v->s.smax != v->s.smin)
+			add_around(t, v->s.smax);
+		smin = v->s.smin; /* values often follow their like */
+		smax = v->s.smax;
+	}
 	for (uint32_t node = header; node <= last && t->count < INSN_VALUES_MAX; node++) {
 		const struct fay_block *block = &an->cfg->blocks[g->nodes[node].block];
 

@@ -19,6 +19,10 @@ struct fay_obligation *fay_obligation_add(struct fay_analysis *an, enum fay_goal
 {
 	struct fay_obligation *o;
 
+	if (an->sweeping) {
+		an->fell_short = true;
+		return NULL;
+	}
 	if (an->pending_count >= FAY_MAX_PENDING) {
 		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, insn_of(an)->address, "too many open obligations");
 		return NULL;
@@ -49,6 +53,10 @@ bool __attribute__((format(printf, 3, 4))) fay_path_refuse(struct fay_analysis *
 	if (!an->checking)
 		return false;
 	an->obligation_count++;
+	if (an->sweeping) {
+		an->fell_short = true;
+		return false;
+	}
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);

@@ -103,15 +103,21 @@ static bool assume_sign(struct fay_value *v, unsigned width, bool negative)
 /* a, b, r = a - b again made consistent. */
 static bool reconcile(struct fay_triple *t, unsigned width)
 {
-	struct fay_scalar r = fay_scalar_compute_both(OP_SUB, &t->a.s, &t->b.s, width), a;
+	struct fay_scalar r, a, before = t->a.s;
 
 	if (!fay_value_numeric(&t->r))
 		return true;
+	r = fay_scalar_compute_both(OP_SUB, &t->a.s, &t->b.s, width);
 	if (!meet_value(&t->r, &r))
 		return false;
+	/* Where r says no more than a and b do, a learns nothing from it; and r nothing from an a that is the same. */
+	if (fay_scalar_equal(&t->r.s, &r))
+		return true;
 	a = fay_scalar_compute_both(OP_ADD, &t->r.s, &t->b.s, width);
 	if (!meet_value(&t->a, &a))
 		return false;
+	if (fay_scalar_equal(&t->a.s, &before))
+		return true;
 	r = fay_scalar_compute_both(OP_SUB, &t->a.s, &t->b.s, width);
 	return meet_value(&t->r, &r);
 }
@@ -249,6 +255,8 @@ static bool learn(struct fay_value *v, const struct fay_value *from)
 
 	if (!from->id || v->id != from->id || !fay_value_numeric(v) || !fay_value_numeric(from) || v->init != 0xff)
 		return true;
+	if (v->delta == from->delta)
+		return fay_scalar_meet(&v->s, &from->s);
 	apart = fay_scalar_const(v->delta - from->delta);
 	s = fay_scalar_add(&from->s, &apart);
 	return fay_scalar_meet(&v->s, &s);

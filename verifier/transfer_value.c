@@ -244,7 +244,7 @@ static void relate(struct fay_analysis *an, enum fay_op op, const struct fay_val
 {
 	int64_t lo, hi, most = width == 64 ? INT64_MAX : (int64_t)mask_of(width), least = width == 64 ? INT64_MIN : 0;
 
-	if (an->addressing || fay_scalar_is_const(&a->s) || fay_scalar_is_const(&b->s))
+	if (an->addressing || (an->current->plain && a->id != b->id) || fay_scalar_is_const(&a->s) || fay_scalar_is_const(&b->s))
 		return;
 	if (op == OP_SUB) {
 		fay_relations_difference(an->current, a, b, &lo, &hi);

@@ -300,6 +300,7 @@ static bool verify_graph(struct run *run, const struct fay_graph *graph, struct 
 	struct fay_analysis an = {
 		.arena = run->arena, .image = &run->image, .policy = run->policy, .cfg = &run->cfg, .graph = graph,
 		.verdict = run->verdict, .cache = run->cache, .deadline = run->deadline, .thresholds = *thresholds, .refine = true, .facts = facts,
+		.thorough = run->smt2 || run->policy->speculation_confined, /* they need all states */
 		.in = calloc(graph->node_count, sizeof(struct fay_state *)), .visits = calloc(graph->node_count, sizeof(uint16_t)),
 		.bounds = calloc(graph->node_count, sizeof(uint64_t)), .moves = calloc(graph->node_count, sizeof(uint64_t)),
 		.current = fay_state_create(FAY_MAX_LOCATIONS), .branch = fay_state_create(FAY_MAX_LOCATIONS),

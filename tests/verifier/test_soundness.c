@@ -616,7 +616,7 @@ static void check_program(struct fay_arena *arena, const struct fay_image *whole
 	struct fay_graph graph = { 0 };
 	struct fay_probe_facts facts = whole->probes[number];
 	struct fay_refusal r;
-	struct fay_analysis an = { .arena = arena, .image = &image, .policy = &policy, .cfg = &cfg, .graph = &graph, .refine = true, .facts = &facts };
+	struct fay_analysis an = { .arena = arena, .image = &image, .policy = &policy, .cfg = &cfg, .graph = &graph, .refine = true, .facts = &facts, .keep = true, .thorough = number % 2 };
 	static const int64_t thresholds[] = { -1000, -128, -64, -16, -8, -1, 0, 1, 2, 7, 8, 15, 16, 63, 64, 100, 127, 255, 1000, INT32_MAX, UINT32_MAX };
 
 	fay_policy_default(&policy);

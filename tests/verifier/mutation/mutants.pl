@@ -21,7 +21,7 @@ use strict;
 use warnings;
 
 my $balanced = qr/(\((?:[^()"']++|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?1))*\))/;
-my $refusal = qr/(?:fay_refuse|fay_path_refuse|parser_refuse|refuse|fail|reject)/;
+my $refusal = qr/(?:fay_refuse|fay_path_refuse|parser_refuse|refuse|fail|reject|fall_short)/;
 
 # Comments become spaces, so that offsets stay.
 sub blank_comments {
