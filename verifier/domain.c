@@ -410,6 +410,9 @@ struct fay_scalar fay_scalar_add(const struct fay_scalar *a, const struct fay_sc
 	bool low_wraps = __builtin_add_overflow(a->umin, b->umin, &low), high_wraps = __builtin_add_overflow(a->umax, b->umax, &high);
 	int64_t slow, shigh;
 
+	if (fay_scalar_is_const(a) && fay_scalar_is_const(b))
+		return fay_scalar_const(low);
+
 	bits_add(&s, a, b);
 	if (low_wraps == high_wraps) {
 		s.umin = low;
@@ -433,6 +436,9 @@ struct fay_scalar fay_scalar_sub(const struct fay_scalar *a, const struct fay_sc
 	uint64_t low, high;
 	bool low_wraps = __builtin_sub_overflow(a->umin, b->umax, &low), high_wraps = __builtin_sub_overflow(a->umax, b->umin, &high);
 	int64_t slow, shigh;
+
+	if (fay_scalar_is_const(a) && fay_scalar_is_const(b))
+		return fay_scalar_const(low);
 
 	bits_sub(&s, a, b);
 	if (low_wraps == high_wraps) {

@@ -79,8 +79,11 @@ void fay_state_entry(struct fay_state *s)
 
 void fay_state_copy(struct fay_state *to, const struct fay_state *from)
 {
-	memcpy(to, from, offsetof(struct fay_state, relations) + from->relation_count * sizeof(from->relations[0]));
-	memcpy(to->fills, from->fills, from->fill_count * sizeof(from->fills[0]));
+	memcpy(to, from, offsetof(struct fay_state, relations));
+	if (from->relation_count)
+		memcpy(to->relations, from->relations, from->relation_count * sizeof(from->relations[0]));
+	if (from->fill_count)
+		memcpy(to->fills, from->fills, from->fill_count * sizeof(from->fills[0]));
 	memcpy(to->loc, from->loc, from->count * sizeof(from->loc[0]));
 }
 
@@ -316,7 +319,8 @@ static void value_join(struct fay_value *a, const struct fay_value *b)
 		return;
 	}
 	if (fay_value_numeric(a)) {
-		a->s = fay_scalar_join(&a->s, &b->s);
+		if (!fay_scalar_equal(&a->s, &b->s))
+			a->s = fay_scalar_join(&a->s, &b->s);
 		a->init &= b->init;
 		if (!a->init) {
 			uint8_t size = a->size;

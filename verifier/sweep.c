@@ -7,7 +7,7 @@
  * at its target. A node's state is what waits there, or if there is more, the join, and then each that waits is checked to be included in it. A loop's head
  * keeps its state; at the end of a round, what came over the back edges either is included in it, or is joined and widened into it, and the round was in
  * vain: its facts are taken back, what left the loop is thrown away, and the loop is run again. So in what remains, each block was run, with an->checking,
- * from a state that includes all that its edges bring: the invariant and its check in one (docs/verifier.md). Joins and widening are not trusted.
+ * from a state that includes all that its edges bring: the invariant and its check in one (docs/verifier.md). Joins, widening and the order are not trusted.
  *
  * Ranking comes along. At the beginning of a round each location of the head is tagged with itself (struct fay_value: origin), and what the back edges
  * bring says how far each has moved. The tags of the loop around are put together from those at the inner loop's entry, for the locations that the inner
@@ -23,15 +23,13 @@
 
 #include "fixpoint.h"
 #include "order.h"
+#include "pool.h"
 #include "ranking.h"
 
 #define ROUNDS_FINE 2u  /* widened to the loop's own numbers so often */
 #define ROUNDS_MAX 8u   /* of one stay in a loop */
 #define RUNS_PER_NODE 12u
 #define STATE_BYTES_MAX ((size_t)256 << 20)
-
-#define CLASS_LOCATIONS 16u
-#define CLASSES (FAY_MAX_LOCATIONS / CLASS_LOCATIONS + 1)
 
 /* A loop that is being run. */
 struct frame {
@@ -61,7 +59,7 @@ struct sweep {
 	struct exit *log;
 	uint32_t log_count, log_capacity;
 	struct fay_thresholds common, thresholds; /* of all loops; of the loop that was widened last */
-	struct fay_state *spare[CLASSES];          /* released, by the number of locations that they have room for */
+	struct fay_pool pool;
 	uint64_t runs;
 };
 
@@ -78,38 +76,14 @@ static bool inside(const struct sweep *w, uint32_t node, uint32_t head)
 
 static struct fay_state *copy_of(struct sweep *w, const struct fay_state *s)
 {
-	uint32_t class = s->count / CLASS_LOCATIONS;
-	struct fay_state *copy = w->spare[class];
+	struct fay_state *copy = fay_pool_copy(&w->pool, s);
 
-	if (copy)
-		w->spare[class] = copy->next;
-	else if (w->an->state_bytes <= STATE_BYTES_MAX)
-		copy = fay_state_create((class + 1) * CLASS_LOCATIONS);
-	if (!copy) {
+	if (!copy)
 		fall_short(w);
-		return NULL;
-	}
-	w->an->state_bytes += fay_state_size(s->count);
-	fay_state_copy(copy, s);
 	return copy;
 }
 
-static void drop(struct sweep *w, struct fay_state *s)
-{
-	if (!s)
-		return;
-	w->an->state_bytes -= fay_state_size(s->count);
-	s->next = w->spare[s->count / CLASS_LOCATIONS];
-	w->spare[s->count / CLASS_LOCATIONS] = s;
-}
-
-static void drop_list(struct sweep *w, struct fay_state *list)
-{
-	for (struct fay_state *next; list; list = next) {
-		next = list->next;
-		drop(w, list);
-	}
-}
+static void drop(struct sweep *w, struct fay_state *s) { fay_pool_drop(&w->pool, s); }
 
 /* ---- edges ---- */
 
@@ -165,7 +139,7 @@ static struct fay_state *gather(struct sweep *w, uint32_t node)
 	for (struct fay_state *s = list; s && joined && !w->an->fell_short; s = s->next)
 		if (!fay_state_includes(joined, s))
 			fall_short(w);
-	drop_list(w, list);
+	fay_pool_drop_list(&w->pool, list);
 	if (!w->an->fell_short)
 		return joined;
 	drop(w, joined);
@@ -278,7 +252,7 @@ static bool holds(struct sweep *w, const struct frame *f)
 /* The round again, from `state`. */
 static void again(struct sweep *w, struct frame *f, struct fay_state *state)
 {
-	drop_list(w, w->waiting[f->head]);
+	fay_pool_drop_list(&w->pool, w->waiting[f->head]);
 	w->waiting[f->head] = NULL;
 	take_back(w, f);
 	w->an->in[f->head] = state;
@@ -403,7 +377,7 @@ static void leave(struct sweep *w, struct frame *f)
 		compose_tags(w, f);
 	else
 		w->log_count = 0;
-	drop_list(w, back);
+	fay_pool_drop_list(&w->pool, back);
 	w->waiting[f->head] = NULL;
 	drop(w, f->entered);
 	w->depth--;
@@ -494,22 +468,27 @@ static void release(struct sweep *w)
 	struct fay_analysis *an = w->an;
 
 	for (uint32_t node = 0; w->waiting && node < an->graph->node_count; node++)
-		drop_list(w, w->waiting[node]);
+		fay_pool_drop_list(&w->pool, w->waiting[node]);
 	while (w->depth) {
 		struct frame *f = &w->frames[--w->depth];
 
 		drop(w, f->entered);
 		drop(w, f->wide);
 	}
-	for (unsigned class = 0; class < CLASSES; class++)
-		for (struct fay_state *s = w->spare[class], *next; s; s = next) {
-			next = s->next;
-			free(s);
-		}
+	fay_pool_deinit(&w->pool);
 	free(w->waiting);
 	free(w->frames);
 	free(w->log);
 	fay_order_deinit(&w->order);
+}
+
+/* What still waits came to a node that had been left behind: the order was wrong. */
+static bool consumed(const struct sweep *w)
+{
+	for (uint32_t node = 0; node < w->an->graph->node_count; node++)
+		if (w->waiting[node])
+			return false;
+	return true;
 }
 
 /* The sum, once all is bounded. What is more than the policy allows may be less when it is looked at thoroughly. */
@@ -534,11 +513,12 @@ bool fay_sweep(struct fay_analysis *an)
 		an->fell_short = true;
 	} else {
 		w->an = an;
+		w->pool = (struct fay_pool){ .bytes = &an->state_bytes, .most = STATE_BYTES_MAX };
 		an->facts->event_fields = an->facts->clobbered_gprs = an->facts->arguments_used = an->facts->helpers = 0;
 		an->checking = an->sweeping = true;
 		sweep(w);
 		an->checking = an->sweeping = false;
-		if (!stopped(an))
+		if (!stopped(an) && consumed(w))
 			add_up(an);
 	}
 	if (w && w->an)

@@ -296,6 +296,28 @@ static void name_exact(struct fay_state *s, const struct fay_triple *t)
 	}
 }
 
+/* Everyone who bears the name of a, b or r learns. False: impossible. */
+static bool tell(struct fay_state *s, const struct fay_triple *t)
+{
+	uint32_t a = t->a.id, b = t->b.id, r = t->r.id;
+
+	/* Nothing new of it: nothing to tell. (With relations, what others know may have become less since the comparison.) */
+	if (s->plain) {
+		a = fay_scalar_equal(&t->a.s, &s->loc[LOC_FLAGS_A].s) ? 0 : a;
+		b = fay_scalar_equal(&t->b.s, &s->loc[LOC_FLAGS_B].s) ? 0 : b;
+		r = fay_scalar_equal(&t->r.s, &s->loc[LOC_FLAGS_R].s) ? 0 : r;
+		if (!a && !b && !r)
+			return true;
+	}
+	for (uint32_t i = 0; i < s->count; i++) {
+		uint32_t id = s->loc[i].id;
+
+		if (id && (id == a || id == b || id == r) && !fay_flags_learn(&s->loc[i], t))
+			return false;
+	}
+	return true;
+}
+
 bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enum fay_cc cc, bool holds)
 {
 	struct fay_triple t;
@@ -304,14 +326,8 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 		return true;
 	if (!holds)
 		cc = (enum fay_cc)(cc ^ 1);
-	if (!fay_flags_refine(s, cc, &t))
+	if (!fay_flags_refine(s, cc, &t) || !tell(s, &t))
 		return false;
-	for (uint32_t i = 0; i < s->count; i++) {
-		uint32_t id = s->loc[i].id;
-
-		if (id && (id == t.a.id || id == t.b.id || id == t.r.id) && !fay_flags_learn(&s->loc[i], &t))
-			return false;
-	}
 	name_exact(s, &t);
 	s->assumed = (uint8_t)(1 + cc);
 	if (s->record == RECORD_COMPARE && (fay_cc_flags(cc) & ~s->flags_covered) == 0 && !(s->carry_inverted && fay_cc_flags(cc) & FLAG_CF) &&

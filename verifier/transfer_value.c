@@ -195,7 +195,7 @@ struct fay_scalar fay_scalar_compute_both(enum fay_op op, const struct fay_scala
 {
 	struct fay_scalar r = fay_scalar_compute(op, a, b, width);
 
-	if (width < 64 && (op == OP_ADD || op == OP_SUB || op == OP_IMUL)) {
+	if (width < 64 && (op == OP_ADD || op == OP_SUB || op == OP_IMUL) && !fay_scalar_is_const(&r)) {
 		struct fay_scalar sa = fay_scalar_sext(a, width), sb = fay_scalar_sext(b, width), rs;
 
 		rs = op == OP_ADD ? fay_scalar_add(&sa, &sb) : op == OP_SUB ? fay_scalar_sub(&sa, &sb) : fay_scalar_mul(&sa, &sb);
