@@ -21,18 +21,19 @@ static struct fay_child *find_child(struct fay_job *job, uint64_t agent)
 	return NULL;
 }
 
-static struct fay_ledger *find_ledger(struct fay_job *job, uint64_t agent, bool make)
+/* Begins at the sequence that is seen first: an earlier one that comes later is left to the root. 0: does not make one. */
+static struct fay_ledger *find_ledger(struct fay_job *job, uint64_t agent, uint64_t first)
 {
 	for (size_t i = 0; i < job->below_count; i++)
 		if (job->below[i].agent == agent)
 			return &job->below[i].ledger;
-	if (!make || job->below_count == FAY_WIRE_AGENTS_MAX)
+	if (!first || job->below_count == FAY_WIRE_AGENTS_MAX)
 		return NULL;
 	struct fay_below *grown = realloc(job->below, (job->below_count + 1) * sizeof(*grown));
 	if (!grown)
 		return NULL;
 	job->below = grown;
-	job->below[job->below_count] = (struct fay_below){ .agent = agent };
+	job->below[job->below_count] = (struct fay_below){ .agent = agent, .ledger.upto = first - 1 };
 	return &job->below[job->below_count++].ledger;
 }
 
@@ -73,7 +74,10 @@ static bool all_new(struct fay_job *job, const struct fay_wire_partial *partial,
 	struct fay_wire_member member;
 	for (uint16_t i = 0; i < partial->members.count; i++) {
 		fay_wire_read_member(partial, i, &member);
-		struct fay_ledger *ledger = find_ledger(job, member.agent, true);
+		struct fay_ledger *ledger = find_ledger(job, member.agent, member.first);
+		/* One that never came here holds the others up: it is given up. */
+		if (ledger && fay_ledger_look(ledger, member.first, member.last) == FAY_LEDGER_FAR)
+			*ledger = (struct fay_ledger){ .upto = member.first - 1 };
 		if (!ledger || (!partial->combined && member.agent != sender) ||
 		    fay_ledger_look(ledger, member.first, member.last) != FAY_LEDGER_NEW)
 			return false;
@@ -142,7 +146,7 @@ static void enter(struct fay_job *job, const struct fay_wire_partial *partial, s
 	struct fay_wire_member member;
 	for (uint16_t i = 0; i < partial->members.count; i++) {
 		fay_wire_read_member(partial, i, &member);
-		struct fay_ledger *ledger = find_ledger(job, member.agent, false);
+		struct fay_ledger *ledger = find_ledger(job, member.agent, 0);
 		fay_ledger_enter(ledger, member.first, member.last);
 		add_member(job, &member);
 		if (child && member.agent == child->agent && member.flags & FAY_MEMBER_LAST)

@@ -53,7 +53,7 @@ struct fay_machine {
 struct fay_coverage {
 	unsigned asked, tracing, refused, late, lost, finished, incomplete;
 	uint64_t windows; /* complete on all that are not lost */
-	uint64_t messages, bytes, duplicates, conflicts, early, unknown, malformed, rows_shed;
+	uint64_t messages, bytes, combined, duplicates, conflicts, early, unknown, malformed, rows_shed;
 	int64_t clock_offset; /* ns, the largest */
 	uint64_t clock_error; /* of that one; UINT64_MAX: not measured */
 };

@@ -89,10 +89,20 @@ target() {
 	rm -f "in$n" "out$n"
 	mkfifo "in$n"
 	eval "exec $((20 + n))<>in$n"
-	within "$n" "$TARGET" "$2" "$3" <"in$n" >"out$n"
+	within "$n" "$TARGET" "${@:2}" <"in$n" >"out$n"
 	targets[n]=$inside
-	wait_for "out$n" ready
+	wait_for "out$n" "$([ "$TARGET" = "${CALLS:-}" ] && echo "did 0" || echo ready)"
+	sums[n]=0
 }
+sums=() # by node: calls made so far
+# calls N COUNT: the program of node N (cluster_target) makes that many, and has made them when this returns
+calls() {
+	sums[$1]=$((sums[$1] + $2))
+	echo "$2" >&$((20 + $1))
+	wait_for "out$1" "did ${sums[$1]}"
+}
+unplug() { ip link set "v$$-$1" down; }
+plug() { ip link set "v$$-$1" up; }
 go() { echo >&$((20 + $1)); for _ in $(seq 1200); do grep -q done "out$1" && return 0; sleep 0.05; done; fail "program $1 hangs"; }
 finish() { echo >&$((20 + $1)); }
 # ask ARGS...: fay trace on the cluster in the background, returns when it traces; its pid in $tracer
@@ -116,6 +126,14 @@ until_rows() {
 	tail -3 trace.json >&2
 	cat trace.err >&2
 	fail "$1 did not become $2, but $got"
+}
+# until_more MEMBER VALUE: until it is over that
+until_more() {
+	for _ in $(seq 600); do
+		[ "$(coverage "$1")" -gt "$2" ] 2>/dev/null && { echo "ok: live: $1 over $2"; return 0; }
+		sleep 0.1
+	done
+	fail "$1 did not become more than $2, but $(coverage "$1")"
 }
 # until_coverage MEMBER VALUE
 until_coverage() {
