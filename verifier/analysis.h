@@ -151,6 +151,7 @@ struct fay_analysis {
 	bool exploring;         /* the states are still growing: a place that the graph lacks is a find, later it is a refusal */
 	struct fay_jump *found; /* places of indirect jumps that the graph lacks */
 	uint32_t found_count, found_capacity;
+	bool ask_bounds;        /* all obligations are discharged: the solver may be asked for loops' bounds */
 	bool addressing;        /* sums are for an access only: they get no relations */
 	/* The first attempt (sweep.c). */
 	bool thorough;          /* is left out */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cost: the longest path with the loops' bounds (ranking.c) as factors.
+ * Cost: the longest path with the loops' bounds (ranking.c, unroll.c, smt_ranking.c) as factors.
  */
 #include "ranking.h"
+#include "smt.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -87,22 +88,34 @@ static struct fay_refusal failure(const struct fay_analysis *an)
 	return fay_refuse(an->arena, late ? FAY_RULE_LIM_TIME : FAY_RULE_LIM_RESOURCE, 0, late ? "time ran out while bounding loops" : "out of memory");
 }
 
+/* By the cheapest way that finds one. */
+static void find_bound(struct fay_analysis *an, struct fay_ranking *r, struct fay_unroll *u, uint32_t header)
+{
+	an->bounds[header] = fay_ranking_bound(r, header);
+	if (an->bounds[header] == UINT64_MAX && !r->failed)
+		an->bounds[header] = fay_unroll_bound(u, header);
+	if (an->bounds[header] == UINT64_MAX && !r->failed && an->ask_bounds)
+		an->bounds[header] = fay_smt_loop_bound(an, header);
+}
+
 struct fay_refusal fay_loops_bound(struct fay_analysis *an)
 {
 	const struct fay_graph *g = an->graph;
 	uint32_t n = g->node_count;
 	struct fay_ranking r;
+	struct fay_unroll u;
 	struct fay_refusal refusal = { 0 };
 	uint64_t *total = calloc(n, sizeof(*total)), *start = calloc(n, sizeof(*start));
 	bool ready = fay_ranking_init(&r, an) && total && start;
 
+	fay_unroll_init(&u, an);
 	if (!ready)
 		refusal = failure(an);
 	for (uint32_t h = n; ready && refusal.rule == FAY_RULE_NONE && h-- > 0;) {
 		if (!g->nodes[h].is_header || !fay_reached(an, h))
 			continue;
 		if (!an->swept)
-			an->bounds[h] = fay_ranking_bound(&r, h);
+			find_bound(an, &r, &u, h);
 		if (r.failed)
 			refusal = failure(an);
 		else if (an->bounds[h] == UINT64_MAX)
@@ -112,6 +125,7 @@ struct fay_refusal fay_loops_bound(struct fay_analysis *an)
 	}
 	if (refusal.rule == FAY_RULE_NONE)
 		an->worst_instructions = longest_path(an, FAY_NONE, n - 1, total, start);
+	fay_unroll_deinit(&u);
 	fay_ranking_deinit(&r);
 	free(total);
 	free(start);

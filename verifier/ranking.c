@@ -16,6 +16,8 @@
  */
 #include "ranking.h"
 
+#include "fixpoint.h"
+
 #include <stdlib.h>
 
 typedef unsigned __int128 uwide;
@@ -87,8 +89,12 @@ static bool merge_tags(struct fay_ranking *r, struct fay_state **slot, uint32_t 
 	return changed;
 }
 
-static void tag_edge(struct fay_ranking *r, uint32_t to, const struct fay_state *s)
+static void tag_edge(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
 {
+	struct fay_ranking *r = context;
+
+	(void)an;
+	(void)from;
 	if (to == r->header) {
 		merge_tags(r, &r->back, to, s, false);
 		return;
@@ -99,29 +105,6 @@ static void tag_edge(struct fay_ranking *r, uint32_t to, const struct fay_state 
 		r->pending[to] = 1;
 		if (r->changes[to] < 255)
 			r->changes[to]++;
-	}
-}
-
-static void tag_node(struct fay_ranking *r, uint32_t node)
-{
-	struct fay_analysis *an = r->an;
-	const struct fay_node *n = &an->graph->nodes[node];
-	enum fay_cc cc;
-
-	fay_state_copy(an->current, r->tagged[node]);
-	if (!fay_transfer_block(an, node))
-		return;
-	if (fay_node_branches(an, node, &cc)) {
-		fay_state_copy(an->branch, an->current);
-		if (fay_transfer_assume(an, an->branch, cc, true))
-			tag_edge(r, n->succ[0], an->branch);
-		if (fay_transfer_assume(an, an->current, cc, false))
-			tag_edge(r, n->succ[1], an->current);
-	} else if (n->table) {
-		for (uint32_t k = 0; k < n->table_count; k++)
-			tag_edge(r, n->table[k], an->current);
-	} else if (n->succ[0] != FAY_NONE) {
-		tag_edge(r, n->succ[0], an->current);
 	}
 }
 
@@ -243,7 +226,7 @@ void fay_ranking_run(struct fay_ranking *r, uint32_t header)
 			const struct fay_node *n = &an->graph->nodes[node];
 
 			r->pending[node] = 0;
-			tag_node(r, node);
+			fay_node_run(an, node, r->tagged[node], tag_edge, r);
 			r->failed |= late(an);
 			for (uint32_t k = 0; k < fay_node_fanout(n); k++) {
 				uint32_t to = fay_node_succ(n, k);

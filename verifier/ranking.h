@@ -36,4 +36,27 @@ bool fay_ranking_unmoved(const struct fay_state *back, uint32_t i);
 /* Appends to an->templates. False: memory or time. */
 bool fay_ranking_templates(struct fay_ranking *r, uint32_t header);
 
+/* ---- unroll.c ---- */
+
+#define FAY_UNROLL_ROUNDS 1024u
+#define FAY_UNROLL_RUNS (1u << 14)
+#define FAY_UNROLL_BYTES ((size_t)64 << 20)
+
+struct fay_unroll {
+	struct fay_analysis *an;
+	uint32_t header;
+	struct fay_state **at;    /* per node of the loop: its state in this round */
+	struct fay_state *again;  /* at the head in the next round */
+	struct fay_state *scratch;
+	uint32_t runs;            /* of blocks, over all loops */
+	size_t bytes;             /* of states held */
+	bool failed;
+};
+
+/* Out of memory is no error: then no bound is found. */
+void fay_unroll_init(struct fay_unroll *u, struct fay_analysis *an);
+void fay_unroll_deinit(struct fay_unroll *u);
+/* Visits of `header` for each time its loop is entered, at most; UINT64_MAX: no bound found. */
+uint64_t fay_unroll_bound(struct fay_unroll *u, uint32_t header);
+
 #endif

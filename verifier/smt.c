@@ -80,7 +80,7 @@ static enum fay_answer ask(struct query *q, struct fay_model *model)
 		ms = (unsigned)((q->an->deadline - now) / 1000000) + 1;
 	Z3_params_inc_ref(q->z, params);
 	Z3_params_set_uint(q->z, params, Z3_mk_string_symbol(q->z, "timeout"), ms);
-	Z3_params_set_uint(q->z, params, Z3_mk_string_symbol(q->z, "rlimit"), RLIMIT);
+	Z3_params_set_uint(q->z, params, Z3_mk_string_symbol(q->z, "rlimit"), q->work ? q->work : RLIMIT);
 	/* A solver of tactics keeps what is asserted as it is; others simplify it at once, which no limit bounds. */
 	tactic = Z3_mk_tactic(q->z, "qfbv");
 	if (!tactic) {
@@ -105,6 +105,8 @@ static enum fay_answer ask(struct query *q, struct fay_model *model)
 	Z3_params_dec_ref(q->z, params);
 	return answer == Z3_L_FALSE ? ANSWER_PROVED : answer == Z3_L_TRUE ? ANSWER_REFUTED : ANSWER_UNKNOWN;
 }
+
+bool fay_smt_facts_contradict(struct query *q) { return ask(q, NULL) == ANSWER_PROVED; }
 
 static void write_out(struct query *q, enum fay_answer answer, struct fay_smt2 *out)
 {

@@ -31,4 +31,7 @@ struct fay_model {
  */
 enum fay_answer fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, struct fay_smt2 *out);
 
+/* Visits of `header` for each time its loop is entered, at most, where the solver shows that each round makes something less; UINT64_MAX: no bound found. */
+uint64_t fay_smt_loop_bound(struct fay_analysis *an, uint32_t header);
+
 #endif

@@ -36,25 +36,45 @@ uint32_t fay_smt_cut(const struct fay_analysis *an, uint32_t target)
 	return loop == FAY_NONE ? 0 : loop;
 }
 
+/* The marked nodes that are reached, if they are not too many. */
+static bool list_nodes(struct query *q, const uint8_t *in)
+{
+	uint32_t span = q->target - q->cut + 1, count = 0, insns = 0;
+
+	for (uint32_t i = 0; i < span; i++)
+		if (in[i] && q->an->in[q->cut + i]) {
+			count++;
+			insns += q->an->cfg->blocks[q->an->graph->nodes[q->cut + i].block].count;
+		}
+	if (count > MAX_REGION_NODES || insns > MAX_REGION_INSNS || !in[0])
+		return false;
+	q->position = calloc(span, sizeof(*q->position));
+	q->nodes = calloc(count, sizeof(*q->nodes));
+	q->entry = calloc(count, sizeof(*q->entry));
+	if (!q->position || !q->nodes || !q->entry)
+		return false;
+	for (uint32_t i = 0; i < span; i++)
+		if (in[i] && q->an->in[q->cut + i]) {
+			q->nodes[q->node_count] = q->cut + i;
+			q->position[i] = ++q->node_count;
+		}
+	return true;
+}
+
 bool fay_smt_find_region(struct query *q)
 {
 	const struct fay_graph *g = q->an->graph;
-	uint32_t span = q->target - q->cut + 1, count = 0, insns = 0;
-	uint8_t *in = calloc(span, 1);
+	uint8_t *in = calloc(q->target - q->cut + 1, 1);
+	bool ok;
 
-	q->position = calloc(span, sizeof(*q->position));
-	if (!in || !q->position) {
-		free(in);
+	if (!in)
 		return false;
-	}
 	in[q->target - q->cut] = 1;
 	for (uint32_t node = q->target + 1; node-- > q->cut;) {
 		const struct fay_node *n = &g->nodes[node];
 
 		if (!in[node - q->cut] || !q->an->in[node])
 			continue;
-		count++;
-		insns += q->an->cfg->blocks[n->block].count;
 		for (uint32_t i = 0; node != q->cut && i < n->pred_count; i++) {
 			uint32_t from = g->preds[n->first_pred + i];
 
@@ -62,17 +82,24 @@ bool fay_smt_find_region(struct query *q)
 				in[from - q->cut] = 1;
 		}
 	}
-	if (count <= MAX_REGION_NODES && insns <= MAX_REGION_INSNS && in[0]) {
-		q->nodes = calloc(count, sizeof(*q->nodes));
-		q->entry = calloc(count, sizeof(*q->entry));
-		for (uint32_t i = 0; q->nodes && i < span; i++)
-			if (in[i] && q->an->in[q->cut + i]) {
-				q->nodes[q->node_count] = q->cut + i;
-				q->position[i] = ++q->node_count;
-			}
-	}
+	ok = list_nodes(q, in);
 	free(in);
-	return q->nodes && q->entry;
+	return ok;
+}
+
+bool fay_smt_find_loop(struct query *q)
+{
+	uint32_t span = q->target - q->cut + 1;
+	uint8_t *in = calloc(span, 1);
+	bool ok;
+
+	if (!in)
+		return false;
+	for (uint32_t i = 0; i < span; i++)
+		in[i] = fay_graph_in_loop(q->an->graph, q->cut + i, q->cut);
+	ok = list_nodes(q, in);
+	free(in);
+	return ok;
 }
 
 static Z3_ast merge(struct query *q, Z3_ast condition_new, Z3_ast value_new, Z3_ast value_old)
@@ -85,9 +112,9 @@ static void flow(struct query *q, uint32_t to, Z3_ast way)
 {
 	struct sym *s;
 
-	if (to < q->cut || to > q->target || !q->position[to - q->cut] || to == q->cut)
+	if (to < q->cut || to > q->target || !q->position[to - q->cut] || (to == q->cut && !q->again))
 		return;
-	s = &q->entry[q->position[to - q->cut] - 1];
+	s = to == q->cut ? q->again : &q->entry[q->position[to - q->cut] - 1];
 	way = both(q, q->now.condition, way);
 	if (!s->condition) {
 		Z3_ast *slots = calloc(q->now.slots + 1, sizeof(*slots));
@@ -172,7 +199,7 @@ static bool run_node(struct query *q, uint32_t node)
 		an->node = node;
 		an->insn = block->first + i;
 		q->loaded_mem = NULL;
-		if (node == q->target && an->insn == q->o->insn) {
+		if (q->o && node == q->target && an->insn == q->o->insn) {
 			fay_smt_assume(q, both(q, q->now.condition, negate(q, fay_smt_goal(q, q->o, insn))));
 			return true;
 		}
@@ -212,6 +239,8 @@ bool fay_smt_build(struct query *q)
 			q->now.condition = Z3_mk_true(q->z);
 			fay_smt_fresh_state(q, q->an->in[node]);
 			memcpy(q->start, q->now.reg, sizeof(q->start));
+			for (uint32_t k = 0; k < q->ranked_count; k++)
+				q->ranked_terms[k] = fay_smt_location(q, q->an->in[node], q->ranked[k]);
 		} else if (!s->condition) {
 			continue; /* no feasible way in */
 		} else if (q->an->graph->nodes[node].is_header) {
@@ -230,7 +259,7 @@ bool fay_smt_build(struct query *q)
 		q->failed |= Z3_get_error_code(q->z) != Z3_OK;
 		q->failed |= q->an->deadline && fay_monotonic_ns() > q->an->deadline;
 	}
-	if (!reached)
+	if (!reached && q->o)
 		fay_smt_assume(q, Z3_mk_false(q->z)); /* no way leads there */
 	return !q->failed;
 }

@@ -16,6 +16,8 @@
 #define FAY_SMT_MAX_UNKNOWNS (1u << 18)    /* of one query: Z3 keeps about 2 KiB for each */
 #define FAY_SMT_MAX_TABLE_TERMS (1u << 20) /* entries of read-only tables spelt out in one query */
 
+#define FAY_RANKED 8u /* locations that a loop's bound is looked for in */
+
 #define FAY_SMT_EVENT_WORDS (sizeof(struct fay_event) / 8)
 _Static_assert(sizeof(struct fay_event) % 8 == 0, "the event is whole words");
 
@@ -35,6 +37,10 @@ struct query {
 	Z3_context z;
 	Z3_solver solver;
 	uint32_t cut, target;
+	struct sym *again;    /* loop bounds: what comes around to the cut, and there is no obligation; else NULL */
+	uint32_t ranked[FAY_RANKED], ranked_count; /* locations, and their terms at the cut */
+	Z3_ast ranked_terms[FAY_RANKED];
+	unsigned work;        /* limit in Z3's measure; 0: RLIMIT */
 	uint32_t *nodes;      /* of the region, ascending */
 	uint32_t node_count;
 	uint32_t *position;   /* node -> 1 + index in nodes, for cut..target */
@@ -104,6 +110,8 @@ static inline Z3_ast top_bit(struct query *q, Z3_ast a, unsigned width)
 
 struct query *fay_smt_query_create(struct fay_analysis *an);
 void fay_smt_query_destroy(struct query *q);
+/* Whether Z3 shows, within the limits, that the facts cannot all hold. */
+bool fay_smt_facts_contradict(struct query *q);
 
 /* ---- smt_query.c ---- */
 
@@ -111,6 +119,8 @@ Z3_ast fay_smt_goal(struct query *q, const struct fay_obligation *o, const struc
 uint32_t fay_smt_cut(const struct fay_analysis *an, uint32_t target);
 /* All nodes on acyclic ways from the cut to the target. False: too many, or out of memory. */
 bool fay_smt_find_region(struct query *q);
+/* All nodes of the loop of the cut. False likewise. */
+bool fay_smt_find_loop(struct query *q);
 /* The facts of the query, the negated goal among them. */
 bool fay_smt_build(struct query *q);
 void fay_smt_assume(struct query *q, Z3_ast fact);

@@ -211,6 +211,7 @@ static bool analyse(struct run *run, struct fay_analysis *an)
 		run->verdict->obligations += an->obligation_count;
 		if (!discharge(run, an))
 			return false;
+		an->ask_bounds = true;
 		r = fay_loops_bound(an);
 	}
 	if (r.rule == FAY_RULE_NONE)
