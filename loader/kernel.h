@@ -32,6 +32,12 @@ bool fay_kernel_btf_module(const struct fay_kernel_btf *btf, uint32_t *size, uin
 /* Words of stack arguments of a function; -1: there is no prototype of that name, or it has arguments that are not understood. */
 int fay_kernel_btf_stack_words(const struct fay_kernel_btf *btf, const char *name);
 
+/* ---- kernel_session.c ---- */
+
+/* As fay_kernel_session_attach(), with symbols and types that are the caller's and outlive the session. */
+int fay_kernel_session_attach_with(const struct fay_verdict *verdict, const char *fay_ko, const struct fay_kernel_symbols *symbols,
+				   const struct fay_kernel_btf *btf, struct fay_kernel_session **session, struct fay_error *error);
+
 /* ---- kernel_object.c ---- */
 
 struct fay_kernel_object {

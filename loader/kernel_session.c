@@ -39,8 +39,10 @@ struct fay_kernel_session {
 	struct fay_kernel_probe probes[FAY_KERNEL_PROBES_MAX];
 	uint64_t periods[FAY_KERNEL_PROBES_MAX], due[FAY_KERNEL_PROBES_MAX];
 	uint32_t probe_count;
-	struct fay_kernel_symbols symbols;
-	struct fay_kernel_btf *btf;
+	const struct fay_kernel_symbols *symbols;
+	const struct fay_kernel_btf *btf;
+	struct fay_kernel_symbols own_symbols; /* unless the caller has some */
+	struct fay_kernel_btf *own_btf;
 	struct kernel_point *points;
 	size_t point_count;
 	struct fay_skipped_point *skipped;
@@ -141,7 +143,7 @@ static uint64_t matching(const struct fay_kernel_session *session, const char *n
 /* Every symbol that some pattern wants, each address once. */
 static int find_points(struct fay_kernel_session *session, struct fay_error *error)
 {
-	const struct fay_kernel_symbols *symbols = &session->symbols;
+	const struct fay_kernel_symbols *symbols = session->symbols;
 
 	session->points = calloc(symbols->count + 1, sizeof(*session->points));
 	for (size_t i = 0; session->points && i < symbols->count; i++) {
@@ -461,12 +463,22 @@ static int attach(struct fay_kernel_session *session, struct fay_error *error)
 						    : strerror(code));
 }
 
+static int read_kernel(struct fay_kernel_session *session, struct fay_error *error)
+{
+	if (session->symbols)
+		return FAY_OK;
+	if (fay_kernel_btf_open(&session->own_btf, error) || fay_kernel_symbols_read(&session->own_symbols, error))
+		return error->code;
+	session->symbols = &session->own_symbols;
+	session->btf = session->own_btf;
+	return FAY_OK;
+}
+
 static int build(struct fay_kernel_session *session, const char *ko, struct fay_error *error)
 {
 	int result;
 
-	if ((result = take_probes(session, error)) || (result = open_device(session, ko, error)) ||
-	    (result = fay_kernel_btf_open(&session->btf, error)) || (result = fay_kernel_symbols_read(&session->symbols, error)) ||
+	if ((result = take_probes(session, error)) || (result = open_device(session, ko, error)) || (result = read_kernel(session, error)) ||
 	    (result = find_points(session, error)) || (result = judge_points(session, error)))
 		return result;
 	if (!session->point_count)
@@ -479,13 +491,16 @@ static int build(struct fay_kernel_session *session, const char *ko, struct fay_
 	return attach(session, error);
 }
 
-int fay_kernel_session_attach(const struct fay_verdict *verdict, const char *fay_ko, struct fay_kernel_session **result, struct fay_error *error)
+int fay_kernel_session_attach_with(const struct fay_verdict *verdict, const char *fay_ko, const struct fay_kernel_symbols *symbols,
+				   const struct fay_kernel_btf *btf, struct fay_kernel_session **result, struct fay_error *error)
 {
 	struct fay_kernel_session *session = calloc(1, sizeof(*session));
 
 	if (!session)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	session->verdict = verdict;
+	session->symbols = symbols;
+	session->btf = btf;
 	session->device = -1;
 	if (build(session, fay_ko, error)) {
 		fay_kernel_session_destroy(session);
@@ -494,6 +509,11 @@ int fay_kernel_session_attach(const struct fay_verdict *verdict, const char *fay
 	session->verdict = NULL;
 	*result = session;
 	return FAY_OK;
+}
+
+int fay_kernel_session_attach(const struct fay_verdict *verdict, const char *fay_ko, struct fay_kernel_session **result, struct fay_error *error)
+{
+	return fay_kernel_session_attach_with(verdict, fay_ko, NULL, NULL, result, error);
 }
 
 /* ---- running, leaving ---- */
@@ -554,8 +574,8 @@ void fay_kernel_session_destroy(struct fay_kernel_session *session)
 		syscall(SYS_delete_module, session->name, O_NONBLOCK);
 	if (session->device >= 0)
 		close(session->device);
-	fay_kernel_symbols_deinit(&session->symbols);
-	fay_kernel_btf_close(session->btf);
+	fay_kernel_symbols_deinit(&session->own_symbols);
+	fay_kernel_btf_close(session->own_btf);
 	free(session->points);
 	free(session->skipped);
 	free(session->text);

@@ -194,18 +194,48 @@ static void wait_for_trampolines(void)
 	synchronize_rcu_tasks_rude();
 }
 
-static u64 calls_under_way(const struct fay_session *session)
+/* Sums over all CPUs of what this session's return trampolines count. */
+struct call_sums {
+	u64 begun, ended;
+};
+
+static struct call_sums sum_calls(const struct fay_session *session)
 {
-	u64 ended = 0, begun = 0;
+	struct call_sums sums = { 0 };
 	int cpu;
 
 	/* Ended first: a call that begins and ends meanwhile must not make the others look ended. */
 	for_each_possible_cpu(cpu)
-		ended += READ_ONCE(per_cpu(fay_cpu_sessions, cpu)[session->number].ended);
+		sums.ended += READ_ONCE(per_cpu(fay_cpu_sessions, cpu)[session->number].ended);
 	smp_mb();
 	for_each_possible_cpu(cpu)
-		begun += READ_ONCE(per_cpu(fay_cpu_sessions, cpu)[session->number].begun);
-	return begun - ended;
+		sums.begun += READ_ONCE(per_cpu(fay_cpu_sessions, cpu)[session->number].begun);
+	return sums;
+}
+
+#define CALLS_WAIT_MS 200
+
+/*
+ * Nothing is patched any more: waits until nobody is inside a trampoline or will return into one. Returns the calls that are still under way after
+ * CALLS_WAIT_MS. The grace period counts only if no call was under way when it began and none began while it lasted (by a task that was preempted in a
+ * trampoline's beginning): a call that sleeps ends the period for its task, and may be behind its count but not behind its ret.
+ */
+static u64 wait_for_calls(const struct fay_session *session)
+{
+	struct call_sums before, after;
+	unsigned int waited = 0;
+
+	do {
+		for (before = sum_calls(session); before.begun != before.ended; before = sum_calls(session)) {
+			if (waited >= CALLS_WAIT_MS)
+				return before.begun - before.ended;
+			msleep(10);
+			waited += 10;
+		}
+		wait_for_trampolines();
+		after = sum_calls(session);
+	} while (after.begun != before.begun || after.ended != before.ended);
+	return 0;
 }
 
 /* ---- attach, detach ---- */
@@ -281,7 +311,9 @@ int fay_session_attach(struct fay_session *session, const struct fay_kernel_atta
 		result = -ENOEXEC;
 	if (!result) {
 		session->pinned = session->attached = true;
+		mutex_unlock(&fay_mutex); /* grace periods; the file's lock keeps the session, the reference its module */
 		result = register_all(session, points);
+		mutex_lock(&fay_mutex);
 		if (result)
 			fay_session_detach(session, &calls);
 	}
@@ -289,27 +321,20 @@ int fay_session_attach(struct fay_session *session, const struct fay_kernel_atta
 	return result;
 }
 
-#define CALLS_WAIT_MS 200
-
 int fay_session_detach(struct fay_session *session, u64 *calls)
 {
-	unsigned int waited = 0;
-
 	*calls = 0;
 	if (!session->pinned)
 		return 0;
+	mutex_unlock(&fay_mutex);
 	if (session->attached) {
 		unregister_sets(session);
 		session->attached = false;
-		wait_for_trampolines();
 	}
-	while ((*calls = calls_under_way(session)) && waited < CALLS_WAIT_MS) {
-		msleep(10);
-		waited += 10;
-	}
+	*calls = wait_for_calls(session);
+	mutex_lock(&fay_mutex);
 	if (*calls)
 		return -EAGAIN;
-	wait_for_trampolines(); /* the last calls are behind their count, but maybe not behind their ret */
 	module_put(session->module);
 	session->pinned = false;
 	return 0;

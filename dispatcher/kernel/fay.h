@@ -56,7 +56,7 @@ int fay_session_create(struct fay_kernel_create *create, struct fay_session **re
 int fay_session_destroy(struct fay_session *session);
 void fay_places_fill(unsigned int number, struct fay_kernel_places *places);
 
-/* attach.c */
+/* attach.c. ATTACH and DETACH let go of fay_mutex while they wait for grace periods, so that sessions do not wait for each other. */
 int fay_session_attach(struct fay_session *session, const struct fay_kernel_attach *attach);
 int fay_session_detach(struct fay_session *session, u64 *calls);
 int fay_session_run(struct fay_session *session, u32 set);

@@ -35,6 +35,8 @@ static void repeat(const char *what, long count)
 	for (long i = 0; i < count; i++) {
 		if (!strcmp(what, "getppid"))
 			syscall(SYS_getppid);
+		else if (!strcmp(what, "getpgid"))
+			syscall(SYS_getpgid, -1); /* -ESRCH: -3 */
 		else if (!strcmp(what, "badclose"))
 			syscall(SYS_close, -1);
 		else if (!strcmp(what, "read")) /* 1 to 64 bytes, in turn */

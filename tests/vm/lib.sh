@@ -1,4 +1,4 @@
-# What the kernel tests share: `inside SCRIPT [vm options]` runs a script in the machine with fay, fay.ko and the tests' programs.
+# What the kernel tests share: `inside SCRIPT [vm options] [-- ARGUMENT...]` runs a script in the machine with fay, fay.ko and the tests' programs.
 here=$(cd "$(dirname "$0")" && pwd)
 BUILD=${BUILD:-$here/../../build}
 export FAY_VM_CACHE=${FAY_VM_CACHE:-$BUILD/vm}
@@ -17,5 +17,10 @@ inside() {
 		"$BUILD/kernel/fay.ko:lib/modules/$version/extra/fay.ko"; do
 		options+=(--with "$file")
 	done
-	"$here/../../scripts/vm" "${options[@]}" "$@" "$script"
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	[ $# -eq 0 ] || shift
+	"$here/../../scripts/vm" "${options[@]}" "$script" "$@"
 }

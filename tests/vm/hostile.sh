@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# What must not harm: code that is not what was verified, ioctls at random, addresses that nothing may read, death and unloading in the midst; and how sessions come
+# and go. FAY_VM_CYCLES (500) and FAY_VM_IOCTLS (200000) are for a long run: 10000, 1000000.
+. "$(dirname "$0")/lib.sh"
+cat >"$work/script" <<'IN'
+. /inside.sh
+last() { grep '"final":true' /tmp/rows | grep "\"result\":\"$1\"" | sed -n "s/.*\"$1\":\([-0-9]*\).*/\1/p" | tail -1; }
+
+fay trace --json --probe /probes/reads.fay -- kernel_calls access 50 >/tmp/rows 2>/tmp/said || cat /tmp/said
+check "try_read: calls" 50 "$(last calls)"
+check "try_read: kernel memory" 50 "$(last kernel_read)"
+check "try_read: user memory" 50 "$(last path_right)"
+check "try_read: seven addresses that cannot be read" 350 "$(last faults)"
+
+fay trace --json --probe /probes/pair.fay -- kernel_calls getpgid 100 >/tmp/rows 2>/tmp/said || cat /tmp/said
+check "entries" 100 "$(last entries)"
+check "returns" 100 "$(last returns)"
+check "their values" -300 "$(last values)"
+check "rows of a helper" 100 "$(grep -c '"result":"rows"' /tmp/rows)"
+check "begin" 1 "$(last begins)"
+check "end" 1 "$(last ends)"
+[ "$(last ticks)" -ge 1 ] || check "ticks" "at least 1" "$(last ticks)"
+
+fay trace --probe /probes/hostile.fay -- kernel_calls read 1 >/tmp/rows 2>/tmp/said
+check "an image with floating point" 1 $?
+check_has "refused by the verifier" "POL-VECTOR" "$(cat /tmp/said)"
+
+echo "-- tampered"
+kernel_sessions tampered /probes/pair.fay || check "tampered" 0 1
+echo "-- cycles"
+begun=$(date +%s)
+# Four at once, at functions of their own, which are called meanwhile.
+while :; do kernel_calls getpgid 500 badclose 500 access 500 read 500; done &
+load=$!
+for function in __x64_sys_getpgid __x64_sys_close __x64_sys_access vfs_read; do
+	(kernel_sessions cycles /probes/pair.fay $(($1 / 4)) kernel!$function; echo $? >/tmp/cycles.$function) &
+done
+for function in __x64_sys_getpgid __x64_sys_close __x64_sys_access vfs_read; do
+	while [ ! -e /tmp/cycles.$function ]; do sleep 1; done
+	check "cycles at $function" 0 "$(cat /tmp/cycles.$function)"
+done
+kill $load
+echo "   in $(($(date +%s) - begun)) s"
+echo "-- ioctl"
+kernel_ioctl "$2" || check "ioctl" 0 1
+
+# Killed, it detaches; in use, nothing unloads.
+fay trace --for 60s 'cluster.Function(kernel, "__x64_sys_getppid").Count()' >/dev/null 2>/tmp/said &
+while ! grep -q tracing /tmp/said; do sleep 0.2; done
+check_has "patched" "sys_getppid (1)" "$(cat /sys/kernel/tracing/enabled_functions)"
+rmmod fay_s0 2>/dev/null && check "the session's module is held" held unloaded
+rmmod fay 2>/dev/null && check "fay.ko is held" held unloaded
+kill -9 $!
+wait $! 2>/dev/null
+check "a killed fay's functions are as they were" 0 "$(grep -c . /sys/kernel/tracing/enabled_functions)"
+check "the next trace" 10 "$(fay trace --json 'cluster.Function(kernel, "__x64_sys_getppid").Count()' -- kernel_calls getppid 10 2>/dev/null | value Count)"
+check "no session's module is left" 0 "$(grep -c '^fay_s' /proc/modules)"
+rmmod fay || check "fay.ko unloads" 0 1
+# Modules forbidden until reboot: the last thing here.
+echo 1 >/proc/sys/kernel/modules_disabled
+fay trace 'cluster.Function(kernel, "vfs_read").Count()' >/dev/null 2>/tmp/said
+check "no modules" 1 $?
+check_has "no modules, said" "modules_disabled" "$(cat /tmp/said)"
+finish
+IN
+probes=$BUILD/tests/vm
+inside "$work/script" --append rcupdate.rcu_expedited=1 --with "$BUILD/bin/kernel_sessions" --with "$probes/pair.fay:probes/pair.fay" --with "$probes/reads.fay:probes/reads.fay" \
+	--with "$probes/hostile.fay:probes/hostile.fay" -- "${FAY_VM_CYCLES:-500}" "${FAY_VM_IOCTLS:-200000}"
