@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
+#include "fay/kernel.h"
 
 void fay_doctor_found(struct finding *finding, bool ok, const char *format, ...)
 {
@@ -224,8 +225,10 @@ static void check_modules(struct finding *finding)
 		fay_doctor_found(finding, false, "kernel lockdown %s: only signed modules", mode);
 	else if (fay_doctor_first_line("/sys/module/module/parameters/sig_enforce", line, sizeof(line)) && line[0] == 'Y')
 		fay_doctor_found(finding, false, "module.sig_enforce is set: only signed modules");
+	else if (!fay_kernel_present())
+		fay_doctor_found(finding, false, "modules can be loaded, but fay.ko is not there for this kernel: scripts/kernel-module builds it");
 	else
-		fay_doctor_found(finding, true, "modules can be loaded");
+		fay_doctor_found(finding, true, access("/dev/fay", F_OK) ? "fay.ko is there; `fay trace` loads it" : "fay.ko is loaded");
 }
 
 static void check_ftrace(struct finding *finding)

@@ -100,7 +100,8 @@ static int take_probes(struct fay_kernel_session *session, struct fay_error *err
 		if (facts->event_fields & ~can)
 			return fay_error_set(error, FAY_E_REFUSED, "probe %u (%s) reads event.%s, which it does not have in the kernel", i, facts->pattern,
 					     fay_event_field_name((unsigned)__builtin_ctz(facts->event_fields & ~can)));
-		session->probes[i] = (struct fay_kernel_probe){ .kind = facts->kind, .code_offset = facts->code_offset, .fields = facts->event_fields };
+		session->probes[i] = (struct fay_kernel_probe){ .kind = facts->kind, .code_offset = facts->code_offset, .fields = facts->event_fields,
+								.clobbers = (uint16_t)facts->clobbered_gprs, .arguments = (uint16_t)facts->arguments_used };
 		session->periods[i] = facts->kind == FAY_PROBE_TIMER ? facts->parameter : 0;
 	}
 	session->probe_count = verdict->probe_count;
@@ -185,11 +186,31 @@ static bool never_returns(const char *name)
 	return false;
 }
 
+/* By any name that the function has: system calls have several, and BTF knows one. */
+static int stack_words(const struct fay_kernel_session *session, uint64_t address)
+{
+	const struct fay_kernel_symbols *symbols = session->symbols;
+	size_t low = 0, high = symbols->count;
+	int words = -1;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols->items[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; words < 0 && low < symbols->count && symbols->items[low].address == address; low++)
+		words = fay_kernel_btf_stack_words(session->btf, symbols->items[low].name);
+	return words;
+}
+
 static const char *return_refusal(struct fay_kernel_session *session, struct kernel_point *point)
 {
 	if (never_returns(point->name))
 		return "does not return";
-	point->stack_words = fay_kernel_btf_stack_words(session->btf, point->name);
+	point->stack_words = stack_words(session, point->place.address);
 	return point->stack_words < 0 ? "its return cannot be traced: the kernel's BTF does not say which arguments it takes on the stack" : NULL;
 }
 

@@ -47,7 +47,8 @@ struct fay_kernel_probe {
 	uint32_t kind;        /* enum fay_probe_kind: entry, return, begin, end, timer */
 	uint32_t code_offset;
 	uint32_t fields;      /* mask of enum fay_event_field: what it reads */
-	uint32_t reserved;    /* 0 */
+	uint16_t clobbers;    /* the report's: general registers by encoding, bit 1 << number */
+	uint16_t arguments;   /* likewise: of rdi, rsi and rdx those that it reads */
 };
 
 struct fay_kernel_state {

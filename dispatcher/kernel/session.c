@@ -48,7 +48,7 @@ static bool probes_valid(const struct fay_kernel_create *made, const struct fay_
 	for (u32 i = 0; i < made->probe_count; i++) {
 		u32 kind = probes[i].kind;
 
-		if (kind > 31 || !(PROBE_KINDS >> kind & 1) || probes[i].reserved)
+		if (kind > 31 || !(PROBE_KINDS >> kind & 1) || (probes[i].arguments & ~(1 << 7 | 1 << 6 | 1 << 2)))
 			return false;
 		if (probes[i].code_offset < made->code_offset || probes[i].code_offset - made->code_offset >= made->code_size)
 			return false;

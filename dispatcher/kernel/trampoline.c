@@ -3,7 +3,7 @@
  * A trampoline is called at a function's first instruction, so [rsp] is where the function goes on, 5 bytes behind its start, and [rsp+8] its caller. rax, r10, r11
  * and the flags are dead there. Entry probes run like this:
  *
- *	push rdi rsi rdx rcx r8 r9
+ *	push rdi rsi rdx rcx r8 r9             of these, what is changed below or by a probe
  *	push rbx
  *	mov  rsp, rbx
  *	incl %gs:preempt_count                 no other CPU, no other task
@@ -18,14 +18,14 @@
  *	push r11; push r11
  *	mov  rdi, event.arg[0](r11) ...        what is read
  *	mov  r11, rdi; mov $fields, esi; call fill; mov (rsp), r11       if there is more
- *	lea  event(r11), rdi; mov local(r11), rsi; mov global(r11), rdx
+ *	lea  event(r11), rdi; mov local(r11), rsi; mov global(r11), rdx      of these, what a probe reads
  *	call probe                             and for each further one: mov (rsp), r11 and these four again
  *	mov  (rsp), r11
  *	movl $0, busy(r11)
  * out:	mov  rbx, rsp
  *	pop  rbx
  *	decl %gs:preempt_count
- *	je   resched                           -> call resched; back
+ *	je   resched                           -> push the registers that were not; call resched; pop; back
  *	pop  r9 r8 rcx rdx rsi rdi
  *	ret
  *
@@ -221,13 +221,29 @@ static void leave(struct writer *w, const struct fay_kernel_places *places, stru
 	aside->resumed = w->size;
 }
 
+/* Of the argument registers those in `mask`, by encoding. */
+static void push_arguments(struct writer *w, unsigned int mask)
+{
+	for (unsigned int i = 0; i < 6; i++)
+		if (mask >> argument_registers[i] & 1)
+			push(w, argument_registers[i]);
+}
+
+static void pop_arguments(struct writer *w, unsigned int mask)
+{
+	for (unsigned int i = 6; i-- > 0;)
+		if (mask >> argument_registers[i] & 1)
+			pop(w, argument_registers[i]);
+}
+
 static void add_context(struct writer *w, unsigned int level)
 {
 	bytes(w, 3, 0x4981c3); /* add imm32, r11 */
 	imm32(w, level * (uint32_t)sizeof(struct fay_kernel_context));
 }
 
-static void write_aside(struct writer *w, struct fay_kernel_trampoline *t, const struct aside *aside)
+/* `live`: mask of argument registers that resched() must not change. */
+static void write_aside(struct writer *w, struct fay_kernel_trampoline *t, const struct aside *aside, unsigned int live)
 {
 	uint32_t not_softirq, nmi;
 
@@ -253,7 +269,9 @@ static void write_aside(struct writer *w, struct fay_kernel_trampoline *t, const
 	jump_back(w, aside->out);
 
 	patch(w, aside->resched, w->size);
+	push_arguments(w, live);
 	call_out(w, t, t->places->resched);
+	pop_arguments(w, live);
 	jump_back(w, aside->resumed);
 }
 
@@ -275,9 +293,12 @@ static void run_probes(struct writer *w, struct fay_kernel_trampoline *t, bool r
 		if (!first)
 			bytes(w, 4, 0x4c8b1c24); /* mov (rsp), r11 */
 		first = false;
-		lea(w, RDI, R11, CONTEXT(event));
-		load(w, RSI, R11, CONTEXT(local));
-		load(w, RDX, R11, CONTEXT(global));
+		if (t->probes[i].arguments >> RDI & 1)
+			lea(w, RDI, R11, CONTEXT(event));
+		if (t->probes[i].arguments >> RSI & 1)
+			load(w, RSI, R11, CONTEXT(local));
+		if (t->probes[i].arguments >> RDX & 1)
+			load(w, RDX, R11, CONTEXT(global));
 		call(w, t->layout + t->probes[i].code_offset);
 	}
 }
@@ -297,19 +318,41 @@ static void fill_place(struct writer *w, uint32_t fields, unsigned int base, int
 	}
 }
 
+#define ALL_ARGUMENTS (1u << RDI | 1u << RSI | 1u << RDX | 1u << RCX | 1u << R8 | 1u << R9)
+
+static unsigned int count_bits(unsigned int mask)
+{
+	unsigned int count = 0;
+
+	for (; mask; mask &= mask - 1)
+		count++;
+	return count;
+}
+
+/* Argument registers that the entry probes or what is around them change. */
+static unsigned int changed_arguments(const struct fay_kernel_trampoline *t, uint32_t fields)
+{
+	unsigned int changed = fields & ~(uint32_t)FAY_KERNEL_FIELDS_INLINE ? ALL_ARGUMENTS : 0;
+
+	for (unsigned int i = 0; i < FAY_KERNEL_PROBES_MAX; i++)
+		if (t->set >> i & 1 && t->probes[i].kind != FAY_PROBE_RETURN)
+			changed |= t->probes[i].clobbers | t->probes[i].arguments;
+	return changed & ALL_ARGUMENTS;
+}
+
 static void write_entry(struct writer *w, struct fay_kernel_trampoline *t, uint32_t fields, struct aside *aside)
 {
-	for (unsigned int i = 0; i < 6; i++)
-		push(w, argument_registers[i]);
+	unsigned int saved = changed_arguments(t, fields);
+
+	push_arguments(w, saved);
 	enter(w, t->places, aside);
 	for (unsigned int i = 0; i < 6; i++)
 		if (fields >> i & FAY_FIELD_ARG0)
 			store(w, R11, EVENT(arg) + 8 * (int)i, argument_registers[i]);
-	fill_place(w, fields, RBX, 56);
+	fill_place(w, fields, RBX, 8 + 8 * (int)count_bits(saved));
 	run_probes(w, t, false, fields);
 	leave(w, t->places, aside);
-	for (unsigned int i = 6; i-- > 0;)
-		pop(w, argument_registers[i]);
+	pop_arguments(w, saved);
 }
 
 /* rax becomes the time stamp counter; rdx is kept in r11. */
@@ -400,8 +443,8 @@ uint32_t fay_kernel_trampoline_write(struct fay_kernel_trampoline *t, uint8_t *c
 	byte(&w, 0xc3);
 	byte(&w, 0xcc); /* nothing runs on past a ret */
 	if (entries)
-		write_aside(&w, t, &at_entry);
+		write_aside(&w, t, &at_entry, ALL_ARGUMENTS & ~changed_arguments(t, entry_fields));
 	if (returns)
-		write_aside(&w, t, &at_return);
+		write_aside(&w, t, &at_return, 0);
 	return w.failed ? 0 : w.size;
 }

@@ -29,13 +29,14 @@ echo "-- tampered"
 kernel_sessions tampered /probes/pair.fay || check "tampered" 0 1
 echo "-- cycles"
 begun=$(date +%s)
-# Four at once, at functions of their own, which are called meanwhile.
-while :; do kernel_calls getpgid 500 badclose 500 access 500 read 500; done &
+functions="__x64_sys_getpgid __x64_sys_close __x64_sys_access vfs_read vfs_open vfs_statx hrtimer_nanosleep mmput"
+# Eight at once, at functions of their own, which are called meanwhile.
+while :; do kernel_calls getpgid 50 sleep 1 badclose 50 sleep 1 access 50 sleep 1 read 50 sleep 2; done &
 load=$!
-for function in __x64_sys_getpgid __x64_sys_close __x64_sys_access vfs_read; do
-	(kernel_sessions cycles /probes/pair.fay $(($1 / 4)) kernel!$function; echo $? >/tmp/cycles.$function) &
+for function in $functions; do
+	(kernel_sessions cycles /probes/pair.fay $(($1 / 8)) kernel!$function; echo $? >/tmp/cycles.$function) &
 done
-for function in __x64_sys_getpgid __x64_sys_close __x64_sys_access vfs_read; do
+for function in $functions; do
 	while [ ! -e /tmp/cycles.$function ]; do sleep 1; done
 	check "cycles at $function" 0 "$(cat /tmp/cycles.$function)"
 done

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Instructions that tracing adds to a getppid system call: with -icount shift=0 the guest's time stamp counter counts executed instructions. One boot, one CPU, each
+# way of tracing in turn. Compared is fay with its own limit (40 for an entry count) and with the others; nothing here depends on the host's speed.
+. "$(dirname "$0")/lib.sh"
+cat >"$work/script" <<'IN'
+. /inside.sh
+F=__x64_sys_getppid
+cost() { kernel_calls cost 20000 >/dev/null; kernel_calls cost 20000; }
+added() { echo $(($(cost) - base)); }
+# with_fay QUERY
+with_fay() {
+	rm -f /tmp/said
+	fay trace --for 900s "$1" >/tmp/out 2>/tmp/said &
+	local pid=$!
+	while ! grep -q 'Ctrl-C ends' /tmp/said 2>/dev/null && [ -d /proc/$pid ]; do sleep 0.2; done
+	[ -d /proc/$pid ] || { cat /tmp/said >&2; echo 0; return; }
+	kill -STOP $pid
+	added
+	kill -CONT $pid
+	kill -INT $pid
+	wait $pid
+}
+cd /sys/kernel/tracing
+base=$(cost)
+count=$(with_fay "cluster.Function(kernel, \"$F\").Count()")
+by_pid=$(with_fay "from c in cluster.Function(kernel, \"$F\") group c by c.pid into g select new { g.Key, n = g.Count() }")
+returned=$(with_fay "cluster.Return(kernel, \"$F\").Count()")
+duration=$(with_fay "from c in cluster.Return(kernel, \"$F\") group c by 1 into g select new { n = g.Sum(c => c.Duration) }")
+
+echo "p:fay_p $F" >kprobe_events && echo 1 >events/kprobes/fay_p/enable && kprobe=$(added); echo 0 >events/kprobes/fay_p/enable; : >kprobe_events
+echo "r:fay_r $F" >kprobe_events && echo 1 >events/kprobes/fay_r/enable && kretprobe=$(added); echo 0 >events/kprobes/fay_r/enable; : >kprobe_events
+grep -x '.*_sys_getppid' available_filter_functions >set_ftrace_filter && echo function >current_tracer && tracer=$(added); echo nop >current_tracer; : >set_ftrace_filter
+echo 1 >events/syscalls/sys_enter_getppid/enable && event=$(added); echo 0 >events/syscalls/sys_enter_getppid/enable
+again=$(cost)
+cd /
+echo "getppid untraced: $base, at the end $again"
+echo "added: fay entry count $count, by pid $by_pid, return count $returned, return with duration $duration; kprobe $kprobe, kretprobe $kretprobe, function tracer $tracer, tracepoint event $event"
+for each in $count $by_pid $returned $duration $kprobe $kretprobe $tracer $event; do
+	[ "$each" -gt 10 ] || check "every way of tracing costs something" "more than 10" "$each"
+done
+[ "$count" -le 40 ] || check "an entry count adds at most 40" "up to 40" "$count"
+for other in $kprobe $kretprobe $tracer $event; do
+	[ "$duration" -lt "$other" ] || check "fewer than all others, entry and return with duration" "less than $other" "$duration"
+done
+finish
+IN
+inside "$work/script" --icount

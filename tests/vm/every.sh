@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Every function of the kernel that can be traced, counted by function and processor, while files and processes are worked on; beside ftrace's function profiler, which
+# counts the same, under the same load.
+. "$(dirname "$0")/lib.sh"
+cat >"$work/script" <<'IN'
+. /inside.sh
+now() { cut -d' ' -f1 /proc/uptime; }
+load() {
+	local i=0
+	mkdir -p /tmp/load
+	while [ $i -lt 20 ]; do
+		dd if=/dev/zero of=/tmp/load/$i bs=64k count=4 2>/dev/null
+		cp /tmp/load/$i /tmp/load/copy && cat /tmp/load/copy | wc -c >/dev/null && ls -l /tmp/load >/dev/null
+		i=$((i + 1))
+	done
+	rm -r /tmp/load
+	kernel_calls fork 50 read 1000 access 1000
+}
+elapsed() { echo "$1 $2" | awk '{printf "%.2f", $2 - $1}'; }
+measure() { local from to; from=$(now); load; to=$(now); elapsed "$from" "$to"; }
+load
+alone=$(measure)
+
+fay trace --timing --json --for 600s --probe /probes/every.fay >/tmp/rows 2>/tmp/said &
+fay=$!
+while ! grep -q 'Ctrl-C ends' /tmp/said && [ -d /proc/$fay ]; do sleep 0.5; done
+traced=$(measure)
+kill -INT $fay
+wait $fay
+check "fay ends" 0 $?
+points=$(sed -n 's/.*tracing \([0-9]*\) kernel functions.*/\1/p' /tmp/said)
+[ "${points:-0}" -gt 30000 ] || check "functions traced" "more than 30000" "$points"
+total=$(grep '"result":"calls"' /tmp/rows | value calls)
+sum=$(sed -n 's/.*"result":"by_function".*"calls":\([0-9]*\).*/\1/p' /tmp/rows | awk '{n += $1} END {printf "%d", n}')
+check "calls by function add up" "$total" "$sum"
+echo "   $(grep '"type":"end"' /tmp/rows)"
+echo "   $(grep -c '"result":"by_function"' /tmp/rows) functions were called, $total calls"
+grep -E 'find and attach|detach' /tmp/said
+# What was left out, by reason.
+grep 'not traced' /tmp/said | tail -1
+[ "$total" -gt 1000000 ] || check "calls" "more than a million" "$total"
+
+cd /sys/kernel/tracing
+echo 1 >function_profile_enabled || exit 77
+profiled=$(measure)
+echo 0 >function_profile_enabled
+cd /
+echo "   the load: alone $alone s, fay $traced s, ftrace's function profiler $profiled s; available_filter_functions has $(wc -l </sys/kernel/tracing/available_filter_functions)"
+finish
+IN
+inside "$work/script" --with "$BUILD/tests/vm/every.fay:probes/every.fay"
