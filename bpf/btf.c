@@ -274,6 +274,16 @@ size_t fay_btf_member_names(const struct fay_btf *btf, uint32_t structure, const
 
 #define TRACEPOINT_PREFIX "btf_trace_"
 
+/* From parameter `first` on. What follows `...` has no type. */
+static void take_arguments(const struct fay_btf *btf, const struct btf_type *prototype, uint32_t first, struct fay_btf_tracepoint *point)
+{
+	const struct btf_param *parameters = (const struct btf_param *)(prototype + 1);
+	for (uint32_t i = first; i < BTF_INFO_VLEN(prototype->info) && point->argument_count < 12 && parameters[i].type; i++) {
+		point->arguments[point->argument_count].name = fay_btf_string(btf, parameters[i].name_off);
+		point->arguments[point->argument_count++].type = parameters[i].type;
+	}
+}
+
 bool fay_btf_tracepoint(const struct fay_btf *btf, const char *name, struct fay_btf_tracepoint *tracepoint)
 {
 	char full[256];
@@ -292,11 +302,18 @@ bool fay_btf_tracepoint(const struct fay_btf *btf, const char *name, struct fay_
 	type = type ? fay_btf_type(btf, type->type) : NULL;
 	if (!type || kind(type) != BTF_KIND_FUNC_PROTO)
 		return false;
-	const struct btf_param *parameters = (const struct btf_param *)(type + 1);
-	for (uint32_t i = 1; i < BTF_INFO_VLEN(type->info) && tracepoint->argument_count < 12; i++) {
-		tracepoint->arguments[tracepoint->argument_count].name = fay_btf_string(btf, parameters[i].name_off);
-		tracepoint->arguments[tracepoint->argument_count++].type = parameters[i].type;
-	}
+	take_arguments(btf, type, 1, tracepoint);
+	return true;
+}
+
+bool fay_btf_function(const struct fay_btf *btf, const char *name, struct fay_btf_tracepoint *function)
+{
+	memset(function, 0, sizeof(*function));
+	function->id = fay_btf_find(btf, BTF_KIND_FUNC, name);
+	const struct btf_type *type = function->id ? fay_btf_type(btf, fay_btf_type(btf, function->id)->type) : NULL;
+	if (!type || kind(type) != BTF_KIND_FUNC_PROTO)
+		return false;
+	take_arguments(btf, type, 0, function);
 	return true;
 }
 

@@ -31,6 +31,7 @@ struct fay_bpf_session {
 	const struct fay_bpf_object *object;
 	int maps[FAY_BPF_MAPS];
 	int *programs, *links; /* -1: none */
+	int *refusals;         /* errno of programs that were left out; 0 */
 	uint8_t *memory;       /* control page, then the slots */
 	size_t size;
 	/* The ring as the kernel maps it: a page we write, a page it writes, the data twice over. */
@@ -349,6 +350,27 @@ static int load_program(struct fay_bpf_session *session, uint32_t index, struct 
 	return result;
 }
 
+static int load_programs(struct fay_bpf_session *session, struct fay_error *error)
+{
+	const struct fay_bpf_object *object = session->object;
+	uint32_t loaded = 0;
+	int code = FAY_OK;
+	for (uint32_t i = 0; i < object->program_count; i++) {
+		struct fay_error one;
+		int failed = load_program(session, i, &one);
+		loaded += !failed;
+		if (!failed)
+			continue;
+		session->refusals[i] = EACCES;
+		if (!code && error)
+			*error = one;
+		code = failed;
+		if (!object->some)
+			return code;
+	}
+	return loaded ? FAY_OK : code;
+}
+
 int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_session **result, struct fay_error *error)
 {
 	struct fay_bpf_session *session = calloc(1, sizeof(*session));
@@ -358,11 +380,13 @@ int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_s
 			session->maps[i] = -1;
 		session->programs = malloc((object->program_count + 1) * sizeof(int));
 		session->links = malloc((object->program_count + 1) * sizeof(int));
+		session->refusals = calloc(object->program_count + 1, sizeof(int));
 		for (uint32_t i = 0; session->programs && session->links && i < object->program_count; i++)
 			session->programs[i] = session->links[i] = -1;
 	}
-	if (!session || !session->programs || !session->links) {
+	if (!session || !session->programs || !session->links || !session->refusals) {
 		if (session) {
+			free(session->refusals);
 			free(session->programs);
 			free(session->links);
 		}
@@ -374,8 +398,8 @@ int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_s
 		code = map_slots(session, error);
 	if (!code)
 		code = map_ring(session, error);
-	for (uint32_t i = 0; !code && i < object->program_count; i++)
-		code = load_program(session, i, error);
+	if (!code)
+		code = load_programs(session, error);
 	if (code)
 		fay_bpf_session_destroy(session);
 	else
@@ -396,16 +420,27 @@ static int attach(struct fay_bpf_session *session, uint32_t index)
 int fay_bpf_session_attach(struct fay_bpf_session *session, struct fay_error *error)
 {
 	/* The last first: what notes when a call begins runs before what looks it up. */
+	uint32_t attached = 0, first = 0;
+	int code = 0;
 	for (uint32_t i = session->object->program_count; i-- > 0;) {
-		char what[128];
-		int code = attach(session, i);
-		if (code >= 0)
+		if (session->programs[i] < 0)
 			continue;
-		fay_bpf_session_detach(session);
-		snprintf(what, sizeof(what), "attaching to %s", session->object->programs[i].name);
-		return refused(code, what, error);
+		int failed = attach(session, i);
+		attached += failed >= 0;
+		if (failed >= 0)
+			continue;
+		session->refusals[i] = -failed;
+		code = failed;
+		first = i;
+		if (!session->object->some)
+			break;
 	}
-	return FAY_OK;
+	if (!code || (attached && session->object->some))
+		return FAY_OK;
+	char what[128];
+	fay_bpf_session_detach(session);
+	snprintf(what, sizeof(what), "attaching to %s", session->object->programs[first].name);
+	return refused(code, what, error);
 }
 
 /* The kernel counts the events that found their own program already running on the processor. */
@@ -438,6 +473,11 @@ void fay_bpf_session_detach(struct fay_bpf_session *session)
 	__atomic_store_n(&own->lost_reentrant, lost, __ATOMIC_RELAXED);
 }
 
+const char *fay_bpf_session_skipped(const struct fay_bpf_session *session, uint32_t program)
+{
+	return session->refusals[program] ? strerror(session->refusals[program]) : NULL;
+}
+
 uint32_t fay_bpf_session_instructions(const struct fay_bpf_session *session)
 {
 	return session->instructions;
@@ -464,5 +504,6 @@ void fay_bpf_session_destroy(struct fay_bpf_session *session)
 			close(session->maps[i]);
 	free(session->programs);
 	free(session->links);
+	free(session->refusals);
 	free(session);
 }

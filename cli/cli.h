@@ -44,6 +44,8 @@ int fay_cli_spawn_early(char **command, pid_t *pid, struct fay_error *error);
 int fay_cli_run_to_entry(pid_t pid, struct fay_error *error);
 
 /* doctor_bpf.c: what runs a query about the kernel on this machine, and why; or why it does not run. Overwritten by the next call. */
+/* Whether BPF is granted functions of the kernel. */
+bool fay_cli_kernel_bpf_functions(void);
 const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind);
 
 /* --- leftovers.c: fay's code in processes ---------------------------------------------------------------------------- */

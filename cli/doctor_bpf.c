@@ -146,10 +146,17 @@ const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind)
 	}
 	fay_doctor_fentry(&fentry);
 	fay_doctor_kprobe_multi(&multi);
-	if (fentry.ok || multi.ok)
-		snprintf(text, sizeof(text), "none: fay.ko is not there, and fay's BPF programs attach to system calls and tracepoints only");
+	if (fentry.ok)
+		snprintf(text, sizeof(text), "BPF, fentry and fexit: %s; native code needs fay.ko, which is not loaded", fentry.why);
 	else
 		snprintf(text, sizeof(text), "none: fay.ko is not there, and BPF is granted no functions (fentry: %s; kprobe.multi: %s); "
 					     "cluster.Syscall and cluster.Tracepoint run", fentry.why, multi.why);
 	return text;
+}
+
+bool fay_cli_kernel_bpf_functions(void)
+{
+	struct finding fentry = { 0 };
+	fay_doctor_fentry(&fentry);
+	return fentry.ok;
 }

@@ -116,6 +116,8 @@ int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error);
 bool fay_trace_bpf_goes_on(const struct trace *trace);
 void fay_trace_bpf_detach(struct trace *trace);
 void fay_trace_bpf_deinit(struct trace *trace);
+/* Of an event's function, by its hash; NULL. */
+const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash);
 
 /* trace_native.c */
 /* Whether verified code of the trace's would run in the kernel: sets `native`, and refuses what means nothing there. */

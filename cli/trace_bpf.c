@@ -9,12 +9,14 @@
 
 #include "trace.h"
 
+#define SKIPPED_SHOWN 5u
+#define PROGRAMS_SHOWN 4u
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCu /* its inode number (PROC_PID_INIT_INO) */
 
 int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error)
 {
 	struct stat status;
-	if (trace->plan->kernel == FAY_KERNEL_FUNCTIONS)
+	if (trace->plan->kernel == FAY_KERNEL_FUNCTIONS && !fay_cli_kernel_bpf_functions())
 		return fay_error_set(error, FAY_E_REFUSED, "functions of the kernel cannot be traced here: %s", fay_cli_kernel_back_end(FAY_KERNEL_FUNCTIONS));
 	if (!stat("/proc/self/ns/pid", &status) && status.st_ino != INITIAL_PID_NAMESPACE)
 		return fay_error_set(error, FAY_E_REFUSED, "fay runs in a PID namespace (a container): the kernel's events have other process numbers than are known here");
@@ -45,11 +47,20 @@ static int generate(struct trace *trace, struct fay_error *error)
 static void report(const struct trace *trace)
 {
 	const struct fay_bpf_object *object = &trace->object;
+	uint32_t shown = 0, skipped = 0;
+	for (uint32_t i = 0; i < object->program_count; i++) {
+		const char *why = fay_bpf_session_skipped(trace->kernel, i);
+		if (why && (++skipped <= SKIPPED_SHOWN || trace->verbose))
+			fprintf(stderr, "fay: not traced: %s: %s\n", object->programs[i].name, why);
+	}
+	if (skipped > SKIPPED_SHOWN && !trace->verbose)
+		fprintf(stderr, "fay: not traced: %u more; --verbose names them\n", skipped - SKIPPED_SHOWN);
 	fprintf(stderr, "fay: tracing the kernel through BPF: ");
-	for (uint32_t i = 0; i < object->program_count && i < 4; i++)
-		fprintf(stderr, "%s%s", i ? ", " : "", object->programs[i].name);
-	if (object->program_count > 4)
-		fprintf(stderr, " and %u more", object->program_count - 4);
+	for (uint32_t i = 0; i < object->program_count && shown < PROGRAMS_SHOWN; i++)
+		if (!fay_bpf_session_skipped(trace->kernel, i))
+			fprintf(stderr, "%s%s", shown++ ? ", " : "", object->programs[i].name);
+	if (object->program_count - skipped > shown)
+		fprintf(stderr, " and %u more", object->program_count - skipped - shown);
 	fprintf(stderr, "; Ctrl-C ends\n");
 	if (trace->verbose)
 		fprintf(stderr, "fay: %u BPF programs of %u instructions together; the kernel's verifier took them\n", object->program_count,
@@ -119,4 +130,16 @@ void fay_trace_bpf_deinit(struct trace *trace)
 {
 	fay_bpf_session_destroy(trace->kernel);
 	fay_bpf_object_deinit(&trace->object);
+}
+
+/* The programs of functions are named after these. */
+const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash)
+{
+	const char *name = fay_plan_kernel_name(trace->plan, hash);
+	for (uint32_t i = 0; !name && i < trace->object.program_count; i++) {
+		const char *space = strchr(trace->object.programs[i].name, ' ');
+		if (space && fay_name_hash(space + 1) == hash)
+			name = space + 1;
+	}
+	return name;
 }

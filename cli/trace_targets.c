@@ -119,7 +119,7 @@ const char *fay_trace_function_name(void *context, uint64_t hash)
 	if (trace->functions)
 		return fay_kernel_session_function_name(trace->functions, hash);
 	if (fay_trace_is_kernel(trace))
-		return fay_plan_kernel_name(trace->plan, hash);
+		return fay_trace_bpf_name(trace, hash);
 	for (size_t i = 0; i < trace->session_count; i++) {
 		const char *name = fay_target_function_name(trace->targets[i], hash);
 		if (name)

@@ -139,7 +139,7 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 			candidates[count++] = field->name;
 		if (strcmp(field->name, node->name) != 0)
 			continue;
-		if (!here && checked->kernel)
+		if (!here && fay_source_is_bpf(checked->kind))
 			return fay_query_fail(query, FAY_E_USAGE, node->name_span, "events of cluster.%s have no `%s`",
 					      checked->kind == SOURCE_SYSCALL ? "Syscall" : "Tracepoint", node->name);
 		if (!here)
@@ -439,6 +439,8 @@ static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
 			   : point ? fay_check_kernel_pattern(checked, call)
 				   : check_pattern(checked, call);
 	checked->source = call->span;
+	if (checked->pattern && checked->domain == DOMAIN_KERNEL && !point && !fay_check_kernel_function(checked, checked->pattern))
+		return NULL;
 	struct fay_value_node *sequence =
 		checked->pattern ? fay_check_value(checked, VALUE_SEQUENCE) : NULL;
 	if (sequence)

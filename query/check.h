@@ -82,7 +82,7 @@ struct fay_checked {
 	const char *event_name;  /* the first name that the query gives an event */
 	struct fay_span source;  /* of cluster.Function(...) */
 	enum fay_domain domain;
-	struct fay_kernel_source *kernel; /* of cluster.Syscall, cluster.Tracepoint */
+	struct fay_kernel_source *kernel; /* of DOMAIN_KERNEL */
 	bool uses_end, uses_duration; /* of a system call: something is asked that is known when it ends; how long it took */
 	struct fay_filter *filters, **filters_tail;
 	struct fay_key *keys;    /* of the window and the grouping, in order */
@@ -100,12 +100,18 @@ struct fay_kernel_source {
 		const char *name; /* "read", "sched_switch" */
 		uint32_t number;  /* of a system call */
 	} points[FAY_KERNEL_POINTS_MAX + 256];
-	uint32_t argument_count; /* of a tracepoint; 0 if there are several */
+	uint32_t argument_count; /* of a tracepoint, of a function as it begins; 0 if there are several */
 	struct {
 		const char *name;
 		uint32_t type;
 	} arguments[12];
 };
+
+/* Runs as a BPF program only: there is no native probe for it. */
+static inline bool fay_source_is_bpf(enum fay_source kind)
+{
+	return kind == SOURCE_SYSCALL || kind == SOURCE_TRACEPOINT;
+}
 
 /* Fills *checked, whose `exprs.query` is set; false with the error recorded. */
 bool fay_query_check(struct fay_checked *checked, const struct fay_node *root);
@@ -146,7 +152,9 @@ struct fay_value_node *fay_check_comprehension(struct fay_checked *checked,
 
 /* cluster.Syscall("glob"), cluster.Tracepoint("system:glob"): fills in `kernel` and returns the pattern, or NULL with the error recorded. */
 const char *fay_check_kernel_pattern(struct fay_checked *checked, const struct fay_node *call);
-/* An argument of the tracepoint by its name. NULL without an error: there is none of this name. */
+/* cluster.Function(kernel, ...): the arguments' names and types, if there is one such function and its type is known. */
+bool fay_check_kernel_function(struct fay_checked *checked, const char *pattern);
+/* An argument of the tracepoint or function by its name. NULL without an error: there is none of this name. */
 struct fay_value_node *fay_check_kernel_argument(struct fay_checked *checked, const struct fay_node *node);
 /* Argument `index` as a number. */
 struct fay_value_node *fay_check_kernel_arg(struct fay_checked *checked, const struct fay_node *at, uint32_t index);

@@ -23,6 +23,7 @@ struct fay_codegen {
 	LLVMValueRef function, event, local;
 	LLVMTypeRef i1, i8, i64, pointer;
 	LLVMValueRef row;        /* STREAM: the row on the stack */
+	LLVMValueRef buffer;     /* 16 bytes on the stack for what is read of the kernel */
 	LLVMBasicBlockRef leave; /* `ret void` */
 	bool sketches;           /* functions of sketches.c are called */
 	bool failed;             /* this probe is of calls that end by an exception */
@@ -52,6 +53,9 @@ LLVMValueRef fay_codegen_word(struct fay_codegen *g, LLVMValueRef value);
 /* From the function's beginning to `leave`, where the caller goes on: conditions, then the state's update. */
 void fay_codegen_body(struct fay_codegen *g);
 void fay_codegen_init(struct fay_codegen *g);
+
+/* The part of an argument's word, or of a member's, that the access asks for. */
+LLVMValueRef fay_codegen_extend(struct fay_codegen *g, LLVMValueRef word, struct fay_access access);
 
 /* --- codegen_bpf.c: where the kernel's machine differs --- */
 /* An event's field, argument or member. */

@@ -255,9 +255,16 @@ static struct fay_operand_value take_buffer(struct fay_codegen *g)
 	return (struct fay_operand_value){fay_bpf_load(g, g->bpf->buffer, 0, 8), fay_bpf_load(g, g->bpf->buffer, 8, 8)};
 }
 
+void fay_bpf_clear_buffer(struct fay_codegen *g)
+{
+	for (unsigned i = 0; i < FAY_COMM_SIZE; i += 8)
+		LLVMSetVolatile(LLVMBuildStore(g->builder, i64(g, 0), fay_codegen_at(g, g->bpf->buffer, i64(g, i))), 1);
+}
+
 static struct fay_operand_value comm(struct fay_codegen *g)
 {
 	LLVMValueRef arguments[] = {g->bpf->buffer, i64(g, FAY_COMM_SIZE)};
+	fay_bpf_clear_buffer(g); /* not all kernels pad the name */
 	fay_bpf_helper(g, BPF_FUNC_get_current_comm, arguments, 2);
 	return take_buffer(g);
 }
@@ -271,12 +278,17 @@ static LLVMValueRef syscall_argument(struct fay_codegen *g, uint32_t index)
 	return fay_bpf_load(g, pointer(g, fay_bpf_context(g, 0)), offsets[index], 8);
 }
 
-static LLVMValueRef extend(struct fay_codegen *g, LLVMValueRef word, struct fay_access access)
+/*
+ * A function's argument as a number, whatever it is: a pointer that the kernel's verifier knows as such could not be computed with, so the word is read as the kernel's memory
+ * that it lies in.
+ */
+static LLVMValueRef plain_argument(struct fay_codegen *g, uint32_t index)
 {
-	if (access.bytes == 8 || !access.bytes)
-		return word;
-	LLVMValueRef part = LLVMBuildTrunc(g->builder, word, LLVMIntTypeInContext(g->context, access.bytes * 8u), "");
-	return access.is_signed ? LLVMBuildSExt(g->builder, part, g->i64, "") : LLVMBuildZExt(g->builder, part, g->i64, "");
+	if (index >= g->bpf->argument_count)
+		return i64(g, 0);
+	LLVMValueRef arguments[] = {g->bpf->buffer, i64(g, 8), fay_codegen_at(g, g->event, i64(g, 8 * (uint64_t)index))};
+	fay_bpf_helper(g, BPF_FUNC_probe_read_kernel, arguments, 3);
+	return fay_bpf_load(g, g->bpf->buffer, 0, 8);
 }
 
 static struct fay_operand_value field(struct fay_codegen *g, const struct fay_field *f)
@@ -304,17 +316,16 @@ static struct fay_operand_value field(struct fay_codegen *g, const struct fay_fi
 	case offsetof(struct fay_event, duration):
 		return one(g->bpf->duration);
 	default: /* retval */
-		return one(fay_bpf_context(g, 1));
+		return one(g->bpf->role == ROLE_FUNCTION ? plain_argument(g, g->bpf->argument_count - 1) : fay_bpf_context(g, 1));
 	}
 }
 
 static struct fay_operand_value read_member(struct fay_codegen *g, LLVMValueRef address, struct fay_access access)
 {
 	if (!access.string)
-		return one(extend(g, fay_bpf_load(g, address, access.offset, access.bytes), access));
+		return one(fay_codegen_extend(g, fay_bpf_load(g, address, access.offset, access.bytes), access));
 	LLVMValueRef arguments[] = {g->bpf->buffer, i64(g, FAY_COMM_SIZE), fay_codegen_at(g, address, i64(g, access.offset))};
-	for (unsigned i = 0; i < FAY_COMM_SIZE; i += 8)
-		LLVMSetVolatile(LLVMBuildStore(g->builder, i64(g, 0), fay_codegen_at(g, g->bpf->buffer, i64(g, i))), 1);
+	fay_bpf_clear_buffer(g);
 	fay_bpf_helper(g, BPF_FUNC_probe_read_kernel_str, arguments, 3);
 	return take_buffer(g);
 }
@@ -352,7 +363,9 @@ struct fay_operand_value fay_bpf_leaf(struct fay_codegen *g, const struct fay_ex
 	if (expr->op == EXPR_MEMBER)
 		return member(g, expr);
 	struct fay_access access = fay_access_unpack(expr->value);
-	if (g->bpf->role != ROLE_TRACEPOINT)
+	if (g->bpf->role == ROLE_ENTER || g->bpf->role == ROLE_EXIT)
 		return one(syscall_argument(g, access.offset));
-	return one(extend(g, fay_bpf_context(g, access.offset), access));
+	if (!expr->name)
+		return one(plain_argument(g, access.offset));
+	return one(fay_codegen_extend(g, fay_bpf_context(g, access.offset), access));
 }

@@ -10,6 +10,7 @@
 /* What one program is. */
 enum fay_bpf_role {
 	ROLE_TRACEPOINT,
+	ROLE_FUNCTION, /* of the kernel, as it begins or ends */
 	ROLE_ENTER, /* a system call begins: the event */
 	ROLE_EXIT,  /* it ends: the event */
 	ROLE_START, /* it begins: the time is noted for ROLE_EXIT */
@@ -21,7 +22,8 @@ struct fay_codegen_bpf {
 	const struct fay_kernel_source *source;
 	const struct fay_btf *btf;
 	enum fay_bpf_role role;
-	const struct fay_kernel_point *point; /* TRACEPOINT */
+	const char *point; /* TRACEPOINT, FUNCTION: its name */
+	uint32_t argument_count; /* FUNCTION: words in the context; of one that ends with its value, the last */
 	bool guarded;    /* several programs update the state: its busy flag is used */
 	uint32_t stride; /* of slots */
 	uint32_t maps;   /* 1 << enum fay_bpf_map: used so far */
@@ -39,6 +41,8 @@ LLVMValueRef fay_bpf_map_reference(struct fay_codegen *g, enum fay_bpf_map map, 
 LLVMValueRef fay_bpf_context(struct fay_codegen *g, uint32_t index);
 /* `bytes` at an address, zero-extended. */
 LLVMValueRef fay_bpf_load(struct fay_codegen *g, LLVMValueRef address, uint64_t offset, uint32_t bytes);
+/* Zeroes the buffer, which strings are read into. */
+void fay_bpf_clear_buffer(struct fay_codegen *g);
 /* Goes on only if the condition holds, else leaves. */
 void fay_bpf_require(struct fay_codegen *g, LLVMValueRef condition);
 /* Process id above, thread id below. */

@@ -12,6 +12,7 @@
 #include "codegen_bpf.h"
 
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +92,8 @@ static bool require_name(struct fay_codegen *g, const struct fay_bpf_options *op
 		return false;
 	LLVMValueRef first = LLVMBuildIntToPtr(b, fay_bpf_load(g, task, leader, 8), g->pointer, "");
 	LLVMValueRef arguments[] = {g->bpf->buffer, fay_codegen_i64(g, FAY_COMM_SIZE), fay_codegen_at(g, first, fay_codegen_i64(g, comm))};
-	fay_bpf_helper(g, BPF_FUNC_probe_read_kernel, arguments, 3);
+	fay_bpf_clear_buffer(g);
+	fay_bpf_helper(g, BPF_FUNC_probe_read_kernel_str, arguments, 3);
 	LLVMValueRef low = fay_bpf_load(g, g->bpf->buffer, 0, 8), high = fay_bpf_load(g, g->bpf->buffer, 8, 8);
 	for (size_t i = 0; i < options->comm_count; i++) {
 		uint64_t words[2] = {0};
@@ -212,8 +214,8 @@ static bool generate_program(struct fay_codegen *g, const char *section)
 	if (bpf->role == ROLE_FORK) {
 		fine = note_child(g);
 	} else {
-		if (bpf->role == ROLE_TRACEPOINT)
-			bpf->name = fay_codegen_i64(g, fay_name_hash(bpf->point->name));
+		if (bpf->role == ROLE_TRACEPOINT || bpf->role == ROLE_FUNCTION)
+			bpf->name = fay_codegen_i64(g, fay_name_hash(bpf->point));
 		else
 			require_syscall(g);
 		fine = require_process(g);
@@ -242,24 +244,54 @@ struct job {
 	struct fay_error *error;
 };
 
-static int add_program(struct job *job, enum fay_bpf_role role, const struct fay_kernel_point *point, const char *tracepoint)
+/* The next program, attached to what has type `id`. */
+static int add_program(struct job *job, enum fay_bpf_role role, const char *point, uint32_t attach, uint32_t id)
 {
 	char section[16];
 	struct fay_bpf_object *object = job->object;
-	struct fay_btf_tracepoint type;
-	if (!fay_btf_tracepoint(job->bpf.btf, tracepoint, &type))
-		return fay_error_set(job->error, FAY_E_REFUSED, "this kernel has no tracepoint %s", tracepoint);
 	struct fay_bpf_program *program = &object->programs[object->program_count];
-	snprintf(program->name, sizeof(program->name), "tracepoint %s", tracepoint);
+	snprintf(program->name, sizeof(program->name), "%s %s", attach == BPF_TRACE_RAW_TP ? "tracepoint" : "function", point);
 	program->type = BPF_PROG_TYPE_TRACING;
-	program->attach = BPF_TRACE_RAW_TP;
-	program->btf_id = type.id;
+	program->attach = attach;
+	program->btf_id = id;
 	job->bpf.role = role;
 	job->bpf.point = point;
 	snprintf(section, sizeof(section), "program%u", object->program_count++);
 	if (!generate_program(&job->g, section))
 		return fay_error_set(job->error, FAY_E_REFUSED, "the kernel's types do not say where a task keeps its name");
 	return FAY_OK;
+}
+
+static int add_tracepoint(struct job *job, enum fay_bpf_role role, const char *name)
+{
+	struct fay_btf_tracepoint type;
+	if (!fay_btf_tracepoint(job->bpf.btf, name, &type))
+		return fay_error_set(job->error, FAY_E_REFUSED, "this kernel has no tracepoint %s", name);
+	return add_program(job, role, name, BPF_TRACE_RAW_TP, type.id);
+}
+
+/* Functions of the kernel whose names match, those that BTF describes. */
+static int add_functions(struct job *job, const char *glob)
+{
+	const struct fay_btf *btf = job->bpf.btf;
+	bool ends = job->g.p->checked.kind == SOURCE_RETURN;
+	int code = FAY_OK;
+	for (uint32_t id = 1; !code && id < fay_btf_count(btf); id++) {
+		const struct btf_type *type = fay_btf_type(btf, id), *prototype;
+		const char *name = fay_btf_string(btf, type->name_off);
+		if (BTF_INFO_KIND(type->info) != BTF_KIND_FUNC || fnmatch(glob, name, 0) || !(prototype = fay_btf_type(btf, type->type)))
+			continue;
+		if (job->object->program_count == FAY_KERNEL_POINTS_MAX)
+			return fay_error_set(job->error, FAY_E_LIMIT, "more than %u functions match; through BPF each needs a program of its own", FAY_KERNEL_POINTS_MAX);
+		if (ends && !prototype->type)
+			job->bpf.argument_count = 0; /* no value: it reads as 0 */
+		else
+			job->bpf.argument_count = BTF_INFO_VLEN(prototype->info) + ends;
+		code = add_program(job, ROLE_FUNCTION, name, ends ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY, id);
+	}
+	if (!code && !job->object->program_count)
+		return fay_error_set(job->error, FAY_E_REFUSED, "no function of the kernel that its types describe matches '%s'", glob);
+	return code;
 }
 
 static int add_names(struct fay_bpf_object *object, const struct fay_kernel_source *source, struct fay_error *error)
@@ -282,14 +314,16 @@ static int add_programs(struct job *job)
 		if (source->count > 1)
 			code = add_names(job->object, source, job->error);
 		if (!code)
-			code = checked->uses_end ? add_program(job, ROLE_EXIT, NULL, "sys_exit") : add_program(job, ROLE_ENTER, NULL, "sys_enter");
+			code = checked->uses_end ? add_tracepoint(job, ROLE_EXIT, "sys_exit") : add_tracepoint(job, ROLE_ENTER, "sys_enter");
 		if (!code && checked->uses_duration)
-			code = add_program(job, ROLE_START, NULL, "sys_enter");
+			code = add_tracepoint(job, ROLE_START, "sys_enter");
 	}
+	if (checked->kind == SOURCE_ENTRY || checked->kind == SOURCE_RETURN)
+		code = add_functions(job, strchr(checked->pattern, '!') + 1);
 	for (uint32_t i = 0; !code && checked->kind == SOURCE_TRACEPOINT && i < source->count; i++)
-		code = add_program(job, ROLE_TRACEPOINT, &source->points[i], source->points[i].name);
+		code = add_tracepoint(job, ROLE_TRACEPOINT, source->points[i].name);
 	if (!code && is_followed(job->bpf.options))
-		code = add_program(job, ROLE_FORK, NULL, "sched_process_fork");
+		code = add_tracepoint(job, ROLE_FORK, "sched_process_fork");
 	return code;
 }
 
@@ -413,13 +447,14 @@ static int generate(struct job *job)
 {
 	const struct fay_plan_private *p = job->g.p;
 	struct fay_bpf_object *object = job->object;
-	uint32_t points = p->checked.kernel->count;
+	bool functions = !fay_source_is_bpf(p->checked.kind);
+	uint32_t points = functions ? FAY_KERNEL_POINTS_MAX : p->checked.kernel->count;
 	object->programs = calloc(points + 3, sizeof(*object->programs));
 	job->g.values = calloc(p->checked.exprs.count + 1, sizeof(*job->g.values));
 	if (!object->programs || !job->g.values)
 		return fay_error_set(job->error, FAY_E_LIMIT, "out of memory");
 	job->bpf.source = p->checked.kernel;
-	job->bpf.guarded = p->checked.kind == SOURCE_TRACEPOINT && points > 1;
+	job->bpf.guarded = p->checked.kind != SOURCE_SYSCALL && points > 1;
 	job->bpf.stride = (FAY_SLOT_HEADER + job->g.plan->spec.local_size + 63) & ~63u;
 	int code = add_programs(job);
 	if (!code)
@@ -430,14 +465,29 @@ static int generate(struct job *job)
 	object->slot_stride = job->bpf.stride;
 	object->local_size = job->g.plan->spec.local_size;
 	object->row_size = p->row_size;
+	object->some = functions && object->program_count > 1;
 	object->pids = job->bpf.options->pids;
 	object->pid_count = job->bpf.options->pid_count;
 	return code;
 }
 
-/* A summary whose update is a loop over all that it holds. */
-static int refuse_top(const struct fay_plan_private *p, struct fay_error *error)
+static bool uses_field(const struct fay_plan_private *p, size_t offset)
 {
+	for (unsigned bucket = 0; bucket < FAY_EXPR_BUCKETS; bucket++)
+		for (const struct fay_expr *expr = p->checked.exprs.buckets[bucket]; expr; expr = expr->next)
+			if (expr->op == EXPR_FIELD && fay_fields[expr->value].size && fay_fields[expr->value].offset == offset)
+				return true;
+	return false;
+}
+
+/* TopK: a summary whose update is a loop over all that it holds. */
+static int refuse(const struct fay_plan_private *p, struct fay_error *error)
+{
+	bool functions = !fay_source_is_bpf(p->checked.kind);
+	if (functions && (p->checked.uses_duration || p->checked.uses_failed))
+		return fay_error_set(error, FAY_E_REFUSED, "`Duration` and `Failed` of the kernel's functions are not known through BPF");
+	if (uses_field(p, offsetof(struct fay_event, cycles)))
+		return fay_error_set(error, FAY_E_REFUSED, "events that come through BPF have no `cycles`");
 	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
 		const struct fay_aggregate *aggregate = p->columns[i].expr->aggregate;
 		if (aggregate->merge == FAY_MERGE_TOP)
@@ -453,7 +503,7 @@ int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_opti
 	memset(object, 0, sizeof(*object));
 	job.g = (struct fay_codegen){.plan = plan, .p = fay_plan_private(plan), .bpf = &job.bpf};
 	job.bpf.options = options;
-	int code = refuse_top(job.g.p, error);
+	int code = refuse(job.g.p, error);
 	if (!code)
 		code = find_types(&job, job.g.p->query);
 	if (code)

@@ -253,7 +253,7 @@ static const char *column_type_name(enum fay_column_type type)
 
 static bool is_bpf(const struct fay_plan_private *p)
 {
-	return p->checked.kernel != NULL;
+	return fay_source_is_bpf(p->checked.kind);
 }
 
 static const char *helper_of(const struct fay_plan_private *p)

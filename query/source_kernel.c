@@ -118,6 +118,28 @@ const char *fay_check_kernel_pattern(struct fay_checked *checked, const struct f
 	return fay_query_format(query, "kernel!%s%s", syscall ? "syscall:" : "", at->name);
 }
 
+bool fay_check_kernel_function(struct fay_checked *checked, const char *pattern)
+{
+	struct fay_query *query = checked->exprs.query;
+	struct fay_btf_tracepoint function;
+	const char *name = strchr(pattern, '!') + 1;
+	struct fay_kernel_source *kernel = checked->kernel = fay_query_alloc(query, sizeof(*kernel));
+	if (!kernel)
+		return false;
+	if (checked->kind != SOURCE_ENTRY || strpbrk(name, "*?[") || (!query->btf && fay_btf_open(getenv("FAY_BTF"), &query->btf, NULL)) ||
+	    !fay_btf_function(query->btf, name, &function))
+		return true; /* Arg(n) is known all the same */
+	for (uint32_t i = 0; i < function.argument_count && i < 6; i++) {
+		kernel->arguments[i].name = function.arguments[i].name;
+		kernel->arguments[i].type = function.arguments[i].type;
+		kernel->argument_count = i + 1;
+		uint32_t size = fay_btf_size(query->btf, function.arguments[i].type);
+		if (!size || size > 8)
+			break; /* what follows is not in the next register */
+	}
+	return true;
+}
+
 /* --- values ------------------------------------------------------------------------------------------------------------- */
 
 static bool is_char(const struct fay_btf *btf, uint32_t id)

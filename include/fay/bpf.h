@@ -59,6 +59,8 @@ struct fay_btf_tracepoint {
 	} arguments[12];
 };
 bool fay_btf_tracepoint(const struct fay_btf *btf, const char *name, struct fay_btf_tracepoint *tracepoint);
+/* The same of a function of the kernel; id: of the function. */
+bool fay_btf_function(const struct fay_btf *btf, const char *name, struct fay_btf_tracepoint *function);
 /* Names of tracepoints, in the order of the types; returns how many there are. */
 size_t fay_btf_tracepoints(const struct fay_btf *btf, const char **names, size_t max);
 
@@ -97,6 +99,7 @@ struct fay_bpf_program {
 struct fay_bpf_object {
 	struct fay_bpf_program *programs;
 	uint32_t program_count;
+	bool some;           /* programs that the kernel does not take are left out, as long as there is one that it does */
 	uint32_t maps;       /* 1 << enum fay_bpf_map */
 	uint32_t processors; /* slots */
 	uint32_t slot_stride, local_size; /* bytes */
@@ -119,7 +122,7 @@ uint32_t fay_bpf_threads(void);
 
 /* Creates the maps and loads the programs; nothing runs yet. The kernel's refusal is in the message. */
 int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_session **session, struct fay_error *error);
-/* All programs, or none. */
+/* All programs, or none; of an object with `some`: those that can be, and at least one. */
 int fay_bpf_session_attach(struct fay_bpf_session *session, struct fay_error *error);
 /* Returns when no program runs any more. */
 void fay_bpf_session_detach(struct fay_bpf_session *session);
@@ -129,6 +132,8 @@ struct fay_shm_control *fay_bpf_session_shm(const struct fay_bpf_session *sessio
 /* Gives the rows in the ring to `take`, in the order in which they were made; returns how many. Counts what the kernel lost by itself. */
 typedef bool fay_bpf_take_row(void *context, const uint8_t *row);
 size_t fay_bpf_session_drain(struct fay_bpf_session *session, fay_bpf_take_row *take, void *context);
+/* Why a program is not attached, or NULL. */
+const char *fay_bpf_session_skipped(const struct fay_bpf_session *session, uint32_t program);
 /* Instructions of all programs, as the kernel's verifier took them. */
 uint32_t fay_bpf_session_instructions(const struct fay_bpf_session *session);
 

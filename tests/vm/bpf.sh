@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# The same queries through BPF in the machine, where fay.ko is not loaded and the kernel grants fentry; and arguments by name in both.
+. "$(dirname "$0")/lib.sh"
+cat >"$work/script" <<'IN'
+. /inside.sh
+q() { fay trace --json "$@" 2>/tmp/said; }
+
+ko=$(ls /lib/modules/*/extra/fay.ko)
+mv "$ko" /fay.ko
+check_has "explained" "BPF, fentry and fexit" "$(fay explain 'cluster.Function(kernel, "vfs_read").Count()')"
+check "functions, as they begin" 1000 "$(q 'cluster.Function(kernel, "vfs_read").Count()' -- kernel_calls read 1000 | value Count)"
+check "arguments by number" 2080 "$(q 'from io in cluster.Function(kernel, "vfs_read") where io.comm == "kernel_calls" group io by io.pid into g select new { n = g.Sum(io => io.Arg(2)) }' \
+	-- kernel_calls read 64 | value n)"
+check "arguments by name" 2080 "$(q 'cluster.Function(kernel, "vfs_read").Sum(io => io.count)' -- kernel_calls read 64 | value Sum)"
+check "a name by four pointers" 64 "$(q 'cluster.Function(kernel, "vfs_read").Count(io => io.file.f_path.dentry.d_name.name == "zero")' -- kernel_calls read 64 | value Count)"
+check "an argument that is a pointer, as a key" 1 "$(q 'from io in cluster.Function(kernel, "vfs_read") group io by io.Arg(0) into g select new { g.Key, n = g.Count() }' -- kernel_calls read 64 | grep -c '"n":64')"
+check "values as functions end" 37 "$(q 'cluster.Return(kernel, "__x64_sys_close").Count(c => c.ReturnValue == -9)' -- kernel_calls badclose 37 | value Count)"
+q 'from f in cluster.Function(kernel, "vfs_*") group f by f.function into g select new { f = g.Key, n = g.Count() }' -- kernel_calls read 500 >/tmp/rows
+check "several functions" 500 "$(grep '"f":"vfs_read"' /tmp/rows | value n)"
+check "nothing lost" 0 "$(sed -n 's/.*"events_lost":\([0-9]*\).*/\1/p' /tmp/rows)"
+check "system calls" 2080 "$(q 'cluster.Syscall("read").Sum(r => r.ReturnValue)' -- kernel_calls read 64 | value Sum)"
+check "a tracepoint" true "$(q 'from e in cluster.Tracepoint("sched:sched_process_exit") let same = e.p.comm == e.comm group e by same into g select new { s = g.Key, n = g.Count() }' -- kernel_calls getppid 1 | value s)"
+q 'cluster.Function(kernel, "no_such_function").Count()'; check "no such function" 1 $?
+check_has "said" "no function of the kernel that its types describe" "$(cat /tmp/said)"
+
+mv /fay.ko "$ko"
+check_has "explained" "native code through fay.ko" "$(fay explain 'cluster.Function(kernel, "vfs_read").Count()')"
+check "native: arguments by name" 2080 "$(q 'cluster.Function(kernel, "vfs_read").Sum(io => io.comm == "kernel_calls" ? io.count : 0)' -- kernel_calls read 64 | value Sum)"
+check_has "it was native" "native code" "$(cat /tmp/said)"
+check "native: a member" 64 "$(q 'cluster.Function(kernel, "vfs_read").Count(io => io.comm == "kernel_calls" && (io.file.f_flags & 3) == 2)' -- kernel_calls read 64 | value Count)"
+q 'cluster.Function(kernel, "vfs_read").Count(io => io.file.f_path.dentry.d_name.name == "zero")'; check "native: several members" 1 $?
+check_has "said" "one member" "$(cat /tmp/said)"
+finish
+IN
+inside "$work/script"
