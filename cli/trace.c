@@ -63,6 +63,8 @@ static int prepare(struct trace *trace, struct fay_error *error)
 	if ((result = fay_aggregator_create(trace->schema, &trace->aggregator, error)))
 		return result;
 	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
+	if ((result = fay_trace_save_start(trace, error)))
+		return result;
 	if (trace->cluster.root.bus.url)
 		return FAY_OK;
 	if (trace->follow && !fay_trace_is_kernel(trace) && !trace->native && (result = fay_follow_start(&trace->follower, error)))
@@ -108,6 +110,8 @@ int fay_trace_main(int argc, char **argv)
 	result = prepare(&trace, &error);
 	if (!result && trace.cluster.root.bus.url) {
 		result = fay_trace_cluster(&trace, &error);
+	} else if (!result && fay_trace_is_file(&trace)) {
+		result = fay_trace_file(&trace, &error);
 	} else if (!result) {
 		bool processes = !fay_trace_is_kernel(&trace) && !trace.native;
 		result = processes ? fay_trace_attach(&trace, &error) :

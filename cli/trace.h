@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_file.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -27,6 +27,7 @@ struct trace {
 	uint64_t duration, every;
 	uint32_t share; /* fay_attach_options.shared_from */
 	bool timing, verbose, help;
+	const char *save_path; /* of --save */
 	bool follow, wait;
 	const char *comms[TRACE_COMMS_MAX]; /* of --comm */
 	size_t comm_count;
@@ -68,6 +69,7 @@ struct trace {
 	struct fay_schema kernel_schema;
 	struct fay_bpf_object object;
 	struct fay_bpf_session *kernel; /* NULL: not attached */
+	struct fay_save *save;             /* trace_file.c; NULL: rows are shown */
 	struct fay_trace_windows *windows; /* trace_windows.c; NULL: the query has none */
 	/* kernel functions through fay.ko (trace_native.c) */
 	bool native; /* known once the query is planned, or the image verified */
@@ -149,6 +151,15 @@ int fay_trace_windows_tick(struct trace *trace, struct fay_error *error);
 int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct fay_error *error);
 /* trace_cluster.c: a trace on a cluster, from the verified image on. */
 int fay_trace_cluster(struct trace *trace, struct fay_error *error);
+
+/* trace_file.c: --save, and file("NAME") from the first saved event to the last result. */
+int fay_trace_save_start(struct trace *trace, struct fay_error *error);
+int fay_trace_save_end(struct trace *trace, uint64_t lost, struct fay_error *error);
+int fay_trace_file(struct trace *trace, struct fay_error *error);
+static inline bool fay_trace_is_file(const struct trace *trace)
+{
+	return trace->plan && trace->plan->domain == DOMAIN_FILE;
+}
 
 /* trace_end.c: detaches first in every case; then the last picture, if the output still takes it. */
 int fay_trace_finish(struct trace *trace, int result, struct fay_error *error);

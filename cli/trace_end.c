@@ -55,11 +55,17 @@ static size_t child_slots(const struct trace *trace)
 	return count;
 }
 
+static uint64_t lost_events(const struct fay_result *result)
+{
+	return result->events_lost_reentrant + result->events_lost_full + result->events_lost_no_slot + result->calls_lost;
+}
+
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = trace->follow ? 0 : child_slots(trace);
-	uint64_t lost = result->events_lost_reentrant + result->events_lost_full +
-			result->events_lost_no_slot + result->calls_lost;
+	uint64_t lost = lost_events(result);
+	if (fay_trace_is_file(trace))
+		lost = fay_saved_header(trace->plan->saved)->events_lost;
 	if (trace->writer.format == FAY_FORMAT_JSON) {
 		fprintf(trace->writer.out, "{\"type\":\"end\",\"reason\":");
 		fay_json_string(trace->writer.out, trace->end_reason, strlen(trace->end_reason));
@@ -69,6 +75,10 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 			",\"lost_no_slot\":%" PRIu64 ",\"lost_calls\":%" PRIu64 ",\"child_threads_not_counted\":%zu}\n",
 			result->threads, lost, result->events_lost_reentrant, result->events_lost_full,
 			result->events_lost_no_slot, result->calls_lost, children);
+	}
+	if (fay_trace_is_file(trace)) {
+		fprintf(stderr, "fay: %s\n", trace->end_reason);
+		return;
 	}
 	fprintf(stderr, "fay: %s; %u %s%s counted, %" PRIu64 " event%s lost", trace->end_reason,
 		result->threads, fay_trace_is_kernel(trace) ? "processor" : "thread", result->threads == 1 ? "" : "s", lost,
@@ -147,6 +157,15 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 		result = fay_trace_rows_error(trace, error);
 	if (!result)
 		result = fay_trace_check_output(trace, error);
+	uint64_t rows = trace->rows_shown;
+	if (trace->save && fay_trace_save_end(trace, lost_events(&last), &third)) {
+		if (!result) {
+			*error = third;
+			result = error->code;
+		}
+	} else if (trace->save_path && !result) {
+		fprintf(stderr, "fay: %" PRIu64 " events saved in %s\n", rows, trace->save_path);
+	}
 	fay_result_deinit(&last);
 	print_timing(trace);
 	if (!result && detached) {

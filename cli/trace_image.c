@@ -12,7 +12,8 @@
 static int plan_query(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
-	if (fay_query_plan(trace->query, fay_cli_realtime(), &trace->plan, error))
+	if (trace->save_path ? fay_query_plan_events(trace->query, fay_cli_realtime(), &trace->plan, error) :
+			       fay_query_plan(trace->query, fay_cli_realtime(), &trace->plan, error))
 		return error->code;
 	fay_trace_stage(trace, "parse and plan", since);
 	return FAY_OK;

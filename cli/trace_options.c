@@ -9,7 +9,7 @@
 
 static const char usage_text[] =
 	"usage: fay trace [-p PID | --comm NAME [--wait]] [--follow] [--for 10s] [--every 1s] [--json | --csv]\n"
-	"                 [--timing] [--verbose] [--policy FILE] [--share N] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+	"                 [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
 {
@@ -32,6 +32,7 @@ void fay_trace_help(void)
 	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
 	       "  --every T        print the result so far each T\n"
 	       "  --json, --csv    for other programs to read\n"
+	       "  --save FILE      keep rows of events in a file, for queries over file(\"FILE\")\n"
 	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a query\n"
 	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
 	       "  --share N        N functions with the same probes share one trampoline (256 unless given)\n"
@@ -105,6 +106,9 @@ static int set_share(struct trace *trace, const char *text)
 static int parse_option(struct trace *trace, int option)
 {
 	switch (option) {
+	case 'S':
+		trace->save_path = optarg;
+		return FAY_OK;
 	case 'p':
 		return add_pid(trace, optarg);
 	case 'c':
@@ -165,6 +169,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "probe", required_argument, NULL, 'P' },  { "timing", no_argument, NULL, 't' },
 		{ "policy", required_argument, NULL, 'o' }, { "verbose", no_argument, NULL, 'v' },
 		{ "follow", no_argument, NULL, 'F' },	    { "wait", no_argument, NULL, 'w' },
+		{ "save", required_argument, NULL, 'S' },
 		FAY_CLUSTER_OPTIONS,
 		{ "help", no_argument, NULL, 'h' },	    { "share", required_argument, NULL, 's' },
 		{ 0 },
@@ -195,6 +200,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage("a query or --probe IMAGE is missing");
 	if (trace->command && !trace->command[0])
 		return usage("no command after --");
+	if (trace->save_path && !trace->query)
+		return usage("--save goes with a query");
 	if (trace->wait && !trace->comm_count)
 		return usage("--wait goes with --comm NAME");
 	if (trace->command && (trace->pid_count || trace->comm_count))
@@ -210,6 +217,11 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 	/* The probe itself compares names; agents look for processes themselves. */
 	if (fay_trace_is_kernel(trace) || trace->cluster.root.bus.url)
 		return FAY_OK;
+	if (fay_trace_is_file(trace)) {
+		if (!trace->command && !trace->pid_count && !trace->comm_count && !trace->follow)
+			return FAY_OK;
+		return fay_error_set(error, FAY_E_USAGE, "a saved trace needs no process: leave out -p, --comm, --follow and the command");
+	}
 	for (size_t i = 0; i < trace->comm_count; i++)
 		if ((result = find_comm(trace, trace->comms[i], error)))
 			return result;

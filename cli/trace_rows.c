@@ -49,7 +49,10 @@ static void show(struct trace *trace, const struct fay_view *view, const uint8_t
 	if (plan && (trace->rows_seen++ < plan->first_row || trace->rows_shown >= plan->row_limit))
 		return;
 	trace->rows_shown++;
-	fay_write_row(&trace->writer, view, row);
+	if (trace->save)
+		fay_save_row(trace->save, row);
+	else
+		fay_write_row(&trace->writer, view, row);
 }
 
 void fay_trace_row(void *context, uint32_t state, const uint8_t *row)

@@ -10,8 +10,8 @@
 
 #include "trace.h"
 
-#define LATENESS 200000000u  /* ns after its end that a window is shown */
-#define HORIZON 2000000000u  /* ns after its end that it is looked at again and forgotten */
+#define LATENESS 200000000u /* ns after its end that a window is shown */
+#define HORIZON 2000000000u /* ns after its end that it is looked at again and forgotten */
 
 struct shown {
 	uint64_t end;
@@ -24,14 +24,16 @@ struct fay_trace_windows {
 	size_t shown_count;
 };
 
-static int show(struct trace *trace, const struct fay_result *rows, bool revised, struct fay_error *error)
+static int show(struct trace *trace, const struct fay_result *rows, bool revised,
+		struct fay_error *error)
 {
 	struct fay_result finished;
 	if (fay_plan_finish(trace->plan, rows, fay_trace_function_name, trace, &finished, error))
 		return error->code;
 	trace->writer.revised = revised;
 	for (size_t r = 0; r < finished.row_count; r++)
-		fay_write_row(&trace->writer, &trace->views[0], finished.rows + r * finished.row_size);
+		fay_write_row(&trace->writer, &trace->views[0],
+			      finished.rows + r * finished.row_size);
 	trace->writer.revised = false;
 	fay_result_deinit(&finished);
 	return FAY_OK;
@@ -39,18 +41,21 @@ static int show(struct trace *trace, const struct fay_result *rows, bool revised
 
 static bool same(const struct fay_result *a, const struct fay_result *b)
 {
-	return a->row_count == b->row_count && !memcmp(a->rows, b->rows, a->row_count * a->row_size);
+	return a->row_count == b->row_count &&
+	       !memcmp(a->rows, b->rows, a->row_count * a->row_size);
 }
 
 /* Windows that were shown and whose time is up, or all: again if they changed, then forgotten. */
-static int look_again(struct trace *trace, const struct fay_result *all, uint64_t now, struct fay_error *error)
+static int look_again(struct trace *trace, const struct fay_result *all, uint64_t now,
+		      struct fay_error *error)
 {
 	struct fay_trace_windows *w = trace->windows;
 	size_t done = 0;
 	int result = FAY_OK;
 	for (; done < w->shown_count && w->shown[done].end + HORIZON <= now && !result; done++) {
 		struct fay_result rows;
-		result = fay_plan_window(trace->plan, trace->schema, all, w->shown[done].end, &rows, error);
+		result = fay_plan_window(trace->plan, trace->schema, all, w->shown[done].end, &rows,
+					 error);
 		if (!result && !same(&rows, &w->shown[done].rows))
 			result = show(trace, &rows, true, error);
 		fay_result_deinit(&rows);
@@ -59,7 +64,8 @@ static int look_again(struct trace *trace, const struct fay_result *all, uint64_
 	w->shown_count -= done;
 	memmove(w->shown, w->shown + done, w->shown_count * sizeof(*w->shown));
 	if (w->next > trace->plan->window_width + HORIZON)
-		fay_aggregator_forget(trace->aggregator, all->state, w->next - trace->plan->window_width - HORIZON);
+		fay_aggregator_forget(trace->aggregator, all->state,
+				      w->next - trace->plan->window_width - HORIZON);
 	return result;
 }
 
@@ -80,7 +86,8 @@ static int close_window(struct trace *trace, const struct fay_result *all, struc
 }
 
 /* Shows every window that ends by `until`. */
-static int close_until(struct trace *trace, uint64_t until, uint64_t now, struct fay_result *all, struct fay_error *error)
+static int close_until(struct trace *trace, uint64_t until, uint64_t now, struct fay_result *all,
+		       struct fay_error *error)
 {
 	if (fay_aggregator_snapshot(trace->aggregator, trace->views[0].state, all, error))
 		return error->code;
@@ -113,12 +120,36 @@ int fay_trace_windows_tick(struct trace *trace, struct fay_error *error)
 	return result;
 }
 
+/* Of a saved trace, all windows are over: from the first event's to the last one's. */
+static int find_saved(struct trace *trace, uint64_t *until, struct fay_error *error)
+{
+	const struct fay_schema_column *key =
+		&trace->schema->columns[trace->schema->states[0].first_column];
+	uint64_t first = UINT64_MAX, last = 0;
+	struct fay_result all;
+	if (fay_aggregator_snapshot(trace->aggregator, trace->views[0].state, &all, error))
+		return error->code;
+	for (size_t r = 0; r < all.row_count; r++) {
+		uint64_t start;
+		memcpy(&start, all.rows + r * all.row_size + key->offset, sizeof(start));
+		first = start < first ? start : first;
+		last = start > last ? start : last;
+	}
+	fay_result_deinit(&all);
+	trace->windows->next = first == UINT64_MAX ? UINT64_MAX : first + trace->plan->window_step;
+	*until = last + trace->plan->window_width;
+	return FAY_OK;
+}
+
 int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct fay_error *error)
 {
 	if (!trace->windows)
 		return FAY_OK;
 	uint64_t now = fay_cli_realtime(), step = trace->plan->window_step;
-	int result = close_until(trace, now - now % step + step, UINT64_MAX - HORIZON, last, error);
+	uint64_t until = now - now % step + step;
+	int result = fay_trace_is_file(trace) ? find_saved(trace, &until, error) : FAY_OK;
+	if (!result)
+		result = close_until(trace, until, UINT64_MAX - HORIZON, last, error);
 	for (size_t i = 0; i < trace->windows->shown_count; i++)
 		fay_result_deinit(&trace->windows->shown[i].rows);
 	free(trace->windows->shown);

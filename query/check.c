@@ -4,6 +4,7 @@
  * and comprehensions are in check_sequence.c.
  */
 #include "check.h"
+#include "source_file.h"
 
 #include <string.h>
 
@@ -74,7 +75,7 @@ static struct fay_value_node *unknown_name(struct fay_checked *checked,
 					   const struct fay_scope *scope,
 					   const struct fay_node *node)
 {
-	static const char *const globals[] = {"cluster", "Now", "kernel", "true", "false"};
+	static const char *const globals[] = {"cluster", "file", "Now", "kernel", "true", "false"};
 	struct fay_query *query = checked->exprs.query;
 	const char *candidates[64];
 	size_t count = 0;
@@ -144,6 +145,8 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 					      checked->kind == SOURCE_SYSCALL ? "Syscall" : "Tracepoint", node->name);
 		if (!here)
 			return fail_elsewhere(checked, node, true);
+		if (checked->domain == DOMAIN_FILE && !fay_check_saved(checked, node->name_span, field->name))
+			return NULL;
 		checked->uses_failed |= field->size == 0;
 		checked->uses_end |= field->sources == (SOURCE_RETURN | SOURCE_SYSCALL);
 		checked->uses_duration |= field->offset == offsetof(struct fay_event, duration);
@@ -244,6 +247,9 @@ static struct fay_value_node *check_arg(struct fay_checked *checked,
 				      "there is no argument %lld: `Arg` takes 0 to 5, the six "
 				      "arguments in registers",
 				      (long long)expr->value);
+	if (checked->domain == DOMAIN_FILE &&
+	    !fay_check_saved(checked, call->span, fay_query_format(query, "Arg(%lld)", (long long)expr->value)))
+		return NULL;
 	return fay_check_scalar(checked, fay_expr_arg(&checked->exprs, (unsigned)expr->value));
 }
 
@@ -453,6 +459,8 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 					 const struct fay_node *call)
 {
 	struct fay_query *query = checked->exprs.query;
+	if (call->a->kind == NODE_NAME && strcmp(call->a->name, "file") == 0)
+		return fay_check_file(checked, call);
 	if (call->a->kind != NODE_MEMBER)
 		return fay_query_fail(query, FAY_E_USAGE, call->a->span,
 				      "only methods can be called, as in `io.Arg(0)`");

@@ -78,6 +78,7 @@ struct fay_checked {
 	struct fay_exprs exprs;
 	const char *pattern;     /* NULL until cluster.Function or the like is seen */
 	enum fay_source kind;    /* which of them it was */
+	bool whole_events;       /* an event as a row has all its fields */
 	bool uses_failed;        /* calls that end by an exception take part, too */
 	const char *event_name;  /* the first name that the query gives an event */
 	struct fay_span source;  /* of cluster.Function(...) */

@@ -194,19 +194,47 @@ static bool add_output(struct planner *planner, const struct fay_expr *expr, con
 	return true;
 }
 
-/* An event as a row of its own: the fields one wants to see first. */
-static bool add_event(struct planner *planner, const char *prefix)
+static bool add_event_column(struct planner *planner, const char *prefix, const char *field, const struct fay_expr *expr)
 {
-	for (size_t i = 0; i < 6; i++) {
-		const char *name =
-			*prefix ? fay_query_format(planner->query, "%s.%s", prefix, fay_fields[i].name)
-				: fay_fields[i].name;
-		const struct fay_expr *expr =
-			fay_expr_field(&planner->private_plan->checked.exprs, &fay_fields[i]);
-		if (!name || !expr || !add_output(planner, expr, name))
+	const char *name = *prefix ? fay_query_format(planner->query, "%s.%s", prefix, field) : field;
+	return name && expr && add_output(planner, expr, name);
+}
+
+/* Whether events of this source have the field, and a saved trace has saved it. */
+static bool has_field(const struct planner *planner, const struct fay_field *field)
+{
+	const struct fay_checked *checked = &planner->private_plan->checked;
+	if (!(field->sources & checked->kind) || field->type == TYPE_MODULE)
+		return false;
+	return checked->domain != DOMAIN_FILE || fay_saved_column(planner->query->saved, field->name);
+}
+
+static bool add_arguments(struct planner *planner, const char *prefix)
+{
+	struct fay_exprs *exprs = &planner->private_plan->checked.exprs;
+	for (unsigned i = 0; i < 6; i++) {
+		const char *name = fay_query_format(planner->query, "Arg(%u)", i);
+		bool there = planner->private_plan->checked.domain != DOMAIN_FILE || (name && fay_saved_column(planner->query->saved, name));
+		if (there && (!name || !add_event_column(planner, prefix, name, fay_expr_arg(exprs, i))))
 			return false;
 	}
 	return true;
+}
+
+/* An event as a row of its own: the fields one wants to see first, or all. */
+static bool add_event(struct planner *planner, const char *prefix)
+{
+	struct fay_checked *checked = &planner->private_plan->checked;
+	const size_t first = 6;
+	for (size_t i = 0; i < (checked->whole_events ? fay_field_count : first); i++) {
+		const struct fay_field *field = &fay_fields[i];
+		if (!has_field(planner, field))
+			continue;
+		checked->uses_failed |= field->size == 0;
+		if (!add_event_column(planner, prefix, field->name, fay_expr_field(&checked->exprs, field)))
+			return false;
+	}
+	return !checked->whole_events || !(checked->kind & (SOURCE_ENTRY | SOURCE_MARKER)) || add_arguments(planner, prefix);
 }
 
 /* Flattens what a row is into columns; members of inner records are named "outer.inner". */
@@ -404,6 +432,8 @@ static bool make_plan(struct planner *planner)
 	plan->text = planner->query->text;
 	plan->pattern = p->checked.pattern;
 	plan->domain = p->checked.domain;
+	plan->saved = planner->query->saved;
+	fay_plan_find_saved(p);
 	plan->kernel = p->checked.kind == SOURCE_SYSCALL      ? FAY_KERNEL_SYSCALLS
 		       : p->checked.kind == SOURCE_TRACEPOINT ? FAY_KERNEL_TRACEPOINTS
 							      : FAY_KERNEL_FUNCTIONS;
@@ -468,8 +498,7 @@ const char *fay_plan_kernel_name(const struct fay_plan *plan, uint64_t hash)
 	return NULL;
 }
 
-int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan_out,
-		   struct fay_error *error)
+static int make_plan_of(const char *text, uint64_t now, bool whole_events, struct fay_plan **plan_out, struct fay_error *error)
 {
 	struct fay_error local;
 	if (!error)
@@ -483,6 +512,7 @@ int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan_out,
 	if (root) {
 		p->query = query;
 		p->checked.exprs.query = query;
+		p->checked.whole_events = whole_events;
 		plan->private_plan = p;
 		struct planner planner = {plan, p, query, root->span};
 		if (fay_query_check(&p->checked, root) && make_plan(&planner)) {
@@ -492,6 +522,21 @@ int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan_out,
 	}
 	fay_query_destroy(query);
 	return (int)error->code;
+}
+
+int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan, struct fay_error *error)
+{
+	return make_plan_of(text, now, false, plan, error);
+}
+
+int fay_query_plan_events(const char *text, uint64_t now, struct fay_plan **plan, struct fay_error *error)
+{
+	return make_plan_of(text, now, true, plan, error);
+}
+
+uint32_t fay_plan_source(const struct fay_plan *plan)
+{
+	return fay_plan_private(plan)->checked.kind;
 }
 
 void fay_plan_destroy(struct fay_plan *plan)

@@ -32,6 +32,12 @@ struct fay_plan_private {
 	uint32_t keys, values;
 	struct fay_layout_column columns[FAY_QUERY_MAX_COLUMNS * 2];
 	uint32_t rows, row_size;
+	/* DOMAIN_FILE: from a saved row into an event. */
+	struct fay_saved_move {
+		uint32_t from, to, size; /* bytes */
+	} moves[FAY_SAVED_COLUMNS];
+	uint32_t move_count;
+	const struct fay_saved_column *failed; /* whether the call ended by an exception; NULL: not known */
 	/* The root stage. */
 	struct fay_schema_column schema[FAY_QUERY_MAX_COLUMNS * 2]; /* of `columns`, to read merged rows with */
 	uint32_t *column_of; /* by expression id: column + 1, or 0 */
@@ -49,5 +55,8 @@ static inline const struct fay_plan_private *fay_plan_private(const struct fay_p
 {
 	return plan->private_plan;
 }
+
+/* Finds the columns of the query's saved trace, if it has one, in events. */
+void fay_plan_find_saved(struct fay_plan_private *p);
 
 #endif

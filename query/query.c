@@ -57,6 +57,7 @@ void fay_query_destroy(struct fay_query *query)
 		next = block->next;
 		free(block);
 	}
+	fay_saved_close(query->saved);
 	fay_btf_close(query->btf);
 	free(query->text);
 	free(query);

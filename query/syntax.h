@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "fay/error.h"
+#include "fay/saved.h"
 
 #define FAY_QUERY_MAX_TEXT 65536u        /* bytes of text */
 #define FAY_QUERY_MAX_NESTING 200u       /* brackets, lambdas, unary operators inside one another */
@@ -38,6 +39,7 @@ struct fay_query {
 	bool failed;
 	struct fay_query_block *blocks;
 	size_t allocated;
+	struct fay_saved *saved; /* of file("NAME"), once it was read */
 	struct fay_btf *btf; /* the kernel's types, once they were needed */
 };
 

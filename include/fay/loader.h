@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "fay/error.h"
+#include "fay/event.h"
 #include "fay/shm.h"
 #include "fay/verify.h"
 
@@ -136,5 +137,15 @@ uint32_t fay_session_inlined(const struct fay_session *session, uint32_t probe, 
 size_t fay_session_shared_points(const struct fay_session *session);
 /* Nanoseconds for which the target was stopped, longest single pause; for --timing. */
 uint64_t fay_session_longest_pause(const struct fay_session *session);
+
+/* Verified probes over events from elsewhere, in this process; replay.c. Rows are those of states: of tables with their tag, cells, streams. */
+struct fay_replay;
+typedef void fay_replay_row(void *context, uint32_t state, const uint8_t *row);
+/* The verdict must outlive the replay. fay_try_read() fails in the probes, since no program is there. */
+int fay_replay_create(const struct fay_verdict *verdict, fay_replay_row *take, void *context, struct fay_replay **replay, struct fay_error *error);
+void fay_replay_destroy(struct fay_replay *replay);
+void fay_replay_event(struct fay_replay *replay, uint32_t probe, const struct fay_event *event);
+/* Hands on what the states hold. */
+void fay_replay_end(struct fay_replay *replay);
 
 #endif

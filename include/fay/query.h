@@ -14,6 +14,8 @@
 #include "fay/bpf.h"
 #include "fay/compiler.h"
 #include "fay/error.h"
+#include "fay/event.h"
+#include "fay/saved.h"
 
 /* A column of the result, in the order of the query's select. Values come from state 0 of the image. */
 struct fay_plan_column {
@@ -27,13 +29,14 @@ struct fay_plan_column {
 };
 
 /* Where the events are that a query is about. */
-enum fay_domain { DOMAIN_USER, DOMAIN_KERNEL };
+enum fay_domain { DOMAIN_USER, DOMAIN_KERNEL, DOMAIN_FILE };
 /* DOMAIN_KERNEL: what they are. Functions are the native dispatcher's, or BPF's where it may attach to them. */
 enum fay_kernel_kind { FAY_KERNEL_FUNCTIONS, FAY_KERNEL_SYSCALLS, FAY_KERNEL_TRACEPOINTS };
 
 struct fay_plan {
 	const char *text;             /* the query */
-	const char *pattern;          /* "module!function" */
+	const char *pattern;          /* "module!function"; DOMAIN_FILE: the file's name */
+	struct fay_saved *saved;      /* DOMAIN_FILE: opened; the plan's */
 	enum fay_domain domain;
 	enum fay_kernel_kind kernel;
 	const char *back_end;         /* what runs it on this machine and why, for people; the caller's, NULL: nothing to say */
@@ -59,6 +62,12 @@ struct fay_plan {
  *                ^~~
  */
 int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan, struct fay_error *error);
+/* The same; an event as a row of its own has all that is known of it, not only what one wants to see first. */
+int fay_query_plan_events(const char *text, uint64_t now, struct fay_plan **plan, struct fay_error *error);
+/* What the events are, as a saved trace says it: enum fay_source. */
+uint32_t fay_plan_source(const struct fay_plan *plan);
+/* The event that a row of plan->saved stands for, and which of the image's probes is for it; false: none. */
+bool fay_plan_saved_event(const struct fay_plan *plan, const uint8_t *row, struct fay_event *event, uint32_t *probe);
 void fay_plan_destroy(struct fay_plan *plan);
 /* The probe stage as a module in `context`, for fay_compile_module() with plan->spec. */
 int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error);

@@ -31,14 +31,20 @@ struct shape {
 	enum { VALUE, GROUPS, ROWS } kind;
 	unsigned filter_count, key_count, aggregate_count, order_count;
 	struct tree *filters[2], *columns[2]; /* columns of ROWS */
-	struct { enum key_kind kind; struct tree *tree; } keys[2];
+	struct {
+		enum key_kind kind;
+		struct tree *tree;
+	} keys[2];
 	struct aggregate aggregates[3];
 	uint64_t width, step;
 	bool computes, has_condition;
-	char operator;                 /* computed column: aggregate 0 with aggregate 1 */
-	int64_t limit;                 /* condition: aggregate 0 above this */
-	struct { unsigned column; bool descending; } orders[2]; /* column: keys, then aggregates; of ROWS: columns */
-	int64_t skip, take;            /* -1: not there */
+	char operator; /* computed column: aggregate 0 with aggregate 1 */
+	int64_t limit; /* condition: aggregate 0 above this */
+	struct {
+		unsigned column;
+		bool descending;
+	} orders[2];        /* column: keys, then aggregates; of ROWS: columns */
+	int64_t skip, take; /* -1: not there */
 };
 
 /* A value of a result. */
@@ -69,7 +75,8 @@ static void random_stream(void)
 	for (unsigned i = 0; i < event_count; i++) {
 		struct fay_event *e = &events[i];
 		random_event(e);
-		e->time = NOW + random_word() % (SPAN / MAX_EVENTS) * MAX_EVENTS + i; /* each its own; not in order */
+		e->time = NOW + random_word() % (SPAN / MAX_EVENTS) * MAX_EVENTS +
+			  i; /* each its own; not in order */
 		e->cpu = below(4);
 		if (below(2))
 			e->arg[0] = below(5);
@@ -111,11 +118,13 @@ static void random_shape(struct shape *s)
 	bool integers = s->kind == GROUPS && GIVES_INTEGER(s->aggregates[0]);
 	s->has_condition = integers && below(3) == 0;
 	s->limit = below(2) ? below(5) : interesting();
-	s->computes = integers && s->aggregate_count > 1 && GIVES_INTEGER(s->aggregates[1]) && below(2);
+	s->computes =
+		integers && s->aggregate_count > 1 && GIVES_INTEGER(s->aggregates[1]) && below(2);
 	s->operator= "+-*/"[below(4)];
 	s->order_count = below(3);
 	for (unsigned i = 0; i < s->order_count; i++) {
-		s->orders[i].column = below(s->kind == ROWS ? 2 : s->key_count + s->aggregate_count);
+		s->orders[i].column =
+			below(s->kind == ROWS ? 2 : s->key_count + s->aggregate_count);
 		s->orders[i].descending = below(2);
 	}
 	s->skip = below(4) ? -1 : (int64_t)below(6);
@@ -137,7 +146,8 @@ static void free_shape(struct shape *s)
 
 static void print_aggregate(FILE *out, const struct aggregate *a)
 {
-	static const char *const names[] = {"Count", "Count", "Sum", "Min", "Max", "First", "Last", "Average", "Any", "All"};
+	static const char *const names[] = {"Count", "Count", "Sum",     "Min", "Max",
+					    "First", "Last",  "Average", "Any", "All"};
 	fprintf(out, "%s(", names[a->kind]);
 	if (a->operand) {
 		fputs("x => ", out);
@@ -148,7 +158,8 @@ static void print_aggregate(FILE *out, const struct aggregate *a)
 
 static void print_key(FILE *out, const struct shape *s, unsigned i)
 {
-	static const char *const texts[] = {"x.tid", "x.cpu % 3", "x.comm", "x.function", "x.Arg(0) & 3"};
+	static const char *const texts[] = {"x.tid", "x.cpu % 3", "x.comm", "x.function",
+					    "x.Arg(0) & 3"};
 	if (s->keys[i].kind == KEY_TEST)
 		print_tree(out, s->keys[i].tree);
 	else
@@ -165,7 +176,8 @@ static void print_window(FILE *out, const struct shape *s)
 	if (s->step && s->width == s->step)
 		fprintf(out, ".Tumbling(%llums)", (unsigned long long)(s->step / MS));
 	else if (s->step)
-		fprintf(out, ".Sliding(%llums, %lluus)", (unsigned long long)(s->width / MS), (unsigned long long)(s->step / 1000));
+		fprintf(out, ".Sliding(%llums, %lluus)", (unsigned long long)(s->width / MS),
+			(unsigned long long)(s->step / 1000));
 }
 
 static void print_order(FILE *out, const struct shape *s, unsigned i)
@@ -231,7 +243,9 @@ static char *text_of_shape(const struct shape *s)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 	assert_non_null(out);
-	fputs(s->kind == VALUE ? "cluster.Function(\"a!b\")" : "from x in cluster.Function(\"a!b\")", out);
+	fputs(s->kind == VALUE ? "cluster.Function(\"a!b\")"
+			       : "from x in cluster.Function(\"a!b\")",
+	      out);
 	print_window(out, s);
 	for (unsigned i = 0; i < s->filter_count; i++) {
 		fputs(s->kind == VALUE ? ".Where(x => " : " where ", out);
@@ -272,7 +286,8 @@ static int compare(const struct cell *x, const struct cell *y)
 	if (x->kind == REAL)
 		return (x->real > y->real) - (x->real < y->real);
 	if (x->kind == WORD)
-		return ((uint64_t)x->integer > (uint64_t)y->integer) - ((uint64_t)x->integer < (uint64_t)y->integer);
+		return ((uint64_t)x->integer > (uint64_t)y->integer) -
+		       ((uint64_t)x->integer < (uint64_t)y->integer);
 	return (x->integer > y->integer) - (x->integer < y->integer);
 }
 
@@ -331,7 +346,9 @@ static struct cell aggregate(const struct aggregate *a, const bool *takes_part)
 	case LAST:
 		return count ? integer(last) : (struct cell){NONE};
 	case AVERAGE:
-		return count ? (struct cell){.kind = REAL, .real = (double)(int64_t)sum / (double)count} : (struct cell){NONE};
+		return count ? (struct cell){.kind = REAL,
+					     .real = (double)(int64_t)sum / (double)count}
+			     : (struct cell){NONE};
 	case ANY:
 		return integer(matches != 0);
 	default:
@@ -359,7 +376,8 @@ static bool passes(const struct shape *s, const struct fay_event *e)
 	return true;
 }
 
-static void add_group(const struct shape *s, unsigned of_event, const bool *in_window, uint64_t window, struct table *t)
+static void add_group(const struct shape *s, unsigned of_event, const bool *in_window,
+		      uint64_t window, struct table *t)
 {
 	bool takes_part[MAX_EVENTS] = {false};
 	struct row *row = &t->rows[t->count];
@@ -368,7 +386,8 @@ static void add_group(const struct shape *s, unsigned of_event, const bool *in_w
 	for (unsigned i = 0; i < event_count; i++) {
 		takes_part[i] = in_window[i];
 		for (unsigned k = 0; k < s->key_count && takes_part[i]; k++) {
-			struct cell own = key_of(s, k, &events[of_event]), other = key_of(s, k, &events[i]);
+			struct cell own = key_of(s, k, &events[of_event]),
+				    other = key_of(s, k, &events[i]);
 			takes_part[i] = compare(&own, &other) == 0;
 		}
 		if (takes_part[i] && i < of_event && s->kind == GROUPS)
@@ -395,7 +414,8 @@ static int compare_rows(const void *left, const void *right)
 	const struct shape *s = sorted_shape;
 	unsigned before = s->step != 0;
 	for (unsigned i = 0; i < s->order_count; i++) {
-		int c = compare(&x->cells[before + s->orders[i].column], &y->cells[before + s->orders[i].column]);
+		int c = compare(&x->cells[before + s->orders[i].column],
+				&y->cells[before + s->orders[i].column]);
 		if (c)
 			return s->orders[i].descending ? -c : c;
 	}
@@ -404,7 +424,8 @@ static int compare_rows(const void *left, const void *right)
 		if (c)
 			return c;
 	}
-	return (int)x->cells[MAX_COLUMNS - 1].integer - (int)y->cells[MAX_COLUMNS - 1].integer; /* ROWS: as they came */
+	return (int)x->cells[MAX_COLUMNS - 1].integer -
+	       (int)y->cells[MAX_COLUMNS - 1].integer; /* ROWS: as they came */
 }
 
 /* The rows that the window [start, start + width) must have; without windows: all. */
@@ -412,7 +433,9 @@ static void refer(const struct shape *s, uint64_t start, struct table *t)
 {
 	bool in_window[MAX_EVENTS];
 	for (unsigned i = 0; i < event_count; i++)
-		in_window[i] = passes(s, &events[i]) && (!s->step || (events[i].time >= start && events[i].time < start + s->width));
+		in_window[i] = passes(s, &events[i]) &&
+			       (!s->step ||
+				(events[i].time >= start && events[i].time < start + s->width));
 	t->count = 0;
 	if (s->kind == VALUE)
 		add_group(s, 0, in_window, start, t);
@@ -474,17 +497,26 @@ static void run_probe(struct running *r, const struct fay_schema *schema, struct
 		merged->row_count = s->kind == FAY_STATE_CELL ? 1 : handed_count;
 		merged->rows = malloc(merged->row_count * s->row_size + 1);
 		if (merged->row_count)
-			memcpy(merged->rows, s->kind == FAY_STATE_CELL ? r->local : handed_on, merged->row_count * s->row_size);
+			memcpy(merged->rows, s->kind == FAY_STATE_CELL ? r->local : handed_on,
+			       merged->row_count * s->row_size);
 	}
 	fay_aggregator_destroy(aggregator);
 }
 
-static struct cell cell_of(const struct fay_plan *plan, const struct fay_schema *schema, const uint8_t *row, uint32_t index)
+static struct cell cell_of(const struct fay_plan *plan, const struct fay_schema *schema,
+			   const uint8_t *row, uint32_t index)
 {
 	const struct fay_plan_column *c = &plan->columns[index];
-	struct fay_schema_column computed = {.offset = c->offset, .size = FAY_RESULT_COMPUTED_SIZE, .type = (uint16_t)c->type, .merge = (uint16_t)c->merge};
-	const struct fay_schema_column *column = c->source == FAY_PLAN_COMPUTED ? &computed
-						 : &schema->columns[c->index + (c->source == FAY_PLAN_VALUE ? schema->states[0].keys : 0u)];
+	struct fay_schema_column computed = {.offset = c->offset,
+					     .size = FAY_RESULT_COMPUTED_SIZE,
+					     .type = (uint16_t)c->type,
+					     .merge = (uint16_t)c->merge};
+	const struct fay_schema_column *column =
+		c->source == FAY_PLAN_COMPUTED
+			? &computed
+			: &schema->columns[c->index + (c->source == FAY_PLAN_VALUE
+							       ? schema->states[0].keys
+							       : 0u)];
 	struct cell cell = {NONE};
 	struct fay_value value;
 	if (!fay_value_decode(column, row, &value))
@@ -510,17 +542,23 @@ static bool equal(const struct cell *want, const struct cell *got)
 	return (want->kind == NONE) == (got->kind == NONE) && want->integer == got->integer;
 }
 
-static void check(const char *text, const struct fay_plan *plan, const struct fay_schema *schema, const struct fay_result *result, const struct table *want)
+static void check(const char *text, const struct fay_plan *plan, const struct fay_schema *schema,
+		  const struct fay_result *result, const struct table *want)
 {
 	if (result->row_count != want->count)
 		fail_msg("%s: %zu rows, not %zu", text, result->row_count, want->count);
 	for (size_t r = 0; r < want->count; r++)
 		for (uint32_t c = 0; c < plan->column_count; c++) {
-			struct cell got = cell_of(plan, schema, result->rows + r * result->row_size, c);
+			struct cell got =
+				cell_of(plan, schema, result->rows + r * result->row_size, c);
 			if (!equal(&want->rows[r].cells[c], &got))
-				fail_msg("%s\nrow %zu, %s: (%d) %lld %g %s, not (%d) %lld %g %s", text, r, plan->columns[c].name, got.kind,
-					 (long long)got.integer, got.real, got.string, want->rows[r].cells[c].kind,
-					 (long long)want->rows[r].cells[c].integer, want->rows[r].cells[c].real, want->rows[r].cells[c].string);
+				fail_msg("%s\nrow %zu, %s: (%d) %lld %g %s, not (%d) %lld %g %s",
+					 text, r, plan->columns[c].name, got.kind,
+					 (long long)got.integer, got.real, got.string,
+					 want->rows[r].cells[c].kind,
+					 (long long)want->rows[r].cells[c].integer,
+					 want->rows[r].cells[c].real,
+					 want->rows[r].cells[c].string);
 		}
 }
 
@@ -528,13 +566,15 @@ static void check(const char *text, const struct fay_plan *plan, const struct fa
 static void cut(const struct fay_plan *plan, struct fay_result *rows)
 {
 	size_t skip = plan->first_row < rows->row_count ? (size_t)plan->first_row : rows->row_count;
-	memmove(rows->rows, rows->rows + skip * rows->row_size, (rows->row_count - skip) * rows->row_size);
+	memmove(rows->rows, rows->rows + skip * rows->row_size,
+		(rows->row_count - skip) * rows->row_size);
 	rows->row_count -= skip;
 	if (rows->row_count > plan->row_limit)
 		rows->row_count = (size_t)plan->row_limit;
 }
 
-static void finish_and_check(const char *text, const struct fay_plan *plan, const struct fay_schema *schema, const struct fay_result *rows,
+static void finish_and_check(const char *text, const struct fay_plan *plan,
+			     const struct fay_schema *schema, const struct fay_result *rows,
 			     const struct table *want)
 {
 	struct fay_result finished;
@@ -545,7 +585,8 @@ static void finish_and_check(const char *text, const struct fay_plan *plan, cons
 	fay_result_deinit(&finished);
 }
 
-static void check_stream(const struct shape *s, const char *text, struct running *r, const struct fay_schema *schema)
+static void check_stream(const struct shape *s, const char *text, struct running *r,
+			 const struct fay_schema *schema)
 {
 	static struct table want;
 	struct fay_result merged;
@@ -553,10 +594,12 @@ static void check_stream(const struct shape *s, const char *text, struct running
 	const struct fay_plan *plan = r->plan;
 	run_probe(r, schema, &merged);
 	if (s->step) {
-		for (uint64_t end = NOW - NOW % s->step + s->step; end < NOW + SPAN + s->width + s->step; end += s->step) {
+		for (uint64_t end = NOW - NOW % s->step + s->step;
+		     end < NOW + SPAN + s->width + s->step; end += s->step) {
 			struct fay_result window;
 			refer(s, end - s->width, &want);
-			assert_int_equal(fay_plan_window(plan, schema, &merged, end, &window, &error), 0);
+			assert_int_equal(
+				fay_plan_window(plan, schema, &merged, end, &window, &error), 0);
 			finish_and_check(text, plan, schema, &window, &want);
 			fay_result_deinit(&window);
 		}

@@ -53,19 +53,32 @@ static void run_query(struct merged *m, const char *text)
 	m->rows.row_size = s->row_size;
 	m->rows.rows = calloc(s->rows + handed_count + 1, s->row_size);
 	for (size_t i = 0; i < handed_count; i++)
-		memcpy(m->rows.rows + m->rows.row_count++ * s->row_size, handed_on + i * s->row_size, s->row_size);
+		memcpy(m->rows.rows + m->rows.row_count++ * s->row_size,
+		       handed_on + i * s->row_size, s->row_size);
 	const unsigned char *rows = m->running.local + sizeof(struct fay_table_header);
 	for (uint32_t i = 0; i < s->rows; i++)
 		if (word(rows + i * s->row_size, 0))
-			memcpy(m->rows.rows + m->rows.row_count++ * s->row_size, rows + i * s->row_size, s->row_size);
-	m->state = (struct fay_schema_state){.name = s->name, .kind = (uint16_t)s->kind, .scope = (uint16_t)s->scope, .rows = s->rows,
-					     .row_size = s->row_size, .keys = s->keys, .values = s->values};
+			memcpy(m->rows.rows + m->rows.row_count++ * s->row_size,
+			       rows + i * s->row_size, s->row_size);
+	m->state = (struct fay_schema_state){.name = s->name,
+					     .kind = (uint16_t)s->kind,
+					     .scope = (uint16_t)s->scope,
+					     .rows = s->rows,
+					     .row_size = s->row_size,
+					     .keys = s->keys,
+					     .values = s->values};
 	for (uint32_t i = 0; i < m->running.plan->spec.column_count; i++) {
 		const struct fay_spec_column *c = &m->running.plan->spec.columns[i];
-		m->columns[i] = (struct fay_schema_column){.name = c->name, .type = (uint16_t)c->type, .merge = (uint16_t)c->merge,
-							   .offset = c->offset, .size = c->size};
+		m->columns[i] = (struct fay_schema_column){.name = c->name,
+							   .type = (uint16_t)c->type,
+							   .merge = (uint16_t)c->merge,
+							   .offset = c->offset,
+							   .size = c->size};
 	}
-	m->schema = (struct fay_schema){.local_size = m->running.plan->spec.local_size, .states = &m->state, .state_count = 1, .columns = m->columns,
+	m->schema = (struct fay_schema){.local_size = m->running.plan->spec.local_size,
+					.states = &m->state,
+					.state_count = 1,
+					.columns = m->columns,
 					.column_count = m->running.plan->spec.column_count};
 }
 
@@ -86,12 +99,16 @@ static void finish(struct merged *m, uint64_t end, struct fay_result *result)
 }
 
 /* Column `index` of a finished row. */
-static int64_t value(const struct merged *m, const struct fay_result *result, size_t row, uint32_t index)
+static int64_t value(const struct merged *m, const struct fay_result *result, size_t row,
+		     uint32_t index)
 {
 	const struct fay_plan_column *c = &m->running.plan->columns[index];
 	const struct fay_spec_state *s = &m->running.plan->spec.states[0];
-	uint32_t offset = c->source == FAY_PLAN_COMPUTED ? c->offset + 8
-							 : m->columns[c->index + (c->source == FAY_PLAN_VALUE ? s->keys : 0u)].offset;
+	uint32_t offset =
+		c->source == FAY_PLAN_COMPUTED
+			? c->offset + 8
+			: m->columns[c->index + (c->source == FAY_PLAN_VALUE ? s->keys : 0u)]
+				  .offset;
 	return word(result->rows + row * result->row_size, offset);
 }
 
@@ -104,7 +121,8 @@ static uint64_t count_in(uint64_t end, uint64_t width, int64_t key)
 {
 	uint64_t n = 0;
 	for (unsigned i = 0; i < EVENTS; i++)
-		n += in_window(&events[i], end, width) && (key < 0 || events[i].arg[0] == (uint64_t)key);
+		n += in_window(&events[i], end, width) &&
+		     (key < 0 || events[i].arg[0] == (uint64_t)key);
 	return n;
 }
 
@@ -132,15 +150,19 @@ static void one_value(void **unused)
 {
 	check_counts("cluster.Function(\"a!b\").Tumbling(100ms).Count()", 100 * MS, 100 * MS);
 	check_counts("cluster.Function(\"a!b\").Sliding(500ms, 100ms).Count()", 500 * MS, 100 * MS);
-	check_counts("cluster.Function(\"a!b\").Where(x => x.Arg(0) < 9).Sliding(300ms, 100ms).Count()", 300 * MS, 100 * MS);
+	check_counts(
+		"cluster.Function(\"a!b\").Where(x => x.Arg(0) < 9).Sliding(300ms, 100ms).Count()",
+		300 * MS, 100 * MS);
 }
 
 /* Groups, ordered and cut in each window by itself. */
 static void groups(void **unused)
 {
 	struct merged m;
-	run_query(&m, "from x in cluster.Function(\"a!b\").Sliding(400ms, 200ms) group x by x.Arg(0) into g\n"
-		      "orderby g.Count() descending, g.Key select new { g.Key, n = g.Count(), twice = 2 * g.Sum(x => x.Arg(1)) } take 3");
+	run_query(&m, "from x in cluster.Function(\"a!b\").Sliding(400ms, 200ms) group x by "
+		      "x.Arg(0) into g\n"
+		      "orderby g.Count() descending, g.Key select new { g.Key, n = g.Count(), "
+		      "twice = 2 * g.Sum(x => x.Arg(1)) } take 3");
 	for (uint64_t end = NOW + 200 * MS; end < NOW + 2600 * MS; end += 200 * MS) {
 		struct fay_result result;
 		uint64_t groups = 0, last = UINT64_MAX;
@@ -152,7 +174,8 @@ static void groups(void **unused)
 			int64_t key = value(&m, &result, r, 1), sum = 0;
 			uint64_t n = (uint64_t)value(&m, &result, r, 2);
 			for (unsigned i = 0; i < EVENTS; i++)
-				if (in_window(&events[i], end, 400 * MS) && events[i].arg[0] == (uint64_t)key)
+				if (in_window(&events[i], end, 400 * MS) &&
+				    events[i].arg[0] == (uint64_t)key)
 					sum += (int64_t)events[i].arg[1];
 			assert_int_equal(value(&m, &result, r, 0), end - 400 * MS);
 			assert_int_equal(n, count_in(end, 400 * MS, key));
@@ -160,7 +183,8 @@ static void groups(void **unused)
 			assert_true(n <= last);
 			last = n;
 		}
-		for (int64_t key = 0; key < 5 && groups > 3; key++) { /* who is not shown has no more */
+		for (int64_t key = 0; key < 5 && groups > 3;
+		     key++) { /* who is not shown has no more */
 			bool shown = false;
 			for (size_t r = 0; r < result.row_count; r++)
 				shown |= value(&m, &result, r, 1) == key;
@@ -175,13 +199,15 @@ static void groups(void **unused)
 static void folded(void **unused)
 {
 	struct merged m;
-	run_query(&m, "cluster.Function(\"a!b\").Tumbling(50ms).GroupBy(x => x.Arg(0)).Select(g => g.Count()).Max()");
+	run_query(&m, "cluster.Function(\"a!b\").Tumbling(50ms).GroupBy(x => x.Arg(0)).Select(g => "
+		      "g.Count()).Max()");
 	for (uint64_t end = NOW + 50 * MS; end < NOW + 2100 * MS; end += 50 * MS) {
 		struct fay_result result;
 		uint64_t most = 0;
 		finish(&m, end, &result);
 		for (int64_t key = 0; key < 5; key++)
-			most = count_in(end, 50 * MS, key) > most ? count_in(end, 50 * MS, key) : most;
+			most = count_in(end, 50 * MS, key) > most ? count_in(end, 50 * MS, key)
+								  : most;
 		assert_int_equal(result.row_count, most != 0);
 		if (most) {
 			assert_int_equal(value(&m, &result, 0, 0), end - 50 * MS);
@@ -194,6 +220,7 @@ static void folded(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(one_value), cmocka_unit_test(groups), cmocka_unit_test(folded)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(one_value), cmocka_unit_test(groups),
+					   cmocka_unit_test(folded)};
 	return cmocka_run_group_tests_name("query windows", tests, make_events, NULL);
 }

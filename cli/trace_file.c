@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Saved traces: writing one (--save), and the same queries over one (file("NAME")). docs/saved-trace.md */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace.h"
+
+/* --- writing --- */
+
+int fay_trace_save_start(struct trace *trace, struct fay_error *error)
+{
+	if (!trace->save_path)
+		return FAY_OK;
+	const struct fay_schema_state *state = &trace->schema->states[0];
+	struct fay_saved_column columns[FAY_SAVED_COLUMNS];
+	uint32_t count = (uint32_t)state->keys + state->values;
+	if (trace->plan->domain != DOMAIN_USER)
+		return fay_error_set(error, FAY_E_REFUSED,
+				     "events of the kernel cannot be saved yet");
+	if (!trace->plan->streams || trace->plan->collects)
+		return fay_error_set(error, FAY_E_USAGE,
+				     "--save keeps rows of events, and this query has none: leave "
+				     "out the aggregates, groups and order, "
+				     "and ask them of the saved trace by file(\"%s\")",
+				     trace->save_path);
+	if (count > FAY_SAVED_COLUMNS)
+		return fay_error_set(error, FAY_E_LIMIT, "rows of %u columns cannot be saved",
+				     count);
+	memset(columns, 0, sizeof(columns));
+	for (uint32_t i = 0; i < count; i++) {
+		const struct fay_schema_column *c =
+			&trace->schema->columns[state->first_column + i];
+		columns[i].type = c->type;
+		columns[i].offset = c->offset;
+		columns[i].size = c->size;
+		snprintf(columns[i].name, sizeof(columns[i].name), "%s", c->name);
+	}
+	return fay_save_create(trace->save_path, fay_plan_source(trace->plan), trace->query,
+			       columns, count, state->row_size, &trace->save, error);
+}
+
+int fay_trace_save_end(struct trace *trace, uint64_t lost, struct fay_error *error)
+{
+	struct fay_save *save = trace->save;
+	trace->save = NULL;
+	return save ? fay_save_finish(save, lost, fay_trace_function_name, trace, error) : FAY_OK;
+}
+
+/* --- reading --- */
+
+struct taker {
+	struct trace *trace;
+	struct fay_error error; /* the first; code 0: none */
+};
+
+static void take_row(void *context, uint32_t state, const uint8_t *row)
+{
+	struct taker *taker = context;
+	if (!taker->error.code)
+		fay_aggregator_take_row(taker->trace->aggregator, state, row, &taker->error);
+}
+
+static int replay_all(struct trace *trace, struct fay_replay *replay, struct taker *taker,
+		      struct fay_error *error)
+{
+	const struct fay_plan *plan = trace->plan;
+	const uint8_t *row;
+	uint64_t rows = 0;
+	while (!trace->end_reason && (row = fay_saved_next(plan->saved, error))) {
+		struct fay_event event;
+		uint32_t probe;
+		if (fay_plan_saved_event(plan, row, &event, &probe))
+			fay_replay_event(replay, probe, &event);
+		if (++rows % 1024)
+			continue;
+		if (taker->error.code || fay_trace_rows_error(trace, &taker->error)) {
+			*error = taker->error;
+			return error->code;
+		}
+		if (fay_trace_interrupted)
+			trace->end_reason = "interrupted";
+		if (fay_trace_has_all_rows(trace))
+			trace->end_reason = "the query has its rows";
+	}
+	if (!trace->end_reason)
+		trace->end_reason = "the saved trace ends here";
+	if (error->code)
+		return error->code;
+	fay_replay_end(replay);
+	if (taker->error.code)
+		*error = taker->error;
+	return taker->error.code;
+}
+
+int fay_trace_file(struct trace *trace, struct fay_error *error)
+{
+	struct taker taker = {trace, {0}};
+	struct fay_replay *replay;
+	const struct fay_saved_header *header = fay_saved_header(trace->plan->saved);
+	uint64_t since = fay_cli_monotonic();
+	error->code = FAY_OK;
+	int result = fay_replay_create(&trace->verdict, take_row, &taker, &replay, error);
+	if (result)
+		return result;
+	fprintf(stderr,
+		"fay: %" PRIu64 " saved events, %" PRIu64 " were lost when they were saved\n",
+		header->row_count, header->events_lost);
+	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
+	result = fay_trace_windows_start(trace, error);
+	if (!result)
+		result = replay_all(trace, replay, &taker, error);
+	fay_replay_destroy(replay);
+	fay_trace_stage(trace, "replay", since);
+	return fay_trace_finish(trace, result, error);
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Saved traces: the same answers from the file as from the live program; kinds of events; windows; damaged and hostile files; a full disk.
+. "$(dirname "$0")/lib.sh"
+bin=$(dirname "$TARGET")
+
+# save FILE QUERY COMMAND...
+save() {
+	local file=$1 query=$2
+	shift 2
+	"$FAY" trace --save "$file" "$query" -- "$@" >"$work/own" 2>"$work/err" || { cat "$work/err" >&2; fail "$query"; }
+}
+# ask QUERY: the rows' values, one JSON object a line, into $work/rows
+ask() {
+	"$FAY" trace --json "$1" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; fail "$1"; }
+	jq -c 'select(.type == "row" and .final) | .values' "$work/out" >"$work/rows"
+	equal "events lost" 0 "$(jq -s 'map(select(.type == "end"))[0].events_lost' "$work/out")"
+}
+sum() { jq -s "map($1) | add // 0" "$work/rows"; }
+
+head -c 123456 /dev/zero >"$work/file"
+save "$work/reads.fay" 'cluster.Function("libc!read")' dd if="$work/file" of=/dev/null bs=100 status=none
+ask "file(\"$work/reads.fay\").Where(r => r.Arg(2) == 100).Count()"
+equal "calls with that size" 1236 "$(sum .Count)" # the last one finds the end
+ask "from r in file(\"$work/reads.fay\") where r.comm == \"dd\" && r.function == \"read\" group r by new { r.function, size = r.Arg(2) } into g orderby g.Count() descending select new { g.Key, n = g.Count() } take 1"
+equal "group with a name" '{"function":"read","size":100,"n":1236}' "$(head -1 "$work/rows")"
+ask "file(\"$work/reads.fay\").Where(r => r.Arg(2) == 100).Tumbling(1ms).Count()"
+equal "events in all windows" 1236 "$(sum .Count)"
+ask "file(\"$work/reads.fay\").Take(7)"
+equal "rows" 7 "$(wc -l <"$work/rows")"
+equal "explained" 1 "$("$FAY" explain "file(\"$work/reads.fay\").Count()" | grep -c reads.fay)"
+
+# Calls that end, with and without an exception: the program prints entries, returns and exceptions.
+save "$work/calls.fay" 'cluster.Return("calls_target!traced_*")' "$bin/calls_target" exceptions
+read -r _ returns exceptions < <(tail -1 "$work/own")
+ask "from r in file(\"$work/calls.fay\") group r by r.Failed into g select new { g.Key, n = g.Count(), t = g.Sum(x => x.Duration) }"
+equal "calls that returned" "$returns" "$(sum 'select(.Key == false) | .n')"
+equal "calls that failed" "$exceptions" "$(sum 'select(.Key) | .n')"
+ask "file(\"$work/calls.fay\").Count()"
+equal "without Failed: returns alone" "$returns" "$(sum .Count)"
+
+# Some columns only.
+save "$work/some.fay" 'from r in cluster.Function("libc!read") where r.Arg(2) == 100 select new { r.time, r.tid }' dd if="$work/file" of=/dev/null bs=100 status=none
+ask "file(\"$work/some.fay\").GroupBy(r => r.tid).Select(g => g.Count())"
+equal "events of the only thread" 1236 "$(sum .Count)"
+exits "a field that was not saved" 1 "$FAY" trace "file(\"$work/some.fay\").Sum(r => r.Arg(2))"
+contains "says what there is" "$work/err" 'does not have `Arg(2)`; it has time, tid'
+
+# Bad input.
+exits "an aggregate cannot be saved" 2 "$FAY" trace --save "$work/x.fay" 'cluster.Function("libc!read").Count()' -- true
+contains "says what to do" "$work/err" "leave out the aggregates"
+exits "no such file" 2 "$FAY" trace "file(\"$work/nothing.fay\").Count()"
+exits "not a saved trace" 1 "$FAY" trace "file(\"$FAY\").Count()"
+exits "a saved trace needs no process" 2 "$FAY" trace -p $$ "file(\"$work/reads.fay\").Count()"
+exits "a full disk" 4 "$FAY" trace --save /dev/full 'cluster.Function("libc!read")' -- dd if="$work/file" of=/dev/null bs=10 status=none
+contains "says so" "$work/err" "No space left on device"
+size=$(stat -c %s "$work/reads.fay")
+for cut in 0 7 8 40 71 72 100 200 1000 $((size / 2)) $((size - 1)); do
+	head -c "$cut" "$work/reads.fay" >"$work/cut.fay"
+	exits "cut at $cut" 1 "$FAY" trace "file(\"$work/cut.fay\").Count()"
+done
+# Killed while it saves: what is there can be asked.
+dd if=/dev/zero of=/dev/null bs=1 status=none &
+target=$!
+started+=("$target")
+"$FAY" trace -p "$target" --save "$work/killed.fay" 'from r in cluster.Function("libc!read") select new { r.time }' >/dev/null 2>"$work/trace.err" &
+tracer=$!
+started+=("$tracer")
+for _ in $(seq 400); do [ "$(stat -c %s "$work/killed.fay" 2>/dev/null || echo 0)" -gt 2000000 ] && break; sleep 0.05; done
+kill -9 "$tracer"
+ask "file(\"$work/killed.fay\").Count()"
+[ "$(sum .Count)" -gt 200000 ] || fail "only $(sum .Count) events of a trace that was killed"
