@@ -1,5 +1,5 @@
 # The analysis: abstract numbers against concrete ones, accepted random programs against the interpreter, the solver's part.
-foreach(name domain soundness analysis)
+foreach(name domain soundness analysis inclusion)
   add_executable(test_${name} test_${name}.c)
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/verifier)
   target_link_libraries(test_${name} PRIVATE fay_verifier PkgConfig::CMOCKA)
@@ -8,7 +8,8 @@ target_sources(test_soundness PRIVATE soundness_programs.c)
 add_test(NAME verifier_domain COMMAND test_domain)
 add_test(NAME verifier_soundness COMMAND test_soundness 2000)
 add_test(NAME verifier_analysis COMMAND test_analysis)
-set_tests_properties(verifier_domain verifier_soundness verifier_analysis PROPERTIES LABELS unit TIMEOUT 600)
+add_test(NAME verifier_inclusion COMMAND test_inclusion)
+set_tests_properties(verifier_domain verifier_soundness verifier_analysis verifier_inclusion PROPERTIES LABELS unit TIMEOUT 600)
 target_compile_definitions(test_analysis PRIVATE PROLOGUE="${CMAKE_CURRENT_SOURCE_DIR}/corpus/prologue.s")
 
 # The second opinion: proofs written out as SMT-LIB 2, each obligation asked of cvc5 and of z3's program. The long one takes all images.
