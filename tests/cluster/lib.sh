@@ -101,6 +101,11 @@ calls() {
 	echo "$2" >&$((20 + $1))
 	wait_for "out$1" "did ${sums[$1]}"
 }
+# patched N HASH: until the code of node N's program is another than HASH
+patched() {
+	for _ in $(seq 400); do [ "$(text_hash "${targets[$1]}")" != "$2" ] && return 0; sleep 0.05; done
+	fail "the program of node $1 is not traced"
+}
 unplug() { ip link set "v$$-$1" down; }
 plug() { ip link set "v$$-$1" up; }
 go() { echo >&$((20 + $1)); for _ in $(seq 1200); do grep -q done "out$1" && return 0; sleep 0.05; done; fail "program $1 hangs"; }

@@ -9,6 +9,7 @@ run() { for n in 1 2 3; do go $n; done; }
 end() { for n in 1 2 3; do finish $n; done; }
 
 each 250000
+clean=$(text_hash "${targets[1]}")
 ask --await 3 --comm threads_target 'cluster.Function("threads_target!work").Count()'
 run
 until_rows '.[0].Count' 3000000
@@ -59,7 +60,7 @@ equal "most frequent values" '[{"Key":0,"top":[[0,9000],[2,9000]],"n":18000},{"K
 # Who starts later is traced with --wait, on each machine.
 ask --await 3 --comm threads_target --wait 'cluster.Function("threads_target!work").Count()'
 each 1000
-sleep 1 # each agent looks four times a second; a program that it has not found yet is found only after its calls
+for n in 1 2 3; do patched $n "$clean"; done
 run
 until_rows '.[0].Count' 12000
 end_ask

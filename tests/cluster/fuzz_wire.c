@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What other machines send, after the signature: bodies of all messages, then partials all the way into a root and an inner agent. Each input is
+ * a sequence of messages: a byte of type, two of size, a body. A signature cannot be guessed, so bodies are given to the readers directly.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static void read_all(struct fay_reader body, unsigned type)
+{
+	union {
+		struct fay_wire_hello hello;
+		struct fay_wire_start start;
+		struct fay_wire_answer answer;
+		struct fay_wire_assign assign;
+		struct fay_wire_control control;
+	} message;
+	uint64_t time;
+	char text[64];
+	if (type == FAY_WIRE_PING)
+		fay_wire_read_ping(body, &time);
+	if (type == FAY_WIRE_HELLO && fay_wire_read_hello(body, &message.hello))
+		fay_text_copy(text, sizeof(text), message.hello.name);
+	if (type == FAY_WIRE_START && fay_wire_read_start(body, &message.start)) {
+		struct fay_reader comms = { .at = message.start.comms.bytes, .end = message.start.comms_end };
+		for (uint16_t i = 0; i < message.start.comms.count; i++)
+			fay_text_copy(text, sizeof(text), fay_wire_string(&comms, FAY_WIRE_NAME_MAX));
+		assert(!comms.bad && comms.at == comms.end);
+	}
+	if (type == FAY_WIRE_ANSWER)
+		fay_wire_read_answer(body, &message.answer);
+	if (type == FAY_WIRE_ASSIGN)
+		fay_wire_read_assign(body, &message.assign);
+	if (type == FAY_WIRE_CONTROL)
+		fay_wire_read_control(body, &message.control);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct fixture fixture;
+	struct fay_wire_head whole;
+	fay_wire_open(bytes, size, &whole);
+	fixture_init(&fixture, 3);
+	fixture.root.machines[2]->inner = true;
+	while (size >= 4) {
+		uint8_t type = bytes[0] & 7, from = bytes[1] % 4;
+		size_t length = bytes[2] | bytes[3] << 8;
+		bytes += 4;
+		size -= 4;
+		length = length < size ? length : size;
+		uint8_t *copy = malloc(length + 1); /* exactly as large, so that a byte too far is seen */
+		assert(copy);
+		memcpy(copy, bytes, length);
+		struct fay_reader body = { .at = copy, .end = copy + length };
+		struct fay_wire_head head = { .type = type, .query = 1, .sender = from + 1u, .key = fixture.key, .body = body };
+		read_all(body, type);
+		fay_root_merge(&fixture.root, &head);
+		fay_job_collect(&fixture.inner, &head);
+		free(copy);
+		bytes += length;
+		size -= length;
+	}
+	fixture_deinit(&fixture);
+	return 0;
+}
