@@ -34,5 +34,6 @@ int fay_cli_cluster_keys(const struct fay_cli_cluster *cluster, struct fay_keys 
 extern const char fay_cli_cluster_help[];
 
 int fay_cluster_main(int argc, char **argv);
+int fay_attach_main(int argc, char **argv);
 
 #endif

@@ -22,6 +22,7 @@ static const struct command {
 	{ "list", fay_list_main, "list [-p PID | --kernel | FILE] 'module!glob'" },
 	{ "explain", fay_explain_main, "explain [--json] 'QUERY'" },
 	{ "cluster", fay_cluster_main, "cluster keygen NAME | cluster status | cluster top" },
+	{ "attach", fay_attach_main, "attach ID --cluster URL --key FILE [--json | --csv] [--stop]" },
 	{ "doctor", fay_doctor_main, "doctor [--json] [--clean]" },
 	{ "help", help_main, "help [COMMAND]" },
 };

@@ -26,7 +26,7 @@ void fay_trace_stage(struct trace *trace, const char *name, uint64_t since)
 			(struct stage){ name, fay_cli_monotonic() - since };
 }
 
-static void deinit(struct trace *trace)
+void fay_trace_deinit(struct trace *trace)
 {
 	/* The aggregator says good-bye in the sessions' shared memory. */
 	fay_follow_end(&trace->follower);
@@ -90,14 +90,20 @@ static void catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+void fay_trace_init(struct trace *trace)
+{
+	trace->started = fay_cli_monotonic();
+	trace->writer.out = stdout;
+	trace->writer.function_name = fay_trace_function_name;
+	trace->writer.name_context = trace;
+	catch_signals();
+}
+
 int fay_trace_main(int argc, char **argv)
 {
 	static struct trace trace; /* large; one a process */
 	struct fay_error error = { 0 };
-	trace.started = fay_cli_monotonic();
-	trace.writer.out = stdout;
-	trace.writer.function_name = fay_trace_function_name;
-	trace.writer.name_context = &trace;
+	fay_trace_init(&trace);
 	int result = fay_trace_options(&trace, argc, argv);
 	if (result)
 		return result;
@@ -106,7 +112,6 @@ int fay_trace_main(int argc, char **argv)
 		return FAY_OK;
 	}
 	trace.writer.live = trace.writer.format == FAY_FORMAT_TABLE && isatty(STDOUT_FILENO);
-	catch_signals();
 	result = prepare(&trace, &error);
 	if (!result && trace.cluster.root.bus.url) {
 		result = fay_trace_cluster(&trace, &error);
@@ -129,7 +134,7 @@ int fay_trace_main(int argc, char **argv)
 			}
 		}
 	}
-	deinit(&trace);
+	fay_trace_deinit(&trace);
 	if (result && fay_trace_errno_of_output == EPIPE)
 		return FAY_OK; /* who read our output has had enough, as with `| head -1` */
 	return result ? fay_cli_fail(&error) : FAY_OK;

@@ -77,6 +77,8 @@ struct trace {
 	/* the cluster (trace_cluster.c); root NULL: this machine alone */
 	struct fay_cli_cluster cluster;
 	struct fay_root *root;
+	bool detach; /* the query goes on without us */
+	uint64_t asked; /* ns since the epoch: what `Now` means; 0: now */
 	struct fay_aggregator *cluster_rows; /* what the root merges into */
 	/* bookkeeping */
 	uint64_t started; /* monotonic ns at main */
@@ -88,6 +90,9 @@ struct trace {
 
 /* trace.c */
 extern volatile sig_atomic_t fay_trace_interrupted; /* the signal that asks for the end; 0 none */
+/* Output, names and signals; all else is zero. */
+void fay_trace_init(struct trace *trace);
+void fay_trace_deinit(struct trace *trace);
 void fay_trace_stage(struct trace *trace, const char *name, uint64_t since);
 
 /* trace_options.c */
@@ -151,6 +156,8 @@ int fay_trace_windows_tick(struct trace *trace, struct fay_error *error);
 int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct fay_error *error);
 /* trace_cluster.c: a trace on a cluster, from the verified image on. */
 int fay_trace_cluster(struct trace *trace, struct fay_error *error);
+/* A picture of what is merged by now, and what it covers. */
+int fay_trace_cluster_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error);
 
 /* trace_file.c: --save, and file("NAME") from the first saved event to the last result. */
 int fay_trace_save_start(struct trace *trace, struct fay_error *error);

@@ -7,6 +7,7 @@
 
 #define TICK_MS 10
 #define REFUSALS_SHOWN 5u
+#define DETACHED_LEASE 3600000000000u /* ns without a server that stores anything */
 
 static int start(struct trace *trace, struct fay_error *error)
 {
@@ -24,6 +25,11 @@ static int start(struct trace *trace, struct fay_error *error)
 	options->pids = trace->pids;
 	options->pid_count = trace->pid_count;
 	options->wait = trace->wait;
+	options->is_query = trace->query != NULL;
+	options->durable = trace->detach;
+	options->life = trace->detach ? trace->duration : 0;
+	if (trace->detach && options->lease < DETACHED_LEASE)
+		options->lease = DETACHED_LEASE;
 	if (trace->every)
 		options->window = trace->every;
 	trace->cluster_rows = trace->aggregator;
@@ -86,7 +92,7 @@ static void print_coverage(const struct trace *trace, bool final)
 }
 
 /* A picture of what is merged by now. Where rows replace, the machines' rows are put together anew. */
-static int draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
+int fay_trace_cluster_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
 {
 	struct fay_aggregator *fresh = NULL;
 	if (fay_root_replaces(trace->root)) {
@@ -131,10 +137,20 @@ static int run(struct trace *trace, struct fay_error *error)
 		if (fay_cli_monotonic() < next)
 			continue;
 		next += every;
-		if ((pictures && draw(trace, false, NULL, error)) || fay_trace_check_output(trace, error))
+		if ((pictures && fay_trace_cluster_draw(trace, false, NULL, error)) || fay_trace_check_output(trace, error))
 			return error->code;
 	}
 	return FAY_OK;
+}
+
+static int detach(struct trace *trace, struct fay_error *error)
+{
+	if (fay_root_detach(trace->root, error))
+		return error->code;
+	fprintf(stderr, "fay: the query goes on%s; `fay attach %016" PRIx64 "` shows its result\n",
+		trace->duration ? " for the time given" : " until `fay attach --stop`", fay_root_query(trace->root));
+	fprintf(trace->writer.out, "%016" PRIx64 "\n", fay_root_query(trace->root));
+	return fay_trace_check_output(trace, error);
 }
 
 int fay_trace_cluster(struct trace *trace, struct fay_error *error)
@@ -144,6 +160,8 @@ int fay_trace_cluster(struct trace *trace, struct fay_error *error)
 	if (start(trace, error))
 		return error->code;
 	report(trace);
+	if (trace->detach)
+		return detach(trace, error);
 	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
 	fay_trace_check_output(trace, &second);
 	int result = run(trace, error);
@@ -153,7 +171,7 @@ int fay_trace_cluster(struct trace *trace, struct fay_error *error)
 		*error = second;
 		result = error->code;
 	}
-	if (draw(trace, true, &last, &second) && !result) {
+	if (fay_trace_cluster_draw(trace, true, &last, &second) && !result) {
 		*error = second;
 		result = error->code;
 	}

@@ -12,8 +12,9 @@
 static int plan_query(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
-	if (trace->save_path ? fay_query_plan_events(trace->query, fay_cli_realtime(), &trace->plan, error) :
-			       fay_query_plan(trace->query, fay_cli_realtime(), &trace->plan, error))
+	uint64_t now = trace->asked ? trace->asked : fay_cli_realtime();
+	if (trace->save_path ? fay_query_plan_events(trace->query, now, &trace->plan, error) :
+			       fay_query_plan(trace->query, now, &trace->plan, error))
 		return error->code;
 	fay_trace_stage(trace, "parse and plan", since);
 	return FAY_OK;
@@ -163,7 +164,9 @@ int fay_trace_image(struct trace *trace, struct fay_error *error)
 		return result ? result : make_views(trace, error);
 	}
 	trace->schema = &trace->verdict.schema;
-	if (trace->query) {
+	if (trace->image.data) {
+		/* of a detached query */
+	} else if (trace->query) {
 		if ((result = compile_plan(trace, error)))
 			return result;
 	} else if ((result = read_image(trace, error))) {

@@ -38,7 +38,8 @@ void fay_trace_help(void)
 	       "  --share N        N functions with the same probes share one trampoline (256 unless given)\n"
 	       "  --timing         how long each stage took, on standard error\n"
 	       "  -v, --verbose    the verifier's report, on standard error\n"
-	       "\nOn many machines (docs/cluster.md):\n%s", fay_cli_cluster_help);
+	       "\nOn many machines (docs/cluster.md):\n"
+	       "  --detach         print an ID for `fay attach` and leave; needs JetStream\n%s", fay_cli_cluster_help);
 }
 
 static int add_pid(struct trace *trace, const char *text)
@@ -143,6 +144,9 @@ static int parse_option(struct trace *trace, int option)
 	case 'v':
 		trace->verbose = true;
 		return FAY_OK;
+	case 'D':
+		trace->detach = true;
+		return FAY_OK;
 	case 'h':
 		trace->help = true;
 		return FAY_OK;
@@ -153,8 +157,8 @@ static int parse_option(struct trace *trace, int option)
 /* Processes are looked for on the machines. */
 static int check_cluster(const struct trace *trace)
 {
-	if (trace->command || trace->follow)
-		return usage("--cluster goes with --comm or -p, not with a command or --follow");
+	if (trace->command || trace->follow || trace->save_path)
+		return usage("--cluster goes with --comm or -p, not with a command, --follow or --save");
 	if (!trace->comm_count && !trace->pid_count)
 		return usage("which processes? Give --comm NAME, or -p PID");
 	return FAY_OK;
@@ -171,6 +175,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "follow", no_argument, NULL, 'F' },	    { "wait", no_argument, NULL, 'w' },
 		{ "save", required_argument, NULL, 'S' },
 		FAY_CLUSTER_OPTIONS,
+		{ "detach", no_argument, NULL, 'D' },
 		{ "help", no_argument, NULL, 'h' },	    { "share", required_argument, NULL, 's' },
 		{ 0 },
 	};
@@ -206,6 +211,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage("--wait goes with --comm NAME");
 	if (trace->command && (trace->pid_count || trace->comm_count))
 		return usage("either running processes or a command, not both");
+	if (trace->detach && !trace->cluster.root.bus.url)
+		return usage("--detach goes with --cluster");
 	if (trace->cluster.root.bus.url)
 		return check_cluster(trace);
 	return FAY_OK;

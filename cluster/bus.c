@@ -2,9 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <nats/nats.h>
-
-#include "bus.h"
+#include "bus_private.h"
 #include "wire.h"
 
 #define SERVERS_MAX 16
@@ -13,12 +11,6 @@
 #define RECONNECT_BUFFER (64 << 10)
 #define PENDING_MESSAGES 65536
 #define PENDING_BYTES (256 << 20)
-
-struct fay_bus {
-	natsConnection *connection;
-	natsOptions *options;
-	char urls[1024];
-};
 
 struct fay_subscription {
 	natsSubscription *subscription;
@@ -176,6 +168,11 @@ bool fay_bus_send(struct fay_bus *bus, const char *subject, const void *bytes, s
 	return fay_bus_connected(bus) && natsConnection_Publish(bus->connection, subject, bytes, (int)size) == NATS_OK;
 }
 
+bool fay_bus_send_for_reply(struct fay_bus *bus, const char *subject, const char *reply, const void *bytes, size_t size)
+{
+	return fay_bus_connected(bus) && natsConnection_PublishRequest(bus->connection, subject, reply, bytes, (int)size) == NATS_OK;
+}
+
 void fay_bus_flush(struct fay_bus *bus, int timeout_ms)
 {
 	natsConnection_FlushTimeout(bus->connection, timeout_ms);
@@ -213,6 +210,7 @@ bool fay_bus_next(struct fay_subscription *subscription, int timeout_ms, struct 
 		return false;
 	message->bytes = natsMsg_GetData(got);
 	message->size = (size_t)natsMsg_GetDataLength(got);
+	message->subject = natsMsg_GetSubject(got);
 	message->handle = got;
 	return true;
 }

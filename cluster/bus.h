@@ -23,6 +23,7 @@ struct fay_subscription;
 struct fay_message {
 	const void *bytes;
 	size_t size;
+	const char *subject;
 	void *handle;
 };
 
@@ -36,6 +37,8 @@ bool fay_bus_connected(const struct fay_bus *bus);
 uint64_t fay_bus_connections(const struct fay_bus *bus);
 /* false: not sent, and not kept. true: perhaps. */
 bool fay_bus_send(struct fay_bus *bus, const char *subject, const void *bytes, size_t size);
+/* Likewise; what answers does so to subject `reply`. */
+bool fay_bus_send_for_reply(struct fay_bus *bus, const char *subject, const char *reply, const void *bytes, size_t size);
 int fay_bus_subscribe(struct fay_bus *bus, const char *subject, struct fay_subscription **subscription, struct fay_error *error);
 void fay_bus_unsubscribe(struct fay_subscription *subscription);
 /* The next message, for which it waits up to timeout_ms; to be released with fay_message_done(). */

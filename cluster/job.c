@@ -34,16 +34,34 @@ uint64_t fay_realtime(void)
 
 /* --- sending and keeping ------------------------------------------------------------------------------------------------ */
 
+static void charge(struct fay_job *job, size_t size)
+{
+	uint64_t now = fay_monotonic();
+	if (!job->limits.bytes_per_second)
+		return;
+	job->budget_at = job->budget_at > now ? job->budget_at : now;
+	job->budget_at += size * SECOND / job->limits.bytes_per_second;
+}
+
 void fay_job_send(struct fay_job *job, uint64_t to, const void *bytes, size_t size)
 {
 	char subject[64];
-	uint64_t now = fay_monotonic();
 	snprintf(subject, sizeof(subject), "fay.1.a.%016" PRIx64, to);
 	fay_bus_send(job->bus, to ? subject : job->up, bytes, size);
-	if (job->limits.bytes_per_second) {
-		job->budget_at = job->budget_at > now ? job->budget_at : now;
-		job->budget_at += size * SECOND / job->limits.bytes_per_second;
+	charge(job, size);
+}
+
+/* To the root, or the stream that stands for it. */
+static void send_kept(struct fay_job *job, const struct fay_kept *kept)
+{
+	char reply[96];
+	if (!job->stored) {
+		fay_job_send(job, 0, kept->bytes, kept->size);
+		return;
 	}
+	snprintf(reply, sizeof(reply), "%s%" PRIu64, job->reply, kept->sequence);
+	fay_bus_send_for_reply(job->bus, job->up, reply, kept->bytes, kept->size);
+	charge(job, kept->size);
 }
 
 static bool keep(struct fay_job *job, uint64_t window)
@@ -82,6 +100,28 @@ static void acknowledge(struct fay_job *job, uint64_t window, uint64_t sequence)
 	memmove(job->kept, job->kept + count, job->kept_count * sizeof(*job->kept));
 }
 
+/* The server's answers to what it was to store: JSON, with an error or with the name of the stream. Nobody there to store it: an empty one. */
+static void receive_stored(struct fay_job *job)
+{
+	struct fay_message message;
+	while (job->stored && fay_bus_next(job->stored, 0, &message)) {
+		const char *number = strrchr(message.subject, '.');
+		uint64_t sequence = number ? strtoull(number + 1, NULL, 10) : 0;
+		bool stored = message.size && memmem(message.bytes, message.size, "\"stream\"", 8) && !memmem(message.bytes, message.size, "\"error\"", 7);
+		fay_message_done(&message);
+		for (size_t i = 0; stored && i < job->kept_count; i++) {
+			if (job->kept[i].sequence != sequence)
+				continue;
+			job->kept_bytes -= job->kept[i].size;
+			free(job->kept[i].bytes);
+			job->kept_count--;
+			memmove(job->kept + i, job->kept + i + 1, (job->kept_count - i) * sizeof(*job->kept));
+			job->heard = fay_monotonic();
+			break;
+		}
+	}
+}
+
 /* What is not acknowledged for long, or was sent before the connection was lost, goes to the root again, alone. */
 static void resend(struct fay_job *job)
 {
@@ -96,7 +136,7 @@ static void resend(struct fay_job *job)
 		struct fay_kept *kept = &job->kept[i];
 		if (kept->sent && now - kept->sent < patience)
 			continue;
-		fay_job_send(job, 0, kept->bytes, kept->size);
+		send_kept(job, kept);
 		kept->sent = now;
 		sent += kept->size;
 		job->resent++;
@@ -118,6 +158,8 @@ static bool close_message(struct fay_job *job, uint64_t window, uint8_t flags, c
 	struct fay_wire_head head;
 	if (fay_job_is_inner(job) && fay_wire_open(job->out.bytes, job->out.size, &head))
 		fay_job_collect(job, &head);
+	else if (job->stored)
+		send_kept(job, &job->kept[job->kept_count - 1]);
 	else
 		fay_job_send(job, job->parent, job->out.bytes, job->out.size);
 	return true;
@@ -280,7 +322,10 @@ void fay_job_tick(struct fay_job *job)
 			fay_job_receive(job, &head, message.bytes, message.size);
 		fay_message_done(&message);
 	}
+	receive_stored(job);
 	uint64_t now = fay_monotonic();
+	if (job->life && now - job->began >= job->life)
+		fay_job_end(job, FAY_FINAL_STOPPED);
 	if (!job->final) {
 		job->feed.tick(job->feed.context);
 		if (!job->feed.alive(job->feed.context))
@@ -314,7 +359,8 @@ static void receive_control(struct fay_job *job, const struct fay_wire_control *
 		window = 0;
 		sequence = fay_wire_peek64(at + 8);
 	}
-	acknowledge(job, window, sequence);
+	if (!job->stored)
+		acknowledge(job, window, sequence);
 	if (control->flags & FAY_CONTROL_STOP)
 		fay_job_end(job, FAY_FINAL_STOPPED);
 	if (control->flags & FAY_CONTROL_GONE) {
@@ -349,7 +395,7 @@ int fay_job_create(struct fay_bus *bus, const struct fay_keys *keys, uint64_t ag
 		   const struct fay_wire_start *start, struct fay_verdict *verdict, struct fay_feed *feed,
 		   const struct fay_job_limits *limits, struct fay_job **result, struct fay_error *error)
 {
-	char subject[64];
+	char subject[64], stored[80];
 	struct fay_job *job = check_start(start, error) ? NULL : calloc(1, sizeof(*job));
 	if (!job)
 		return error->code ? (int)error->code : fay_error_set(error, FAY_E_LIMIT, "out of memory");
@@ -366,8 +412,13 @@ int fay_job_create(struct fay_bus *bus, const struct fay_keys *keys, uint64_t ag
 	job->window_done = start->elapsed / start->window;
 	job->functions = fay_schema_has_functions(&verdict->schema);
 	job->verdict = verdict;
+	job->life = start->life;
+	snprintf(job->reply, sizeof(job->reply), "fay.1.k.%016" PRIx64 ".%016" PRIx64 ".", agent, head->query);
+	snprintf(stored, sizeof(stored), "%s*", job->reply);
 	if (fay_changes_create(&job->verdict->schema, limits->memory, &job->changes, error) ||
-	    fay_bus_subscribe(bus, subject, &job->control, error)) {
+	    fay_bus_subscribe(bus, subject, &job->control, error) ||
+	    (start->flags & FAY_START_DURABLE && fay_bus_subscribe(bus, stored, &job->stored, error))) {
+		fay_bus_unsubscribe(job->control);
 		fay_changes_destroy(job->changes);
 		free(job);
 		return error->code;
@@ -385,6 +436,7 @@ void fay_job_destroy(struct fay_job *job)
 		job->feed.stop(job->feed.context);
 	job->feed.destroy(job->feed.context);
 	fay_bus_unsubscribe(job->control);
+	fay_bus_unsubscribe(job->stored);
 	acknowledge(job, UINT64_MAX, 0);
 	free(job->kept);
 	fay_job_collect_deinit(job);

@@ -69,9 +69,10 @@ struct fay_job {
 	char up[64], signer[64];
 	struct fay_verdict *verdict;
 	struct fay_feed feed;
-	struct fay_subscription *control;
+	struct fay_subscription *control, *stored; /* stored: the server's acknowledgements, of a durable query; else NULL */
+	char reply[64]; /* subject of those, without the sequence */
 	/* windows */
-	uint64_t window, lease, began, heard; /* ns; began: monotonic, of window 0 */
+	uint64_t window, lease, life, began, heard; /* ns; began: monotonic, of window 0 */
 	uint64_t window_done, sequence, control_number;
 	struct fay_changes *changes;
 	struct fay_names told;

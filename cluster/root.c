@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "job.h"
-#include "root.h"
 #include "root_private.h"
 
 #define MS 1000000ull
@@ -73,7 +72,8 @@ static void send_start(struct fay_root *root, struct fay_machine *machine)
 	fay_wire_put64(out, options->window);
 	fay_wire_put64(out, now - root->began);
 	fay_wire_put64(out, options->lease);
-	fay_wire_put32(out, options->wait ? FAY_START_WAIT : 0);
+	fay_wire_put64(out, options->life);
+	fay_wire_put32(out, (options->wait ? FAY_START_WAIT : 0) | (options->durable ? FAY_START_DURABLE : 0));
 	fay_wire_put32(out, options->bytes_per_second);
 	fay_wire_put_text(out, options->text, FAY_WIRE_TEXT_MAX);
 	fay_wire_put16(out, (uint16_t)options->comm_count);
@@ -142,7 +142,7 @@ static void receive_answer(struct fay_root *root, const struct fay_wire_head *he
 
 /* --- messages ---------------------------------------------------------------------------------------------------------------- */
 
-static void receive(struct fay_root *root, const struct fay_message *message)
+void fay_root_receive(struct fay_root *root, const struct fay_message *message)
 {
 	struct fay_wire_head head;
 	root->coverage.messages++;
@@ -157,7 +157,7 @@ static void receive(struct fay_root *root, const struct fay_message *message)
 		receive_answer(root, &head);
 	else if (head.type == FAY_WIRE_PARTIAL)
 		fay_root_merge(root, &head);
-	else
+	else if (head.type != FAY_WIRE_META)
 		root->coverage.malformed++;
 }
 
@@ -165,7 +165,7 @@ static void drain(struct fay_root *root, struct fay_subscription *subscription, 
 {
 	struct fay_message message;
 	for (unsigned i = 0; i < MESSAGES_MAX && fay_bus_next(subscription, timeout_ms, &message); i++) {
-		receive(root, &message);
+		fay_root_receive(root, &message);
 		fay_message_done(&message);
 		timeout_ms = 0;
 	}
@@ -295,6 +295,8 @@ static int begin(struct fay_root *root, const void *image, size_t image_size, st
 	root->began = fay_monotonic();
 	if (!image)
 		return FAY_OK;
+	if (root->options.durable && fay_stream_create(root->bus, root->query, &root->stream, error))
+		return error->code;
 	root->image = image;
 	root->image_size = image_size;
 	return ask(root, error);
@@ -328,11 +330,15 @@ void fay_root_destroy(struct fay_root *root)
 {
 	if (!root)
 		return;
-	if (root->image)
+	if (root->image && !root->is_detached)
 		fay_root_release(root);
+	if (root->stream && !root->is_detached)
+		fay_stream_delete(root->stream, NULL);
+	fay_stream_close(root->stream);
 	fay_bus_unsubscribe(root->hello);
 	fay_bus_unsubscribe(root->up);
-	fay_bus_close(root->bus);
+	if (!root->detached)
+		fay_bus_close(root->bus);
 	for (size_t i = 0; i < root->machine_count; i++) {
 		fay_aggregator_destroy(root->machines[i]->own);
 		free(root->machines[i]);

@@ -10,6 +10,7 @@
 #include "bus.h"
 #include "ledger.h"
 #include "parts.h"
+#include "stream.h"
 
 #define FAY_ROOT_FANOUT 16u
 
@@ -21,6 +22,9 @@ struct fay_root_options {
 	size_t comm_count;
 	const pid_t *pids;
 	size_t pid_count;
+	bool durable;              /* the asking side goes away; agents send to a stream, without a tree */
+	uint64_t life;             /* ns after which the query ends by itself; 0: when it is told to */
+	bool is_query;             /* text is a query; else a file's name */
 	bool wait;                 /* processes that come later, too */
 	unsigned await;            /* begin when so many machines were found, however long that takes; 0: those that answer at once */
 	uint64_t window, lease, lost_after; /* ns */
@@ -53,7 +57,7 @@ struct fay_machine {
 struct fay_coverage {
 	unsigned asked, tracing, refused, late, lost, finished, incomplete;
 	uint64_t windows; /* complete on all that are not lost */
-	uint64_t messages, bytes, combined, duplicates, conflicts, early, unknown, malformed, rows_shed;
+	uint64_t messages, bytes, merged, combined, duplicates, conflicts, early, unknown, malformed, rows_shed;
 	int64_t clock_offset; /* ns, the largest */
 	uint64_t clock_error; /* of that one; UINT64_MAX: not measured */
 };
@@ -63,6 +67,30 @@ struct fay_root;
 int fay_root_create(const struct fay_root_options *options, const struct fay_keys *keys, const struct fay_verdict *verdict, const void *image,
 		    size_t image_size, struct fay_aggregator *aggregator, struct fay_root **root, struct fay_error *error);
 void fay_root_destroy(struct fay_root *root);
+/* Of a durable query: stores what fay_detached_open() needs. Destroying the root then leaves the query running. */
+int fay_root_detach(struct fay_root *root, struct fay_error *error);
+
+/* A detached query as its stream tells. */
+struct fay_detached {
+	struct fay_bus *bus;
+	struct fay_stream *stream;
+	struct fay_message message;
+	struct fay_wire_meta meta;
+	uint64_t query;
+};
+int fay_detached_open(const struct fay_bus_options *options, const struct fay_keys *keys, uint64_t query, struct fay_detached *detached,
+		      struct fay_error *error);
+void fay_detached_close(struct fay_detached *detached);
+/* A root that merges what is in the stream. The detached query must outlive it. */
+int fay_root_attach(const struct fay_root_options *options, const struct fay_keys *keys, struct fay_detached *detached, const struct fay_verdict *verdict,
+		    struct fay_aggregator *aggregator, struct fay_root **root, struct fay_error *error);
+/* Merges what came into the stream since the last time. */
+int fay_root_replay(struct fay_root *root, struct fay_error *error);
+/* All machines that have not finished are lost. */
+void fay_root_give_up(struct fay_root *root);
+/* Tells the agents to end the query. */
+void fay_root_end(struct fay_root *root);
+
 /* Serves messages for up to timeout_ms. FAY_E_LIMIT: the result is too large. */
 int fay_root_tick(struct fay_root *root, int timeout_ms, struct fay_error *error);
 /* Whether all machines that trace have finished by themselves. */

@@ -126,6 +126,7 @@ void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head)
 	if (merge_blocks(root, machine, &partial, &root->failure))
 		return;
 	add_losses(root, partial.losses);
+	root->coverage.merged++;
 	root->coverage.combined += partial.combined;
 	enter(root, &partial, now);
 }

@@ -21,6 +21,10 @@ struct fay_root {
 	struct fay_names names;
 	struct fay_result losses; /* of all machines; no rows */
 	struct fay_coverage coverage; /* the counters in it */
+	struct fay_stream *stream; /* of a durable query; else NULL */
+	struct fay_detached *detached; /* NULL: not attached to one */
+	uint64_t replayed; /* up to this number of the stream */
+	bool is_detached;
 	bool replaces, stopping, membership_changed;
 	uint32_t tree; /* version */
 	uint64_t planted, next_control, control_number, last_window;
@@ -29,6 +33,9 @@ struct fay_root {
 };
 
 struct fay_machine *fay_root_find(const struct fay_root *root, uint64_t id);
+/* Any message of the query. */
+void fay_root_receive(struct fay_root *root, const struct fay_message *message);
+void fay_root_send_control(struct fay_root *root, uint32_t flags);
 /* root_merge.c: a PARTIAL of this query. */
 void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head);
 /* root_tree.c: a new tree if machines came or went; tells those that have an old one. */

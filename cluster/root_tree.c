@@ -59,7 +59,7 @@ static void assign(struct fay_root *root, struct fay_machine **sorted, size_t co
 void fay_root_plant(struct fay_root *root, uint64_t now)
 {
 	bool renew = root->membership_changed && now - root->planted > PLANT_EVERY_MS * MS;
-	if (root->replaces || (!renew && !root->tree))
+	if (root->replaces || root->options.durable || (!renew && !root->tree))
 		return;
 	struct fay_machine **sorted = calloc(root->machine_count + 1, sizeof(*sorted));
 	if (!sorted)
@@ -112,7 +112,7 @@ static uint64_t floor_window(const struct fay_root *root)
 	return floor;
 }
 
-static void send_control(struct fay_root *root, uint32_t flags)
+void fay_root_send_control(struct fay_root *root, uint32_t flags)
 {
 	uint64_t floor = floor_window(root);
 	uint16_t count = 0;
@@ -142,12 +142,12 @@ void fay_root_control(struct fay_root *root, uint64_t now)
 		return;
 	period = period < CONTROL_MIN_MS * MS ? CONTROL_MIN_MS * MS : period > CONTROL_MAX_MS * MS ? CONTROL_MAX_MS * MS : period;
 	root->next_control = now + (root->stopping ? CONTROL_MIN_MS * MS : period);
-	send_control(root, root->stopping ? FAY_CONTROL_STOP : 0);
+	fay_root_send_control(root, root->stopping ? FAY_CONTROL_STOP : 0);
 }
 
 void fay_root_release(struct fay_root *root)
 {
 	root->stopping = true;
-	send_control(root, FAY_CONTROL_STOP | FAY_CONTROL_GONE);
+	fay_root_send_control(root, FAY_CONTROL_STOP | FAY_CONTROL_GONE);
 	fay_bus_flush(root->bus, 1000);
 }

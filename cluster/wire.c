@@ -127,6 +127,7 @@ bool fay_wire_read_start(struct fay_reader body, struct fay_wire_start *start)
 	start->window = fay_wire_u64(&body);
 	start->elapsed = fay_wire_u64(&body);
 	start->lease = fay_wire_u64(&body);
+	start->life = fay_wire_u64(&body);
 	start->flags = fay_wire_u32(&body);
 	start->bytes_per_second = fay_wire_u32(&body);
 	start->text = fay_wire_string(&body, FAY_WIRE_TEXT_MAX);
@@ -142,6 +143,36 @@ bool fay_wire_read_start(struct fay_reader body, struct fay_wire_start *start)
 	if (start->image_size > FAY_WIRE_IMAGE_MAX)
 		body.bad = true;
 	start->image = take(&body, start->image_size);
+	return complete(&body);
+}
+
+void fay_wire_meta_machine(struct fay_reader *rest, uint64_t *agent, const uint8_t **key, struct fay_text *name)
+{
+	*agent = fay_wire_u64(rest);
+	*key = take(rest, FAY_KEY_BYTES);
+	*name = fay_wire_string(rest, FAY_WIRE_NAME_MAX);
+}
+
+bool fay_wire_read_meta(struct fay_reader body, struct fay_wire_meta *meta)
+{
+	uint64_t agent;
+	const uint8_t *key;
+	struct fay_text name;
+	meta->began = fay_wire_u64(&body);
+	meta->window = fay_wire_u64(&body);
+	meta->life = fay_wire_u64(&body);
+	meta->is_query = read8(&body) == 1;
+	meta->text = fay_wire_string(&body, FAY_WIRE_TEXT_MAX);
+	meta->machines = fay_wire_u16(&body);
+	meta->rest = body;
+	if (meta->machines > FAY_WIRE_AGENTS_MAX)
+		body.bad = true;
+	for (uint16_t i = 0; i < meta->machines && !body.bad; i++)
+		fay_wire_meta_machine(&body, &agent, &key, &name);
+	meta->image_size = fay_wire_u32(&body);
+	if (meta->image_size > FAY_WIRE_IMAGE_MAX)
+		body.bad = true;
+	meta->image = take(&body, meta->image_size);
 	return complete(&body);
 }
 

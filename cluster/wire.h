@@ -37,6 +37,7 @@ enum fay_wire_type {
 	FAY_WIRE_ASSIGN = 5,
 	FAY_WIRE_CONTROL = 6,
 	FAY_WIRE_PARTIAL = 7,
+	FAY_WIRE_META = 8,
 };
 
 /* Reads forward; once it is `bad` everything reads as 0. */
@@ -74,7 +75,7 @@ struct fay_wire_hello {
 };
 struct fay_wire_start {
 	uint64_t target; /* the agent */
-	uint64_t sent, window, elapsed, lease;
+	uint64_t sent, window, elapsed, lease, life;
 	uint32_t flags, bytes_per_second;
 	struct fay_text text;
 	struct fay_list comms; /* strings; fay_wire_string() reads them */
@@ -83,7 +84,18 @@ struct fay_wire_start {
 	const uint8_t *image;
 	uint32_t image_size;
 };
-#define FAY_START_WAIT 1u   /* processes of the names that come later, too */
+#define FAY_START_WAIT 1u    /* processes of the names that come later, too */
+#define FAY_START_DURABLE 2u /* what is sent is stored; the server that stores it acknowledges */
+/* What `fay attach` has to know of a detached query. */
+struct fay_wire_meta {
+	uint64_t began, window, life; /* ns; began: since the epoch */
+	bool is_query;                /* text is one; else a file's name */
+	struct fay_text text;
+	uint16_t machines;            /* fay_wire_meta_machine() reads them from `rest` */
+	struct fay_reader rest;
+	const uint8_t *image;
+	uint32_t image_size;
+};
 struct fay_wire_answer {
 	uint64_t sent, time;
 	bool accepted;
@@ -136,6 +148,8 @@ bool fay_wire_open(const void *bytes, size_t size, struct fay_wire_head *head);
 bool fay_wire_read_ping(struct fay_reader body, uint64_t *time);
 bool fay_wire_read_hello(struct fay_reader body, struct fay_wire_hello *hello);
 bool fay_wire_read_start(struct fay_reader body, struct fay_wire_start *start);
+bool fay_wire_read_meta(struct fay_reader body, struct fay_wire_meta *meta);
+void fay_wire_meta_machine(struct fay_reader *rest, uint64_t *agent, const uint8_t **key, struct fay_text *name);
 bool fay_wire_read_answer(struct fay_reader body, struct fay_wire_answer *answer);
 bool fay_wire_read_assign(struct fay_reader body, struct fay_wire_assign *assign);
 bool fay_wire_read_control(struct fay_reader body, struct fay_wire_control *control);

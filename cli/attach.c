@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* `fay attach`: to a query that was asked of a cluster with --detach. Its image comes from the query's stream and is verified here like any other. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace.h"
+
+#define LOOK_MS 100
+#define STOP_EVERY 500000000u /* ns */
+
+static const char usage_text[] = "usage: fay attach ID --cluster URL --key FILE [--every 1s] [--json | --csv] [--stop]\n";
+
+struct attach {
+	struct fay_detached detached;
+	bool stop, finished;
+	char text[FAY_WIRE_TEXT_MAX + 1];
+};
+
+static int usage(void)
+{
+	fputs(usage_text, stderr);
+	return FAY_E_USAGE;
+}
+
+static int parse(struct trace *trace, struct attach *attach, int argc, char **argv)
+{
+	static const struct option options[] = {
+		FAY_CLUSTER_OPTIONS,		      { "json", no_argument, NULL, 'j' }, { "csv", no_argument, NULL, 'C' },
+		{ "every", required_argument, NULL, 'e' }, { "stop", no_argument, NULL, 's' }, { "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int option;
+	fay_cli_cluster_init(&trace->cluster);
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (option == 'j' || option == 'C')
+			trace->writer.format = option == 'j' ? FAY_FORMAT_JSON : FAY_FORMAT_CSV;
+		else if (option == 's')
+			attach->stop = true;
+		else if (option == 'h')
+			trace->help = true;
+		else if (option == 'e' ? !fay_cli_duration(optarg, &trace->every) || !trace->every :
+					 fay_cli_cluster_option(&trace->cluster, "fay attach", option, optarg) != FAY_OK)
+			return usage();
+	}
+	if (trace->help)
+		return FAY_OK;
+	char *end = NULL;
+	if (optind + 1 == argc)
+		attach->detached.query = strtoull(argv[optind], &end, 16);
+	if (!end || *end || !attach->detached.query || !trace->cluster.root.bus.url)
+		return usage();
+	return FAY_OK;
+}
+
+/* The query's own image and text. */
+static int prepare(struct trace *trace, struct attach *attach, const struct fay_keys *keys, struct fay_error *error)
+{
+	const struct fay_wire_meta *meta = &attach->detached.meta;
+	if (fay_detached_open(&trace->cluster.root.bus, keys, attach->detached.query, &attach->detached, error))
+		return error->code;
+	fay_text_copy(attach->text, sizeof(attach->text), meta->text);
+	memcpy(attach->text, meta->text.bytes, meta->text.size); /* the query may have lines */
+	trace->asked = meta->began;
+	*(meta->is_query ? &trace->query : &trace->probe_path) = attach->text;
+	trace->image.data = malloc(meta->image_size + 1u);
+	if (!trace->image.data)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	memcpy(trace->image.data, meta->image, meta->image_size);
+	trace->image.size = meta->image_size;
+	if (fay_trace_image(trace, error) || fay_aggregator_create(trace->schema, &trace->aggregator, error))
+		return error->code;
+	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
+	trace->cluster_rows = trace->aggregator;
+	return fay_root_attach(&trace->cluster.root, keys, &attach->detached, &trace->verdict, trace->aggregator, &trace->root, error);
+}
+
+static int follow(struct trace *trace, struct attach *attach, struct fay_error *error)
+{
+	const struct fay_wire_meta *meta = &attach->detached.meta;
+	uint64_t every = trace->every ? trace->every : 1000000000u, next = fay_cli_monotonic() + every;
+	uint64_t told = 0;
+	bool pictures = trace->writer.live || trace->every;
+	while (!fay_trace_interrupted && !attach->finished) {
+		if (fay_root_replay(trace->root, error) || fay_trace_rows_error(trace, error))
+			return error->code;
+		/* Whoever has not said good-bye long after the end is gone. */
+		if (meta->life && fay_cli_realtime() > meta->began + meta->life + trace->cluster.root.lost_after)
+			fay_root_give_up(trace->root);
+		/* Again and again: an agent may just be connecting. */
+		if (attach->stop && fay_cli_monotonic() >= told + STOP_EVERY) {
+			told = fay_cli_monotonic();
+			fay_root_end(trace->root);
+		}
+		attach->finished = fay_root_finished(trace->root);
+		if (attach->finished)
+			break;
+		if (fay_cli_monotonic() >= next) {
+			next += every;
+			if (pictures && fay_trace_cluster_draw(trace, false, NULL, error))
+				return error->code;
+			if (fay_trace_check_output(trace, error))
+				return error->code;
+		}
+		usleep(LOOK_MS * 1000);
+	}
+	trace->end_reason = attach->finished ? "the query is over" : "interrupted; the query goes on";
+	return FAY_OK;
+}
+
+static int run(struct trace *trace, struct attach *attach, struct fay_error *error)
+{
+	struct fay_result last = { 0 };
+	struct fay_error second;
+	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
+	int result = follow(trace, attach, error);
+	if (result)
+		return result;
+	result = fay_trace_cluster_draw(trace, true, &last, error);
+	fay_trace_print_end(trace, &last);
+	fay_result_deinit(&last);
+	if (!result)
+		result = fay_trace_check_output(trace, error);
+	if (!result && attach->finished && fay_stream_delete(attach->detached.stream, &second))
+		fprintf(stderr, "fay: %s\n", second.message);
+	return result;
+}
+
+int fay_attach_main(int argc, char **argv)
+{
+	static struct trace trace; /* large; one a process */
+	static struct attach attach;
+	static struct fay_keys keys;
+	struct fay_error error = { 0 };
+	fay_trace_init(&trace);
+	int result = parse(&trace, &attach, argc, argv);
+	if (result)
+		return result;
+	if (trace.help) {
+		fputs(usage_text, stdout);
+		printf("\n%s", fay_cli_cluster_help);
+		return FAY_OK;
+	}
+	trace.writer.live = trace.writer.format == FAY_FORMAT_TABLE && isatty(STDOUT_FILENO);
+	if (!(result = fay_cli_cluster_keys(&trace.cluster, &keys, &error)) && !(result = prepare(&trace, &attach, &keys, &error)))
+		result = run(&trace, &attach, &error);
+	fay_trace_deinit(&trace);
+	fay_detached_close(&attach.detached);
+	return result ? fay_cli_fail(&error) : FAY_OK;
+}

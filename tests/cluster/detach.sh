@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# The asking side goes away and comes back: agents' partials are kept in JetStream. The server is killed meanwhile, and so is an agent.
+. "$(dirname "$0")/lib.sh"
+TARGET=$CALLS
+jetstream() { server 0 -js -sd "$work/store"; }
+jetstream
+for n in 1 2 3; do agent $n; target $n; done
+detach() { "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --await 3 --detach --comm cluster_target --every 100ms "$@" 2>detach.err || { cat detach.err >&2; fail "detach"; }; }
+# attach ID ARGS...: to its end, or until it is interrupted
+attach() { "$FAY" attach "$1" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json "${@:2}" >trace.json 2>trace.err || { cat trace.err >&2; fail "attach"; }; }
+query='from c in cluster.Function("cluster_target!counted") group c by c.Arg(0) % 10 into g where g.Count() > 1 select new { k = g.Key, n = g.Count() }'
+
+id=$(detach --wait "$query")
+[[ $id =~ ^[0-9a-f]{16}$ ]] || fail "'$id' is not an ID"
+for n in 1 2 3; do calls $n 10000; done
+# Somebody looks at it, and leaves again.
+"$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --every 100ms >trace.json 2>trace.err &
+tracer=$!
+started+=("$tracer")
+until_rows 'map(.n) | add' 30000
+end_ask
+contains "what leaving means" trace.err "the query goes on"
+# The server dies with what it has on its disk, and comes back.
+kill -9 "${servers[0]}"
+for n in 1 2 3; do calls $n 10000; done
+jetstream
+for n in 1 2 3; do calls $n 500; done
+attach "$id" --stop
+equal "total of a detached query" 61500 "$(total n)"
+equal "finished, lost" "3 0" "$(coverage finished) $(coverage lost)"
+exits "a query that is over" 1 "$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}"
+contains "why" "$work/err" "no such query"
+
+# It ends by itself, and is complete although nobody was there; sample and top replace rows.
+id=$(detach --for 4s 'from c in cluster.Function("cluster_target!counted") group c by 1 into g select new { n = g.Count(), top = g.TopK(2, c => c.Arg(1)) }')
+for n in 1 2 3; do calls $n 1000; done
+attach "$id"
+equal "total of a query that ended by itself" 3000 "$(total n)"
+contains "why it ended" trace.err "the query is over"
+
+# Another key may not look at it; an agent that dies is lost, the rest is there.
+id=$(detach --for 4s "$query")
+for n in 1 2 3; do calls $n 1000; done
+"$FAY" cluster keygen other >/dev/null 2>&1
+exits "another key" 1 "$FAY" attach "$id" --cluster "$URL" --key other.key "${ASK_OPTIONS[@]}"
+"$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --every 100ms --lost-after 2s >trace.json 2>trace.err &
+tracer=$!
+started+=("$tracer")
+until_rows 'map(.n) | add' 3000
+kill -9 "${nodes[2]}"
+code=0; wait "$tracer" || code=$?
+equal "it ends without that agent" 0 $code
+equal "total with an agent lost" 3000 "$(total n)"
+equal "finished, lost" "2 1" "$(coverage finished) $(coverage lost)"
+
+# Without JetStream it is said at once.
+kill -9 "${servers[0]}"
+server 0
+for n in 1 3; do wait_for "fayd$n.log" joined; done
+exits "no JetStream" 1 "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --await 2 --detach --comm cluster_target "$query"
+contains "what is missing" "$work/err" "JetStream"
