@@ -13,8 +13,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -31,6 +33,7 @@ struct fay_bpf_session {
 	const struct fay_bpf_object *object;
 	int maps[FAY_BPF_MAPS];
 	int *programs, *links; /* -1: none */
+	int *clocks;           /* perf events, by processor; -1: none */
 	int *refusals;         /* errno of programs that were left out; 0 */
 	uint8_t *memory;       /* control page, then the slots */
 	size_t size;
@@ -381,11 +384,15 @@ int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_s
 		session->programs = malloc((object->program_count + 1) * sizeof(int));
 		session->links = malloc((object->program_count + 1) * sizeof(int));
 		session->refusals = calloc(object->program_count + 1, sizeof(int));
+		session->clocks = malloc((object->processors + 1) * sizeof(int));
+		for (uint32_t i = 0; session->clocks && i < object->processors; i++)
+			session->clocks[i] = -1;
 		for (uint32_t i = 0; session->programs && session->links && i < object->program_count; i++)
 			session->programs[i] = session->links[i] = -1;
 	}
-	if (!session || !session->programs || !session->links || !session->refusals) {
+	if (!session || !session->programs || !session->links || !session->refusals || !session->clocks) {
 		if (session) {
+			free(session->clocks);
 			free(session->refusals);
 			free(session->programs);
 			free(session->links);
@@ -409,8 +416,46 @@ int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_s
 
 /* --- attaching --------------------------------------------------------------------------------------------------------------- */
 
+/* A clock on each processor that is there. */
+static int attach_clocks(struct fay_bpf_session *session, uint32_t index)
+{
+	struct perf_event_attr attributes = { .size = sizeof(attributes),
+					      .type = PERF_TYPE_SOFTWARE,
+					      .config = PERF_COUNT_SW_CPU_CLOCK,
+					      .sample_period = session->object->programs[index].period };
+	int code = -ENODEV, clock;
+	for (uint32_t i = 0; i < session->object->processors; i++) {
+		clock = (int)syscall(SYS_perf_event_open, &attributes, -1, i, -1, PERF_FLAG_FD_CLOEXEC);
+		if (clock < 0 && errno == ENODEV) /* offline */
+			continue;
+		if (clock < 0)
+			return -errno;
+		session->clocks[i] = clock;
+		if (ioctl(clock, PERF_EVENT_IOC_SET_BPF, session->programs[index]) || ioctl(clock, PERF_EVENT_IOC_ENABLE, 0))
+			return -errno;
+		code = 0;
+	}
+	return code;
+}
+
+static void close_links(struct fay_bpf_session *session)
+{
+	for (uint32_t i = 0; i < session->object->program_count; i++) {
+		if (session->links[i] >= 0)
+			close(session->links[i]);
+		session->links[i] = -1;
+	}
+	for (uint32_t i = 0; i < session->object->processors; i++) {
+		if (session->clocks[i] >= 0)
+			close(session->clocks[i]);
+		session->clocks[i] = -1;
+	}
+}
+
 static int attach(struct fay_bpf_session *session, uint32_t index)
 {
+	if (session->object->programs[index].period)
+		return attach_clocks(session, index);
 	union bpf_attr attributes;
 	memset(&attributes, 0, sizeof(attributes));
 	attributes.raw_tracepoint.prog_fd = (uint32_t)session->programs[index];
@@ -459,11 +504,7 @@ static uint64_t missed(int program)
 void fay_bpf_session_detach(struct fay_bpf_session *session)
 {
 	uint64_t lost = 0;
-	for (uint32_t i = 0; i < session->object->program_count; i++) {
-		if (session->links[i] >= 0)
-			close(session->links[i]);
-		session->links[i] = -1;
-	}
+	close_links(session);
 	/* Programs run in RCU read-side sections: after a grace period none that began before is still running. */
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		usleep(50000); /* no processor runs a program for so long */
@@ -487,12 +528,10 @@ void fay_bpf_session_destroy(struct fay_bpf_session *session)
 {
 	if (!session)
 		return;
-	for (uint32_t i = 0; i < session->object->program_count; i++) {
-		if (session->links[i] >= 0)
-			close(session->links[i]);
+	close_links(session);
+	for (uint32_t i = 0; i < session->object->program_count; i++)
 		if (session->programs[i] >= 0)
 			close(session->programs[i]);
-	}
 	if (session->memory)
 		munmap(session->memory, session->size);
 	if (session->consumer)
@@ -505,5 +544,6 @@ void fay_bpf_session_destroy(struct fay_bpf_session *session)
 	free(session->programs);
 	free(session->links);
 	free(session->refusals);
+	free(session->clocks);
 	free(session);
 }

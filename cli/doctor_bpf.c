@@ -141,7 +141,7 @@ const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind)
 		return "native code through fay.ko";
 	fay_doctor_bpf(&bpf);
 	if (kind != FAY_KERNEL_FUNCTIONS) {
-		snprintf(text, sizeof(text), bpf.ok ? "BPF, attached by the tracepoint's type: %s" : "none: BPF is not granted here: %s", bpf.why);
+		snprintf(text, sizeof(text), bpf.ok ? "BPF: %s" : "none: BPF is not granted here: %s", bpf.why);
 		return text;
 	}
 	fay_doctor_fentry(&fentry);

@@ -142,7 +142,7 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 			continue;
 		if (!here && fay_source_is_bpf(checked->kind))
 			return fay_query_fail(query, FAY_E_USAGE, node->name_span, "events of cluster.%s have no `%s`",
-					      checked->kind == SOURCE_SYSCALL ? "Syscall" : "Tracepoint", node->name);
+					      checked->kind == SOURCE_SYSCALL ? "Syscall" : checked->kind == SOURCE_TIMER ? "Timer" : "Tracepoint", node->name);
 		if (!here)
 			return fail_elsewhere(checked, node, true);
 		if (checked->domain == DOMAIN_FILE && !fay_check_saved(checked, node->name_span, field->name))
@@ -229,6 +229,8 @@ static struct fay_value_node *check_arg(struct fay_checked *checked,
 	struct fay_query *query = checked->exprs.query;
 	if (checked->kind == SOURCE_RETURN)
 		return fail_elsewhere(checked, call->a, false);
+	if (checked->kind == SOURCE_TIMER)
+		return fay_query_fail(query, FAY_E_USAGE, call->span, "events of cluster.Timer have no arguments");
 	if (call->item_count != 1)
 		return fay_query_fail(query, FAY_E_USAGE, call->span,
 				      "`Arg` takes one number, 0 to 5");
@@ -419,8 +421,8 @@ static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
 						   const struct fay_scope *scope,
 						   const struct fay_node *call)
 {
-	static const char *const names[] = {"Function", "Return", "Usdt", "Syscall", "Tracepoint"};
-	static const enum fay_source kinds[] = {SOURCE_ENTRY, SOURCE_RETURN, SOURCE_MARKER, SOURCE_SYSCALL, SOURCE_TRACEPOINT};
+	static const char *const names[] = {"Function", "Return", "Usdt", "Syscall", "Tracepoint", "Timer"};
+	static const enum fay_source kinds[] = {SOURCE_ENTRY, SOURCE_RETURN, SOURCE_MARKER, SOURCE_SYSCALL, SOURCE_TRACEPOINT, SOURCE_TIMER};
 	struct fay_query *query = checked->exprs.query;
 	size_t source = 0;
 	while (source < COUNT_OF(names) && strcmp(call->a->name, names[source]) != 0)
@@ -434,7 +436,7 @@ static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
 				      "a second source in one query is not supported yet");
 	checked->kind = kinds[source];
-	bool marker = checked->kind == SOURCE_MARKER, point = checked->kind & (SOURCE_SYSCALL | SOURCE_TRACEPOINT);
+	bool marker = checked->kind == SOURCE_MARKER, point = fay_source_is_bpf(checked->kind);
 	if (!marker && !point && call->item_count == 2 && call->items->value->kind == NODE_NAME) {
 		struct fay_value_node *where = check_name(checked, scope, call->items->value);
 		if (!where)
@@ -442,6 +444,7 @@ static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
 		checked->domain = where->kind == VALUE_KERNEL ? DOMAIN_KERNEL : DOMAIN_USER;
 	}
 	checked->pattern = marker  ? check_marker_pattern(checked, call)
+			   : checked->kind == SOURCE_TIMER ? fay_check_timer(checked, call)
 			   : point ? fay_check_kernel_pattern(checked, call)
 				   : check_pattern(checked, call);
 	checked->source = call->span;

@@ -101,6 +101,7 @@ struct fay_kernel_source {
 		const char *name; /* "read", "sched_switch" */
 		uint32_t number;  /* of a system call */
 	} points[FAY_KERNEL_POINTS_MAX + 256];
+	uint64_t period;         /* of a timer, ns */
 	uint32_t argument_count; /* of a tracepoint, of a function as it begins; 0 if there are several */
 	struct {
 		const char *name;
@@ -111,7 +112,7 @@ struct fay_kernel_source {
 /* Runs as a BPF program only: there is no native probe for it. */
 static inline bool fay_source_is_bpf(enum fay_source kind)
 {
-	return kind == SOURCE_SYSCALL || kind == SOURCE_TRACEPOINT;
+	return kind & (SOURCE_SYSCALL | SOURCE_TRACEPOINT | SOURCE_TIMER);
 }
 
 /* Fills *checked, whose `exprs.query` is set; false with the error recorded. */
@@ -153,6 +154,8 @@ struct fay_value_node *fay_check_comprehension(struct fay_checked *checked,
 
 /* cluster.Syscall("glob"), cluster.Tracepoint("system:glob"): fills in `kernel` and returns the pattern, or NULL with the error recorded. */
 const char *fay_check_kernel_pattern(struct fay_checked *checked, const struct fay_node *call);
+/* cluster.Timer(period). */
+const char *fay_check_timer(struct fay_checked *checked, const struct fay_node *call);
 /* cluster.Function(kernel, ...): the arguments' names and types, if there is one such function and its type is known. */
 bool fay_check_kernel_function(struct fay_checked *checked, const char *pattern);
 /* An argument of the tracepoint or function by its name. NULL without an error: there is none of this name. */

@@ -10,6 +10,7 @@
 /* What one program is. */
 enum fay_bpf_role {
 	ROLE_TRACEPOINT,
+	ROLE_TIMER,
 	ROLE_FUNCTION, /* of the kernel, as it begins or ends */
 	ROLE_ENTER, /* a system call begins: the event */
 	ROLE_EXIT,  /* it ends: the event */

@@ -214,7 +214,7 @@ static bool generate_program(struct fay_codegen *g, const char *section)
 	if (bpf->role == ROLE_FORK) {
 		fine = note_child(g);
 	} else {
-		if (bpf->role == ROLE_TRACEPOINT || bpf->role == ROLE_FUNCTION)
+		if (bpf->role == ROLE_TRACEPOINT || bpf->role == ROLE_FUNCTION || bpf->role == ROLE_TIMER)
 			bpf->name = fay_codegen_i64(g, fay_name_hash(bpf->point));
 		else
 			require_syscall(g);
@@ -317,6 +317,12 @@ static int add_programs(struct job *job)
 			code = checked->uses_end ? add_tracepoint(job, ROLE_EXIT, "sys_exit") : add_tracepoint(job, ROLE_ENTER, "sys_enter");
 		if (!code && checked->uses_duration)
 			code = add_tracepoint(job, ROLE_START, "sys_enter");
+	}
+	if (checked->kind == SOURCE_TIMER) {
+		code = add_program(job, ROLE_TIMER, "timer", 0, 0);
+		job->object->programs[0].type = BPF_PROG_TYPE_PERF_EVENT;
+		job->object->programs[0].period = source->period;
+		snprintf(job->object->programs[0].name, sizeof(job->object->programs[0].name), "timer");
 	}
 	if (checked->kind == SOURCE_ENTRY || checked->kind == SOURCE_RETURN)
 		code = add_functions(job, strchr(checked->pattern, '!') + 1);

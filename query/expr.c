@@ -11,7 +11,7 @@
 #define SIZE(member) (uint8_t)sizeof(((struct fay_event *)0)->member)
 
 #define NATIVE (SOURCE_ENTRY | SOURCE_RETURN | SOURCE_MARKER)
-#define ANY (NATIVE | SOURCE_SYSCALL | SOURCE_TRACEPOINT)
+#define ANY (NATIVE | SOURCE_SYSCALL | SOURCE_TRACEPOINT | SOURCE_TIMER)
 #define ENDS (SOURCE_RETURN | SOURCE_SYSCALL)
 
 const struct fay_field fay_fields[] = {

@@ -97,6 +97,7 @@ enum fay_source {
 	SOURCE_MARKER = 4, /* cluster.Usdt: markers that are reached */
 	SOURCE_SYSCALL = 8, /* cluster.Syscall */
 	SOURCE_TRACEPOINT = 16, /* cluster.Tracepoint: of the kernel */
+	SOURCE_TIMER = 32, /* cluster.Timer: each processor's clock */
 };
 
 struct fay_field {

@@ -381,7 +381,8 @@ static void fill_spec(struct planner *planner)
 						    [SOURCE_RETURN] = FAY_PROBE_RETURN,
 						    [SOURCE_MARKER] = FAY_PROBE_MARKER,
 						    [SOURCE_SYSCALL] = FAY_PROBE_ENTRY,
-						    [SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY};
+						    [SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY,
+						    [SOURCE_TIMER] = FAY_PROBE_TIMER};
 	p->probes[0] = (struct fay_spec_probe){.pattern = plan->pattern,
 					       .kind = kinds[p->checked.kind],
 					       .symbol = FAY_PROBE_SYMBOL};
@@ -436,6 +437,7 @@ static bool make_plan(struct planner *planner)
 	fay_plan_find_saved(p);
 	plan->kernel = p->checked.kind == SOURCE_SYSCALL      ? FAY_KERNEL_SYSCALLS
 		       : p->checked.kind == SOURCE_TRACEPOINT ? FAY_KERNEL_TRACEPOINTS
+		       : p->checked.kind == SOURCE_TIMER      ? FAY_KERNEL_TIMER
 							      : FAY_KERNEL_FUNCTIONS;
 	plan->columns = p->plan_columns;
 	bool scalar = result->kind == VALUE_SCALAR;

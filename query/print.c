@@ -393,7 +393,9 @@ static void print_tracepoint(FILE *out, const struct fay_plan *plan, const struc
 		const char *what = checked->kind == SOURCE_TRACEPOINT ? "tracepoint"
 				   : checked->uses_end			? "end of system call"
 									: "begin of system call";
-		if (checked->kernel->count == 1)
+		if (checked->kernel->period)
+			fprintf(out, "tracepoint   each processor's clock, every %" PRIu64 " ns\n", checked->kernel->period);
+		else if (checked->kernel->count == 1)
 			fprintf(out, "tracepoint   %s %s\n", what, checked->kernel->points[0].name);
 		else
 			fprintf(out, "tracepoint   %s, %u that match %s\n", what, checked->kernel->count, plan->pattern);
@@ -520,6 +522,7 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 		p->checked.kind == SOURCE_ENTRY	       ? "entry"
 		: p->checked.kind == SOURCE_MARKER     ? "marker"
 		: p->checked.kind == SOURCE_TRACEPOINT ? "tracepoint"
+		: p->checked.kind == SOURCE_TIMER      ? "timer"
 		: p->checked.kind == SOURCE_SYSCALL    ? p->checked.uses_end ? "end of system call" : "begin of system call"
 		: p->checked.uses_failed	       ? "return or exception"
 						       : "return");

@@ -118,6 +118,29 @@ const char *fay_check_kernel_pattern(struct fay_checked *checked, const struct f
 	return fay_query_format(query, "kernel!%s%s", syscall ? "syscall:" : "", at->name);
 }
 
+#define PERIOD_LEAST 100000u        /* ns */
+#define PERIOD_MOST 3600000000000u
+
+const char *fay_check_timer(struct fay_checked *checked, const struct fay_node *call)
+{
+	struct fay_query *query = checked->exprs.query;
+	const struct fay_node *at = call->item_count == 1 ? call->items->value : NULL;
+	const struct fay_expr *period = at ? fay_check_typed(checked, NULL, at, TYPE_INT, "a period") : NULL;
+	if (!at)
+		return fay_query_fail(query, FAY_E_USAGE, call->span, "`Timer` takes a period such as 10ms");
+	if (!period)
+		return NULL;
+	if (!fay_expr_is_constant(period) || period->value < PERIOD_LEAST || period->value > (int64_t)PERIOD_MOST)
+		return fay_query_fail(query, FAY_E_USAGE, at->span, "a timer's period is a constant from 100us to 1h");
+	checked->domain = DOMAIN_KERNEL;
+	checked->kernel = fay_query_alloc(query, sizeof(*checked->kernel));
+	if (!checked->kernel)
+		return NULL;
+	checked->kernel->period = (uint64_t)period->value;
+	checked->kernel->points[checked->kernel->count++].name = "timer";
+	return "kernel!timer";
+}
+
 bool fay_check_kernel_function(struct fay_checked *checked, const char *pattern)
 {
 	struct fay_query *query = checked->exprs.query;

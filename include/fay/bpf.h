@@ -92,6 +92,7 @@ struct fay_bpf_program {
 	uint32_t type;     /* enum bpf_prog_type */
 	uint32_t attach;   /* enum bpf_attach_type */
 	uint32_t btf_id;
+	uint64_t period;   /* BPF_PROG_TYPE_PERF_EVENT: ns of each processor's clock */
 	struct bpf_insn *code;
 	uint32_t count;
 };

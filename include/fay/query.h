@@ -31,7 +31,7 @@ struct fay_plan_column {
 /* Where the events are that a query is about. */
 enum fay_domain { DOMAIN_USER, DOMAIN_KERNEL, DOMAIN_FILE };
 /* DOMAIN_KERNEL: what they are. Functions are the native dispatcher's, or BPF's where it may attach to them. */
-enum fay_kernel_kind { FAY_KERNEL_FUNCTIONS, FAY_KERNEL_SYSCALLS, FAY_KERNEL_TRACEPOINTS };
+enum fay_kernel_kind { FAY_KERNEL_FUNCTIONS, FAY_KERNEL_SYSCALLS, FAY_KERNEL_TRACEPOINTS, FAY_KERNEL_TIMER };
 
 struct fay_plan {
 	const char *text;             /* the query */

@@ -121,6 +121,10 @@ ask 'from s in cluster.Tracepoint("sched_*") group s by s.function into g select
 [ "$(value 'map(select(.Key == "sched_switch"))[0].n')" -gt 10 ] || fail "many tracepoints at once"
 echo "ok: many tracepoints at once"
 
+# --- each processor's clock -----------------------------------------------------------------------------------------------------
+ask 'from t in cluster.Timer(1ms) group t by new { t.comm, t.function } into g select new { g.Key, n = g.Count() }' -- bash -c 'for ((i = 0; i < 200000; i++)); do :; done'
+equal "the program that ran" '[["bash","timer",true]]' "$(value 'map([.comm, .function, .n > 10])')"
+
 # --- what is off ----------------------------------------------------------------------------------------------------------------
 exits "an unknown tracepoint" 2 "$FAY" trace 'cluster.Tracepoint("sched_swich").Count()'
 contains "it is suggested" "$work/err" "did you mean \`sched_switch\`?"

@@ -1,0 +1,1 @@
+cluster.Timer(10).Count()

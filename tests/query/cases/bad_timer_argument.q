@@ -1,0 +1,1 @@
+cluster.Timer(10ms).Count(t => t.Arg(0) > 1)
