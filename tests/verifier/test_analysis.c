@@ -126,6 +126,8 @@ static void facts_are_exact(void **state)
 
 static void worst_cases_are_exact(void **state)
 {
+	uint64_t straight;
+
 	(void)state;
 	accepted("	mov $10, %ecx\n1:	dec %ecx\n	jne 1b\n	ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 1 + 10 * 2 + 1);
@@ -143,9 +145,23 @@ static void worst_cases_are_exact(void **state)
 	accepted("	call f\n	call f\n	ret\nf:	incq (%rsi)\n	ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 2 * 3 + 1);
 	assert_int_equal(verdict.probes[0].worst_stack, 16);
+	/* A counter in the outer loop that the inner one leaves alone; one more way round the outer; a copy on the way. */
+	accepted("	xor %r8d, %r8d\n1:	xor %ecx, %ecx\n2:	inc %ecx\n	cmp $3, %ecx\n	jb 2b\n	mov %r8, %r9\n	lea 2(%r9), %r8\n	cmp $10, %r8\n"
+		 "	jb 1b\n	ret");
+	assert_int_equal(verdict.probes[0].worst_instructions, 1 + 5 * (1 + 3 * 3 + 4) + 1);
 	/* What rep moves counts by the element, in every round. */
 	accepted("	mov $5, %r8d\n	xor %eax, %eax\n1:	mov %rsi, %rdi\n	mov $8, %ecx\n	rep stosq\n	dec %r8d\n	jne 1b\n	ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 2 + 5 * (5 + 8) + 1);
+	/* Obligations count once, however often a loop was looked at. */
+	accepted("	incq (%rsi)\n	incq (%rsi)\n	ret");
+	straight = verdict.obligations;
+	accepted("	xor %eax, %eax\n1:	incq (%rsi)\n	mov %eax, %ecx\n2:	inc %ecx\n	cmp $90, %ecx\n	jb 2b\n	inc %eax\n	cmp $30, %eax\n"
+		 "	jb 1b\n	incq (%rsi)\n	ret");
+	assert_int_equal(verdict.obligations, straight);
+	/* No bound is not a great bound. */
+	policy.max_instructions = UINT64_MAX;
+	refused("	xor %eax, %eax\n1:	cmpq $0, (%rdi)\n	jne 1b\n	ret", FAY_RULE_TRM_LOOP, FAY_UNPROVED);
+	fay_policy_default(&policy);
 }
 
 static void the_solver_proves_the_rest(void **state)
