@@ -82,6 +82,8 @@ struct fay_join_plan {
 /* a := a joined with b. Both have the same depth. b's 8-byte slots may be split. */
 bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_join_plan *plan);
 void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t, unsigned round);
+/* One location's numbers only. */
+void fay_state_widen_one(struct fay_state *joined, const struct fay_state *old, uint32_t location, const struct fay_thresholds *t);
 /* Whether every concrete state that inner describes is described by outer. inner's 8-byte slots may be split. */
 bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner);
 /* Whether two stored states say the same. */

@@ -40,6 +40,14 @@ static uint64_t modulo(wide x, uint64_t m)
 	return (uint64_t)(r < 0 ? r + (wide)m : r);
 }
 
+/* The same for a number of 64 bits and a modulus of at most MODULUS_MAX. */
+static uint64_t modulo_small(int64_t x, uint64_t m)
+{
+	int64_t r = x % (int64_t)m;
+
+	return (uint64_t)(r < 0 ? r + (int64_t)m : r);
+}
+
 struct fay_scalar fay_scalar_top(void)
 {
 	return (struct fay_scalar){ .unknown = UINT64_MAX, .umax = UINT64_MAX, .smin = INT64_MIN, .smax = INT64_MAX, .modulus = 1 };
@@ -128,8 +136,9 @@ static bool tighten_signed(struct fay_scalar *s)
 	if (s->smin > s->smax)
 		return false;
 	if (s->modulus > 1) {
-		wide up = (wide)s->smin + modulo((wide)s->remainder - s->smin, s->modulus);
-		wide down = (wide)s->smax - modulo((wide)s->smax - (wide)s->remainder, s->modulus);
+		uint64_t m = s->modulus, low = modulo_small(s->smin, m), high = modulo_small(s->smax, m);
+		wide up = (wide)s->smin + (s->remainder >= low ? s->remainder - low : s->remainder + m - low);
+		wide down = (wide)s->smax - (high >= s->remainder ? high - s->remainder : high + m - s->remainder);
 
 		if (up > down)
 			return false;
@@ -216,7 +225,9 @@ bool fay_scalar_meet(struct fay_scalar *to, const struct fay_scalar *with)
 static uint64_t lattice_modulus(const struct fay_scalar *s) { return fay_scalar_is_const(s) ? 0 : s->modulus; }
 static uint64_t lattice_remainder(const struct fay_scalar *s, uint64_t m)
 {
-	return fay_scalar_is_const(s) ? modulo((int64_t)s->umin, m) : s->remainder % m;
+	if (!fay_scalar_is_const(s))
+		return s->remainder % m;
+	return m <= MODULUS_MAX ? modulo_small((int64_t)s->umin, m) : modulo((int64_t)s->umin, m);
 }
 
 static void set_modulus(struct fay_scalar *s, uint64_t m, uint64_t remainder)

@@ -402,17 +402,22 @@ bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_j
 	return true;
 }
 
+void fay_state_widen_one(struct fay_state *joined, const struct fay_state *old, uint32_t location, const struct fay_thresholds *t)
+{
+	struct fay_value *v = &joined->loc[location];
+	const struct fay_value *before = &old->loc[location];
+
+	if (!fay_value_numeric(v) || !fay_value_numeric(before) || fay_scalar_includes(&before->s, &v->s))
+		return;
+	v->s = fay_scalar_widen(&before->s, &v->s, t);
+	if (v->size == 4 && location >= LOC_SLOTS)
+		v->s = fay_scalar_zext(&v->s, 32);
+}
+
 void fay_state_widen(struct fay_state *joined, const struct fay_state *old, const struct fay_thresholds *t, unsigned round)
 {
-	for (uint32_t i = 0; i < joined->count; i++) {
-		struct fay_value *v = &joined->loc[i];
-
-		if (!fay_value_numeric(v) || !fay_value_numeric(&old->loc[i]) || fay_scalar_includes(&old->loc[i].s, &v->s))
-			continue;
-		v->s = fay_scalar_widen(&old->loc[i].s, &v->s, t);
-		if (v->size == 4 && i >= LOC_SLOTS)
-			v->s = fay_scalar_zext(&v->s, 32);
-	}
+	for (uint32_t i = 0; i < joined->count; i++)
+		fay_state_widen_one(joined, old, i, t);
 	fay_relations_widen(joined, old, round);
 }
 

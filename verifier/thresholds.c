@@ -33,13 +33,18 @@ static void add_threshold(struct fay_thresholds *t, int64_t value)
 	t->count++;
 }
 
-static void add_around(struct fay_thresholds *t, int64_t value)
+static void around(struct fay_thresholds *t, int64_t value)
 {
-	if (value == INT64_MIN || value == INT64_MAX)
-		return;
 	add_threshold(t, value);
 	add_threshold(t, value - 1);
 	add_threshold(t, value + 1);
+}
+
+/* Of code and states. What lies around 0 is among the common numbers, where it is wanted. */
+static void add_around(struct fay_thresholds *t, int64_t value)
+{
+	if (value != INT64_MIN && value != INT64_MAX && value != 0)
+		around(t, value);
 }
 
 void fay_thresholds_common(struct fay_thresholds *t, const struct fay_image *image)
@@ -47,7 +52,7 @@ void fay_thresholds_common(struct fay_thresholds *t, const struct fay_image *ima
 	static const unsigned powers[] = { 7, 8, 15, 16, 31, 32, 47, 62 };
 
 	t->count = 0;
-	add_around(t, 0);
+	around(t, 0);
 	for (unsigned i = 0; i < sizeof(powers) / sizeof(powers[0]); i++)
 		add_threshold(t, ((int64_t)1 << powers[i]) - 1);
 	add_threshold(t, -((int64_t)1 << 31));

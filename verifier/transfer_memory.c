@@ -56,7 +56,13 @@ bool fay_mem_address(struct fay_analysis *an, const struct fay_operand *mem, str
 			*v = sum;
 		}
 	}
-	if (mem->disp) {
+	if (mem->disp && v->kind == KIND_POINTER) {
+		struct fay_scalar disp = fay_scalar_const((uint64_t)mem->disp);
+
+		v->s = fay_scalar_add(&v->s, &disp);
+		v->delta += (uint64_t)mem->disp;
+		fay_value_move_origin(v, v, mem->disp, mem->disp);
+	} else if (mem->disp) {
 		struct fay_value disp = fay_value_constant(an, (uint64_t)mem->disp), sum;
 
 		if (!fay_value_arithmetic(an, OP_ADD, v, &disp, 64, &sum))

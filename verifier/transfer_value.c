@@ -82,7 +82,10 @@ bool fay_reg_read(struct fay_analysis *an, unsigned reg, unsigned width, struct 
 	*v = an->current->loc[reg];
 	if (!fay_value_readable(an, v, width, fay_gpr_name(reg, width)))
 		return false;
-	*v = fay_value_narrow(an, *v, width);
+	if (width < 64)
+		*v = fay_value_narrow(an, *v, width);
+	v->init = 0xff;
+	v->size = 8;
 	return true;
 }
 
