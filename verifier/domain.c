@@ -136,9 +136,9 @@ static bool tighten_signed(struct fay_scalar *s)
 	if (s->smin > s->smax)
 		return false;
 	if (s->modulus > 1) {
-		uint64_t m = s->modulus, low = modulo_small(s->smin, m), high = modulo_small(s->smax, m);
-		wide up = (wide)s->smin + (s->remainder >= low ? s->remainder - low : s->remainder + m - low);
-		wide down = (wide)s->smax - (high >= s->remainder ? high - s->remainder : high + m - s->remainder);
+		uint64_t m = s->modulus, first = modulo_small(s->smin, m), last = modulo_small(s->smax, m);
+		wide up = (wide)s->smin + (s->remainder >= first ? s->remainder - first : s->remainder + m - first);
+		wide down = (wide)s->smax - (last >= s->remainder ? last - s->remainder : last + m - s->remainder);
 
 		if (up > down)
 			return false;

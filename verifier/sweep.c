@@ -25,20 +25,16 @@
 #include "order.h"
 #include "pool.h"
 #include "ranking.h"
+#include "widening.h"
 
-#define ROUNDS_FINE 2u  /* widened to the loop's own numbers so often */
 #define ROUNDS_MAX 8u   /* of one stay in a loop */
 #define RUNS_PER_NODE 12u
 #define STATE_BYTES_MAX ((size_t)256 << 20)
-
-#define COMPARED_MEMORY (1u << 16)
-#define COMPARED_NODES_MAX 4096u
 
 /* A loop that is being run. */
 struct frame {
 	uint32_t head, mark; /* mark: length of the log when the round began */
 	unsigned rounds;
-	uint32_t compared;        /* registers that the loop compares, a bit each; COMPARED_MEMORY */
 	bool narrowing;           /* this round tries a smaller state than the one that held */
 	bool settled;             /* no smaller one is to be tried */
 	struct fay_state *entered; /* what came from outside, with the tags of the loop around */
@@ -62,13 +58,10 @@ struct sweep {
 	uint32_t depth, frames_capacity;
 	struct exit *log;
 	uint32_t log_count, log_capacity;
-	struct fay_thresholds common, thresholds; /* of all loops; of the loop that was widened last */
+	struct fay_widening widening;
 	struct fay_pool pool;
 	uint64_t runs;
 };
-
-/* What the loop does not compare, or still grows, is mostly not bounded by it: no small steps. */
-static const struct fay_thresholds coarse = { .count = 3, .values = { -1, 0, UINT32_MAX } };
 
 static bool fall_short(struct sweep *w)
 {
@@ -267,34 +260,6 @@ static void again(struct sweep *w, struct frame *f, struct fay_state *state)
 		start(w, f);
 }
 
-static uint32_t operand(const struct fay_operand *o)
-{
-	return o->kind == OPERAND_REG ? 1u << (o->reg & 15) : o->kind == OPERAND_MEM ? COMPARED_MEMORY : 0;
-}
-
-/* What the loop's own numbers may be bounds of. */
-static uint32_t compared(const struct sweep *w, uint32_t head)
-{
-	const struct fay_analysis *an = w->an;
-	uint32_t found = 0;
-
-	if (w->order.end[head] - w->order.of[head] > COMPARED_NODES_MAX)
-		return UINT32_MAX;
-	for (uint32_t at = w->order.of[head]; at < w->order.end[head]; at++) {
-		const struct fay_block *block = &an->cfg->blocks[an->graph->nodes[w->order.at[at]].block];
-
-		for (uint32_t i = block->first; i < block->first + block->count; i++)
-			if (an->cfg->insns[i].op == OP_CMP || an->cfg->insns[i].op == OP_TEST)
-				found |= operand(&an->cfg->insns[i].dst) | operand(&an->cfg->insns[i].src);
-	}
-	return found;
-}
-
-static bool asked(const struct frame *f, uint32_t location)
-{
-	return f->compared & (location < 16 ? 1u << location : COMPARED_MEMORY);
-}
-
 static void widen(struct sweep *w, struct frame *f)
 {
 	static const struct fay_join_plan plan;
@@ -307,14 +272,9 @@ static void widen(struct sweep *w, struct frame *f)
 	if (++f->rounds > ROUNDS_MAX)
 		fall_short(w);
 	if (joined && !an->fell_short) {
-		if (f->rounds == 1) {
-			w->thresholds.count = w->common.count;
-			memcpy(w->thresholds.values, w->common.values, w->common.count * sizeof(w->common.values[0]));
-			fay_thresholds_add_loop(&w->thresholds, an, f->head, f->entered);
-			f->compared = compared(w, f->head);
-		}
-		for (uint32_t i = 0; i < joined->count; i++)
-			fay_state_widen_one(joined, old, i, f->rounds <= ROUNDS_FINE && asked(f, i) ? &w->thresholds : &coarse);
+		if (f->rounds == 1 || w->widening.head != f->head)
+			fay_widening_loop(&w->widening, an, &w->order, f->head, f->entered);
+		fay_widening_apply(&w->widening, joined, old, f->rounds);
 	}
 	again(w, f, joined);
 	drop(w, old);
@@ -454,25 +414,13 @@ static bool finish(struct sweep *w)
 
 static bool stopped(const struct fay_analysis *an) { return an->fell_short || an->refusal.rule != FAY_RULE_NONE; }
 
-/* Every counter that begins at 0 comes by 1: unless the code speaks of it, no place to stop. */
-static void leave_out(struct fay_thresholds *t, int64_t value)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < t->count; i++)
-		if (t->values[i] != value)
-			t->values[kept++] = t->values[i];
-	t->count = kept;
-}
-
 static void sweep(struct sweep *w)
 {
 	struct fay_analysis *an = w->an;
 	const struct fay_graph *g = an->graph;
 	uint32_t at = 0;
 
-	fay_thresholds_common(&w->common, an->image);
-	leave_out(&w->common, 1);
+	fay_widening_init(&w->widening, an->image);
 	fay_state_entry(an->current);
 	an->current->plain = true;
 	arrive(an, w, FAY_NONE, 0, an->current);

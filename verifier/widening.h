@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* How the sweep's guesses grow: see widening.c. */
+#ifndef FAY_VERIFIER_WIDENING_H
+#define FAY_VERIFIER_WIDENING_H
+
+#include "analysis.h"
+#include "order.h"
+
+struct fay_widening {
+	struct fay_thresholds common, loop; /* of any loop; of that in hand */
+	uint32_t head;     /* of that in hand */
+	uint32_t compared; /* registers that it compares, a bit each, and one for memory */
+};
+
+void fay_widening_init(struct fay_widening *w, const struct fay_image *image);
+/* Turns to the loop of `head`, which was entered with `entered`. */
+void fay_widening_loop(struct fay_widening *w, const struct fay_analysis *an, const struct fay_order *order, uint32_t head,
+		       const struct fay_state *entered);
+/* Makes `joined`, which includes `old`, larger, so that it soon stops growing. `round`: of this loop, from 1. */
+void fay_widening_apply(const struct fay_widening *w, struct fay_state *joined, const struct fay_state *old, unsigned round);
+
+#endif
