@@ -3,7 +3,10 @@
  * The traced program of the micro-benchmarks: an exported function in a tight loop on one pinned core, told by lines on standard input
  * what to run, so that one process serves traced and untraced rounds alike.
  *
- *     run FUNCTION CALLS     answers "FUNCTION NANOSECONDS-PER-CALL CYCLES-PER-CALL" (TSC cycles)
+ *     run FUNCTION CALLS               answers "FUNCTION NANOSECONDS-PER-CALL CYCLES-PER-CALL" (TSC cycles)
+ *     least FUNCTION CALLS SLICES      the same for the quickest of so many runs: what other guests of the machine take away is not in it
+ *     nest DEPTH CALLS SLICES          nested() calls itself until DEPTH calls are under way; per call, the quickest of so many runs of CALLS calls
+ *     threads N CALLS SLICES           N threads at once call work(); per call, the median of the threads' quickest slices, by the thread's own processor time
  *
  * FUNCTION is `work` (the traced one, never patched by the program itself), `bound_inlined` (the same body behind a jump to a
  * stub that counts in place and jumps back: the least that any patch can cost) or `bound_called` (the stub saves the nine caller-saved registers and
@@ -11,12 +14,14 @@
  * before and after: count in place, call a C function each, or take two time stamps and count in a log2 histogram.
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <x86intrin.h>
 
 typedef int work_function(int fd, const void *buffer, unsigned long size);
@@ -38,8 +43,20 @@ void bound_probe(void)
 /* One body three times, so that only what stands before it differs. */
 #define BODY                                                                                       \
 	"mov %rsp, %rbp\n\tlea (%rdi,%rdx), %eax\n\ttest %rsi, %rsi\n\tje 1f\n\tadd $1, %eax\n1:\tpop %rbp\n\tret\n"
-__asm__(".text\n.p2align 4\n.globl work\n.type work, @function\nwork:\n\tpush %rbp\n\t" BODY
-	".size work, . - work\n"
+#ifdef FAY_BENCH_STATIC /* a header with a static tracepoint, TRACEPOINT(size): peers that cannot trace a binary as it is */
+#include FAY_BENCH_STATIC
+int plain_work(int fd, const void *buffer, unsigned long size);
+int work(int fd, const void *buffer, unsigned long size)
+{
+	TRACEPOINT(size);
+	return plain_work(fd, buffer, size);
+}
+#define WORK "plain_work"
+#else
+#define WORK "work"
+#endif
+__asm__(".text\n.p2align 4\n.globl " WORK "\n.type " WORK ", @function\n" WORK ":\n\tpush %rbp\n\t" BODY
+	".size " WORK ", . - " WORK "\n"
 	".p2align 4\n.globl bound_inlined\nbound_inlined:\n\tjmp inlined_stub\ninlined_back:\n\tlea (%rdi,%rdx), %eax\n"
 	"\ttest %rsi, %rsi\n\tje 1f\n\tadd $1, %eax\n1:\tpop %rbp\n\tret\n"
 	".p2align 4\n.globl bound_called\nbound_called:\n\tjmp called_stub\ncalled_back:\n\tlea (%rdi,%rdx), %eax\n"
@@ -78,7 +95,16 @@ static double seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void run(const char *name, uint64_t calls)
+/* int nested(int depth): depth calls under way at the end */
+int nested(int depth);
+__asm__(".text\n.p2align 4\n.globl nested\n.type nested, @function\nnested:\n\tpush %rbp\n\tmov %rsp, %rbp\n\txor %eax, %eax\n"
+	"\tsub $1, %edi\n\tje 1f\n\tcall nested\n1:\tadd $1, %eax\n\tpop %rbp\n\tret\n.size nested, . - nested\n");
+
+struct cost {
+	double nanoseconds, cycles;
+};
+
+static work_function *function_named(const char *name)
 {
 	static const struct {
 		const char *name;
@@ -88,12 +114,15 @@ static void run(const char *name, uint64_t calls)
 		       { "bound_return", bound_return },
 		       { "bound_return_called", bound_return_called },
 		       { "bound_return_timed", bound_return_timed } };
-	work_function *volatile chosen = work;
-
 	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
 		if (!strcmp(name, bounds[i].name))
-			chosen = bounds[i].call;
-	work_function *function = chosen;
+			return bounds[i].call;
+	return work;
+}
+
+/* A call, over `calls` of them. */
+static __attribute__((noinline)) struct cost cost_of(work_function *function, uint64_t calls)
+{
 	uint64_t random = 88172645463325252u;
 	static char buffer[16];
 	double start = seconds();
@@ -104,10 +133,112 @@ static void run(const char *name, uint64_t calls)
 		function(3, buffer, random & 0xffff);
 	}
 	cycles = __rdtsc() - cycles;
-	double elapsed = seconds() - start;
-	printf("%s %.4f %.4f\n", name, elapsed * 1e9 / (double)calls,
-	       (double)cycles / (double)calls);
+	return (struct cost){ (seconds() - start) * 1e9 / (double)calls, (double)cycles / (double)calls };
+}
+
+static struct cost cost_of_nesting(int depth, uint64_t calls)
+{
+	uint64_t rounds = calls / (uint64_t)depth + 1;
+	double start = seconds();
+	uint64_t cycles = __rdtsc();
+
+	for (uint64_t i = 0; i < rounds; i++)
+		nested(depth);
+	calls = rounds * (uint64_t)depth;
+	cycles = __rdtsc() - cycles;
+	return (struct cost){ (seconds() - start) * 1e9 / (double)calls, (double)cycles / (double)calls };
+}
+
+static void keep_lesser(struct cost *least, struct cost cost)
+{
+	if (least->nanoseconds == 0 || cost.nanoseconds < least->nanoseconds)
+		*least = cost;
+}
+
+static void answer(const char *name, struct cost cost)
+{
+	printf("%s %.4f %.4f\n", name, cost.nanoseconds, cost.cycles);
 	fflush(stdout);
+}
+
+struct worker {
+	pthread_t thread;
+	uint64_t calls, slices;
+	double least; /* ns of processor time per call */
+};
+
+static double thread_seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void *work_in_thread(void *context)
+{
+	struct worker *worker = context;
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	for (long i = 0, n = sysconf(_SC_NPROCESSORS_ONLN); i < n && i < CPU_SETSIZE; i++)
+		CPU_SET((size_t)i, &cpus);
+	pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
+	for (uint64_t i = 0; i < worker->slices; i++) {
+		double start = thread_seconds(), each;
+
+		cost_of(work, worker->calls);
+		each = (thread_seconds() - start) * 1e9 / (double)worker->calls;
+		if (i == 0 || each < worker->least)
+			worker->least = each;
+	}
+	return NULL;
+}
+
+static int by_least(const void *a, const void *b)
+{
+	double x = ((const struct worker *)a)->least, y = ((const struct worker *)b)->least;
+
+	return x < y ? -1 : x > y;
+}
+
+#define THREADS_MAX 64u
+
+static void run_threads(uint64_t count, uint64_t calls, uint64_t slices)
+{
+	static struct worker workers[THREADS_MAX];
+
+	if (count == 0 || count > THREADS_MAX)
+		count = 1;
+	for (uint64_t i = 0; i < count; i++) {
+		workers[i] = (struct worker){ .calls = calls, .slices = slices };
+		pthread_create(&workers[i].thread, NULL, work_in_thread, &workers[i]);
+	}
+	for (uint64_t i = 0; i < count; i++)
+		pthread_join(workers[i].thread, NULL);
+	qsort(workers, count, sizeof(workers[0]), by_least);
+	answer("threads", (struct cost){ workers[count / 2].least, 0 });
+}
+
+/* One line of input. */
+static void obey(const char *line)
+{
+	struct cost least = { 0, 0 };
+	uint64_t calls, slices, number;
+	char name[64];
+
+	if (sscanf(line, "run %63s %" SCNu64, name, &calls) == 2) {
+		answer(name, cost_of(function_named(name), calls));
+	} else if (sscanf(line, "least %63s %" SCNu64 " %" SCNu64, name, &calls, &slices) == 3) {
+		for (uint64_t i = 0; i < slices; i++)
+			keep_lesser(&least, cost_of(function_named(name), calls));
+		answer(name, least);
+	} else if (sscanf(line, "nest %" SCNu64 " %" SCNu64 " %" SCNu64, &number, &calls, &slices) == 3) {
+		for (uint64_t i = 0; i < slices; i++)
+			keep_lesser(&least, cost_of_nesting((int)number, calls));
+		answer("nested", least);
+	} else if (sscanf(line, "threads %" SCNu64 " %" SCNu64 " %" SCNu64, &number, &calls, &slices) == 3) {
+		run_threads(number, calls, slices);
+	}
 }
 
 int main(int argc, char **argv)
@@ -116,9 +247,8 @@ int main(int argc, char **argv)
 	CPU_ZERO(&cpus);
 	CPU_SET(argc > 1 ? atoi(argv[1]) : 1, &cpus);
 	sched_setaffinity(0, sizeof(cpus), &cpus);
-	char name[64];
-	uint64_t calls;
-	while (scanf(" run %63s %" SCNu64, name, &calls) == 2)
-		run(name, calls);
+	char line[256];
+	while (fgets(line, sizeof(line), stdin))
+		obey(line);
 	return 0;
 }

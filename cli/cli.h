@@ -29,6 +29,8 @@ int fay_cli_fail(const struct fay_error *error);
 uint64_t fay_cli_monotonic(void); /* ns */
 uint64_t fay_cli_realtime(void);  /* ns since the epoch */
 
+/* The process that a thread is in; 0: there is no such thread. */
+pid_t fay_cli_process_of(pid_t tid);
 /* Appends the process ids whose thread name is `comm` (the caller's own left out). Returns how many there are. */
 size_t fay_cli_find_comm(const char *comm, pid_t *pids, size_t max);
 

@@ -83,3 +83,17 @@ size_t fay_cli_find_comm(const char *comm, pid_t *pids, size_t max)
 	closedir(proc);
 	return count;
 }
+
+pid_t fay_cli_process_of(pid_t tid)
+{
+	char path[64], line[128];
+	pid_t pid = 0;
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	FILE *file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Tgid: %d", &pid) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return pid;
+}

@@ -43,20 +43,6 @@ struct follower {
 	int events;
 };
 
-static pid_t process_of(pid_t tid)
-{
-	char path[64], line[128];
-	pid_t pid = tid;
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	FILE *file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Tgid: %d", &pid) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return pid;
-}
-
 static struct thread *find(struct follower *follower, pid_t tid)
 {
 	for (size_t i = 0; i < follower->count; i++)
@@ -213,9 +199,10 @@ static void executed(struct follower *follower, pid_t pid)
 static void stopped(struct follower *follower, pid_t tid, int status)
 {
 	struct thread *thread = find(follower, tid);
+	pid_t pid = thread ? thread->pid : fay_cli_process_of(tid);
 	int event = status >> 16, number = WSTOPSIG(status);
 	if (!thread)
-		thread = add(follower, tid, process_of(tid));
+		thread = add(follower, tid, pid ? pid : tid);
 	if (event == PTRACE_EVENT_EXEC) {
 		executed(follower, tid);
 	} else if (follower->releasing && thread->pid == follower->releasing) {

@@ -29,6 +29,8 @@ struct trace {
 	bool timing, verbose, help;
 	const char *save_path; /* of --save */
 	bool follow, wait;
+	pid_t tids[FAY_TIDS_MAX]; /* of --tid */
+	size_t tid_count;
 	const char *comms[TRACE_COMMS_MAX]; /* of --comm */
 	size_t comm_count;
 	/* what is traced */

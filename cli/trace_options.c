@@ -8,7 +8,7 @@
 #include "trace.h"
 
 static const char usage_text[] =
-	"usage: fay trace [-p PID | --comm NAME [--wait]] [--follow] [--for 10s] [--every 1s] [--json | --csv]\n"
+	"usage: fay trace [-p PID | --comm NAME [--wait] | --tid TID] [--follow] [--for 10s] [--every 1s] [--json | --csv]\n"
 	"                 [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
@@ -26,6 +26,7 @@ void fay_trace_help(void)
 	       "  -p, --pid PID    a process; may be given several times\n"
 	       "  --comm NAME      all processes of that name\n"
 	       "                   (a query about the kernel needs neither: it is about the whole machine then)\n"
+	       "  --tid TID        only this thread; may be given several times\n"
 	       "  --wait           with --comm: also those that start later\n"
 	       "  -- COMMAND       start a program and trace it from the start\n"
 	       "  --follow         count forked children, too, and trace what they and the process execute\n"
@@ -56,6 +57,47 @@ static int add_pid(struct trace *trace, const char *text)
 		return FAY_E_LIMIT;
 	}
 	trace->pids[trace->pid_count++] = (pid_t)pid;
+	return FAY_OK;
+}
+
+/* The process it is in is traced, too, if it was not named. */
+static int add_tid(struct trace *trace, const char *text)
+{
+	char *end;
+	errno = 0;
+	long tid = strtol(text, &end, 10);
+	if (errno || *end || end == text || tid <= 0 || tid > INT32_MAX) {
+		fprintf(stderr, "fay trace: '%s' is not a thread id\n", text);
+		return FAY_E_USAGE;
+	}
+	if (trace->tid_count == FAY_TIDS_MAX) {
+		fprintf(stderr, "fay trace: more than %u threads\n", FAY_TIDS_MAX);
+		return FAY_E_LIMIT;
+	}
+	trace->tids[trace->tid_count++] = (pid_t)tid;
+	return FAY_OK;
+}
+
+static bool names_process(const struct trace *trace, pid_t pid)
+{
+	for (size_t i = 0; i < trace->pid_count; i++)
+		if (trace->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static int find_threads(struct trace *trace, struct fay_error *error)
+{
+	for (size_t i = 0; i < trace->tid_count; i++) {
+		pid_t pid = fay_cli_process_of(trace->tids[i]);
+		if (!pid)
+			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d", (int)trace->tids[i]);
+		if (names_process(trace, pid))
+			continue;
+		if (trace->pid_count == FAY_CLI_MAX_TARGETS)
+			return fay_error_set(error, FAY_E_LIMIT, "more than %u processes", FAY_CLI_MAX_TARGETS);
+		trace->pids[trace->pid_count++] = pid;
+	}
 	return FAY_OK;
 }
 
@@ -114,6 +156,8 @@ static int parse_option(struct trace *trace, int option)
 		return add_pid(trace, optarg);
 	case 'c':
 		return add_comm(trace, optarg);
+	case 'T':
+		return add_tid(trace, optarg);
 	case 'F':
 		trace->follow = true;
 		return FAY_OK;
@@ -176,6 +220,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "save", required_argument, NULL, 'S' },
 		FAY_CLUSTER_OPTIONS,
 		{ "detach", no_argument, NULL, 'D' },
+		{ "tid", required_argument, NULL, 'T' },
 		{ "help", no_argument, NULL, 'h' },	    { "share", required_argument, NULL, 's' },
 		{ 0 },
 	};
@@ -209,6 +254,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage("--save goes with a query");
 	if (trace->wait && !trace->comm_count)
 		return usage("--wait goes with --comm NAME");
+	if (trace->tid_count && (trace->comm_count || trace->command || trace->follow))
+		return usage("--tid names threads that run; it goes with -p or alone");
 	if (trace->command && (trace->pid_count || trace->comm_count))
 		return usage("either running processes or a command, not both");
 	if (trace->detach && !trace->cluster.root.bus.url)
@@ -234,6 +281,8 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 			return result;
 	if (trace->native)
 		return FAY_OK;
+	if ((result = find_threads(trace, error)))
+		return result;
 	if (!trace->command && !trace->pid_count && !trace->wait)
 		return fay_error_set(error, FAY_E_USAGE, "which process? Give -p PID, --comm NAME, or -- COMMAND");
 	return FAY_OK;

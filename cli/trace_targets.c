@@ -34,7 +34,9 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	struct fay_attach_options options = { .size = sizeof(options),
 					      .shared_from = trace->share,
 					      .some = later || trace->follow,
-					      .beside = beside };
+					      .beside = beside,
+					      .tids = trace->tids,
+					      .tid_count = trace->tid_count };
 	struct fay_target *target;
 	size_t size;
 	if (!fay_trace_make_room(trace, error))

@@ -85,9 +85,12 @@ static void write_runtime(struct fay_session *session, struct fay_zone_plan *zon
 		.time_multiplier = session->time_multiplier,
 		.time_offset = session->time_offset,
 		.calls = session->calls_address,
+		.key_step = session->thread_pointer ? 0 : 1,
 		.unwind_step = session->unwind_step,
 	};
 
+	memcpy(config.tids, session->tids, session->options.tid_count * sizeof(*config.tids));
+	config.tid_count = session->options.tid_count;
 	memcpy(zone->code, fay_runtime_blob, runtime_size());
 	memcpy(zone->code + header->config, &config, sizeof(config));
 }
@@ -157,6 +160,7 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 		.global = session->shm_address + session->geometry.global_offset,
 		.hook = hook_address(zone, point->hook),
 		.tid_offset = session->tid_offset,
+		.selective = session->options.tid_count > 0,
 		.thread_pointer = session->thread_pointer,
 		.unguarded = session->unguarded,
 		.marker = point->marker != NULL,

@@ -126,7 +126,7 @@ static int map_state_here(struct fay_session *session, int fd, struct fay_error 
 }
 
 /* The process id as the target itself sees it: the last of NSpid. */
-static pid_t inner_id(pid_t pid, pid_t tid)
+pid_t fay_inner_id(pid_t pid, pid_t tid)
 {
 	char path[80], line[256];
 	long id = tid;
@@ -173,7 +173,7 @@ static int install_state(struct fay_session *session, struct fay_stop *stop, str
 
 	if (code)
 		return code;
-	session->geometry.target_pid = (uint32_t)inner_id(session->pid, session->pid);
+	session->geometry.target_pid = (uint32_t)fay_inner_id(session->pid, session->pid);
 	code = map_state_here(session, here, error);
 	if (!code)
 		code = map_state_there(session, stop, there, error);
@@ -490,7 +490,7 @@ static bool tcb_has_tid(const struct fay_session *session, const struct fay_stop
 		if (thread->gone || !thread->stopped)
 			continue;
 		if (fay_stop_read(stop, thread->registers.fs_base + (uint64_t)session->tid_offset, &tid, 4) ||
-		    tid != (uint32_t)inner_id(session->pid, thread->tid))
+		    tid != (uint32_t)fay_inner_id(session->pid, thread->tid))
 			return false;
 	}
 	return true;

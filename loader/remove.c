@@ -162,7 +162,7 @@ static void return_calls(struct fay_stop *stop, const struct fay_zones *zones, u
 static bool is_live_thread(const struct fay_stop *stop, uint64_t key)
 {
 	for (size_t i = 0; i < stop->count; i++)
-		if (!stop->threads[i].gone && stop->threads[i].registers.fs_base + 1 == key)
+		if (!stop->threads[i].gone && key - stop->threads[i].registers.fs_base <= 1)
 			return true;
 	return false;
 }

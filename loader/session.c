@@ -337,6 +337,27 @@ static int attach(struct fay_session *session, struct fay_error *error)
 	return code < 0 ? (error ? (int)error->code : FAY_E_LIMIT) : code;
 }
 
+/* Those of the threads asked for that are in this process. */
+static int choose_threads(struct fay_session *session, struct fay_error *error)
+{
+	size_t kept = 0;
+
+	if (session->options.tid_count > FAY_TIDS_MAX)
+		return fay_error_set(error, FAY_E_LIMIT, "more than %u threads", FAY_TIDS_MAX);
+	for (size_t i = 0; i < session->options.tid_count; i++) {
+		char path[80];
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)session->pid, (int)session->options.tids[i]);
+		if (access(path, F_OK) == 0)
+			session->tids[kept++] = (uint32_t)fay_inner_id(session->pid, session->options.tids[i]);
+	}
+	if (session->options.tid_count && kept == 0)
+		return fay_error_set(error, FAY_E_REFUSED, "process %d has no thread %d%s", (int)session->pid, (int)session->options.tids[0],
+				     session->options.tid_count > 1 ? ", nor the others" : "");
+	session->options.tid_count = kept;
+	return 0;
+}
+
 int fay_session_attach(struct fay_target *target, const struct fay_verdict *verdict,
 		       const struct fay_attach_options *options, struct fay_session **result, struct fay_error *error)
 {
@@ -366,7 +387,9 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		session->options.tracer_wait_ms = FAY_TRACER_WAIT_MS;
 	if (getrandom(&session->id, sizeof(session->id), 0) != (ssize_t)sizeof(session->id))
 		session->id = fay_loader_clock_ns() ^ (uint64_t)getpid() << 40;
-	code = attach(session, error ? error : &local);
+	code = choose_threads(session, error ? error : &local);
+	if (!code)
+		code = attach(session, error ? error : &local);
 	if (code) {
 		fay_session_destroy(session);
 		return code;

@@ -97,6 +97,7 @@ struct fay_session {
 	struct fay_host *host; /* begin, end and timer probes; NULL: none */
 	size_t shared_points; /* points that share a trampoline */
 	bool unguarded; /* struct fay_trampoline_spec */
+	uint32_t tids[FAY_TIDS_MAX]; /* the threads that are traced, as they know themselves; options.tid_count of them */
 	int32_t tid_offset;
 	bool thread_pointer; /* fs:0 holds the fs base in every thread */
 	uint64_t time_multiplier, time_offset;
@@ -139,6 +140,8 @@ bool fay_unpatchable(const char *name, char reason[FAY_REASON_MAX]);
 bool fay_unwatchable(const char *name, char reason[FAY_REASON_MAX]);
 
 /* code.c: chooses addresses (reserving them in `maps`) and writes all zones' bytes. */
+/* install.c: a thread's id as the process itself sees it. */
+pid_t fay_inner_id(pid_t pid, pid_t tid);
 /* Which probes are inlined. */
 void fay_zones_choose(struct fay_session *session);
 int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct fay_error *error);

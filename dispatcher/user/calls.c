@@ -15,16 +15,7 @@
  * What is neither returned nor known dead (frames that a longjmp left, stacks of coroutines) stays, and costs room only. A call that returns in
  * another thread than it began in is looked for in all call stacks.
  *
- * Unwinding. The unwinder (libgcc's, which serves C++, Rust, Ada, Go's cgo and glibc's own cancellation and backtrace()) meets a return point
- * where it expects the caller. _dl_find_object(), or _Unwind_Find_FDE(), is hooked to answer for these addresses with the unwind information below, as
- * if a frame without size stood between the two: same registers, same rsp, and as return address the real one, which a DWARF expression finds in the call
- * stack. Its personality routine, called as the unwinder passes (Itanium C++ ABI: Exception Handling, 1.3 and 2.5.2), runs the exception probes.
- *
- *	CIE  "zPR", CFA = rsp - step, rsp = CFA + step, return address column 16
- *	FDE  all zones; return address at: the expression
- *
- * The step, a different one from 1 to 7 for each session in a process, makes this frame's CFA unlike its caller's: libgcc tells frames apart by
- * their CFA (uw_identify_context in unwind-dw2.c).
+ * How the unwinder finds its way past return points is in calls_unwind.c.
  *
  * Ordering guarantees: a call stack is changed by its own thread only, except that a call which returns elsewhere is marked there by a
  * compare-and-swap. Signal handlers of the thread push and pop above, between any two instructions of the trampolines and of this file: what they find
@@ -32,8 +23,6 @@
  * in the slot some instructions later. Between the two the slot holds the return address itself.
  */
 #include "runtime_internal.h"
-
-#define LEFT 1u /* in fay_call.slot */
 
 /* glibc's struct dl_find_object (dlfcn.h, since 2.35). */
 struct fay_dl_object {
@@ -45,12 +34,6 @@ void *fay_rt_full(void *local);
 uint32_t fay_rt_find_object(uint64_t address, struct fay_dl_object *result);
 const void *fay_rt_find_fde(uint64_t address, uint64_t bases[3]);
 void fay_rt_longjmp(const uint64_t *jmp_buf, uint64_t here);
-uint32_t fay_rt_personality(int version, uint32_t actions, uint64_t class, void *exception, const uint64_t *context);
-
-static struct fay_call *first_call(struct fay_call_stack *stack)
-{
-	return (struct fay_call *)(stack + 1);
-}
 
 static struct fay_call_stack *stack_of_slot(uint32_t index)
 {
@@ -63,7 +46,7 @@ static struct fay_call_stack *stack_of_slot(uint32_t index)
  */
 static struct fay_call *top_of(struct fay_call_stack *stack)
 {
-	struct fay_call *first = first_call(stack), *top = first + FAY_CALLS_MAX + FAY_CALLS_SPARE;
+	struct fay_call *first = fay_first_call(stack), *top = first + FAY_CALLS_MAX + FAY_CALLS_SPARE;
 	uint64_t known = __atomic_load_n(&((const struct fay_thread_entry *)stack->entry)->top, __ATOMIC_RELAXED);
 
 	if (known - (uint64_t)first <= (uint64_t)top - (uint64_t)first)
@@ -108,7 +91,7 @@ static bool still_there(const struct fay_call *call)
 {
 	uint64_t word;
 
-	if (call->slot & LEFT || call->slot == 0)
+	if (call->slot & FAY_CALL_LEFT || call->slot == 0)
 		return false;
 	return call->address == 0 || (fay_rt_try_read(&word, 8, call->slot) == 0 && (word == call->address || return_point(word)));
 }
@@ -133,7 +116,7 @@ static void trim(struct fay_call_stack *stack)
 {
 	struct fay_call *top = top_of(stack);
 
-	while (top > first_call(stack) && top[-1].slot == 0)
+	while (top > fay_first_call(stack) && top[-1].slot == 0)
 		top--;
 	set_top(stack, top);
 }
@@ -141,7 +124,7 @@ static void trim(struct fay_call_stack *stack)
 /* Moves calls down into empty places. Not while one is being begun: the code that a signal interrupted there will write to its place. */
 static void compact(struct fay_call_stack *stack)
 {
-	struct fay_call *to = first_call(stack), *top = top_of(stack);
+	struct fay_call *to = fay_first_call(stack), *top = top_of(stack);
 
 	for (struct fay_call *call = to; call < top; call++)
 		if (call->slot && call->address == 0)
@@ -161,7 +144,7 @@ static void compact(struct fay_call_stack *stack)
 /* The newest call with this slot, its mark included. */
 static struct fay_call *find_call(struct fay_call_stack *stack, uint64_t slot)
 {
-	for (struct fay_call *call = top_of(stack); call-- > first_call(stack);)
+	for (struct fay_call *call = top_of(stack); call-- > fay_first_call(stack);)
 		if (call->slot == slot)
 			return call;
 	return NULL;
@@ -183,7 +166,7 @@ static uint64_t leave_elsewhere(uint64_t slot, uint64_t *cycles)
 			continue;
 		address = call->address;
 		*cycles = call->cycles;
-		if (__atomic_compare_exchange_n(&call->slot, &expected, slot | LEFT, false, __ATOMIC_ACQ_REL,
+		if (__atomic_compare_exchange_n(&call->slot, &expected, slot | FAY_CALL_LEFT, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED))
 			return address;
 	}
@@ -200,7 +183,7 @@ uint64_t fay_rt_leave(void *local, uint64_t slot, uint64_t *cycles)
 	uint32_t busy;
 
 	if (!call && stack)
-		call = find_call(stack, slot | LEFT);
+		call = find_call(stack, slot | FAY_CALL_LEFT);
 	if (call) {
 		busy = header->busy;
 		header->busy = 1;
@@ -230,7 +213,7 @@ void *fay_rt_full(void *local)
 	/* Looking costs a system call for each call: in a recursion that is really that deep it is done ever less often. */
 	if (stack->full++ < stack->patience)
 		return NULL;
-	end_dead(stack, first_call(stack));
+	end_dead(stack, fay_first_call(stack));
 	trim(stack);
 	if ((uint64_t)top_of(stack) >= slot->calls_limit)
 		compact(stack);
@@ -238,210 +221,6 @@ void *fay_rt_full(void *local)
 	stack->patience = room ? 0 : 2 * stack->full + FAY_CALLS_MAX;
 	stack->full = 0;
 	return room ? (void *)slot->entry : NULL;
-}
-
-/* ---- unwind information --------------------------------------------------------------------------------------------- */
-
-enum { /* DWARF 4, 7.7.1 and 7.23 */
-	DW_OP_DEREF = 0x06,
-	DW_OP_CONST1U = 0x08,
-	DW_OP_CONST1S = 0x09,
-	DW_OP_CONST8U = 0x0e,
-	DW_OP_DUP = 0x12,
-	DW_OP_DROP = 0x13,
-	DW_OP_OVER = 0x14,
-	DW_OP_AND = 0x1a,
-	DW_OP_MINUS = 0x1c,
-	DW_OP_PLUS = 0x22,
-	DW_OP_PLUS_UCONST = 0x23,
-	DW_OP_BRA = 0x28,
-	DW_OP_GE = 0x2a,
-	DW_OP_LT = 0x2d,
-	DW_OP_NE = 0x2e,
-	DW_OP_SKIP = 0x2f,
-	DW_CFA_EXPRESSION = 0x10,
-	DW_CFA_DEF_CFA_SF = 0x12,
-	DW_CFA_VAL_OFFSET_SF = 0x15,
-	DW_EH_PE_ABSPTR = 0x00,
-	DW_EH_PE_OMIT = 0xff,
-	COLUMN_RSP = 7,
-	COLUMN_RETURN = 16,
-};
-
-/* What is written; `room` is enough for FAY_RUNTIME_MAX_ZONES zones, which the loader sees to. */
-struct writer {
-	uint8_t *at;
-};
-
-static void put(struct writer *w, uint8_t byte)
-{
-	*w->at++ = byte;
-}
-
-static void put_word(struct writer *w, uint64_t word, unsigned size)
-{
-	memcpy(w->at, &word, size);
-	w->at += size;
-}
-
-static void put_const8(struct writer *w, uint64_t value)
-{
-	put(w, DW_OP_CONST8U);
-	put_word(w, value, 8);
-}
-
-/* A branch to `to`, or ahead to be landed. Returns the place of its offset. */
-static uint8_t *put_branch(struct writer *w, uint8_t opcode, const uint8_t *to)
-{
-	put(w, opcode);
-	put_word(w, (uint64_t)(to ? to - (w->at + 2) : 0), 2);
-	return w->at - 2;
-}
-
-static void land(struct writer *w, uint8_t *offset)
-{
-	int16_t distance = (int16_t)(w->at - (offset + 2));
-
-	memcpy(offset, &distance, 2);
-}
-
-/*
- * On the stack: the CFA, which is slot + 8 - step. Leaves the address of the word with the return address: that of the newest call at this slot;
- * if that is itself one of our return points (a tail call from one watched function to another), that of the call before it at the same slot; and so on.
- */
-static void put_expression(struct writer *w, struct fay_call_stack *stack)
-{
-	uint8_t *loop, *none, *end, *tail[FAY_RUNTIME_MAX_ZONES];
-
-	put_const8(w, stack->entry + offsetof(struct fay_thread_entry, top));
-	put(w, DW_OP_DEREF); /* cfa call */
-	loop = w->at;
-	put(w, DW_OP_CONST1U);
-	put(w, sizeof(struct fay_call));
-	put(w, DW_OP_MINUS);
-	put(w, DW_OP_DUP);
-	put_const8(w, (uint64_t)first_call(stack));
-	put(w, DW_OP_LT);
-	none = put_branch(w, DW_OP_BRA, NULL);
-	put(w, DW_OP_OVER);
-	put(w, DW_OP_OVER);
-	put(w, DW_OP_DEREF);
-	put(w, DW_OP_CONST1S);
-	put(w, (uint8_t)~LEFT);
-	put(w, DW_OP_AND);
-	put(w, DW_OP_PLUS_UCONST);
-	put(w, (uint8_t)(8 - fay_config.unwind_step));
-	put(w, DW_OP_NE); /* cfa call, cfa != call->slot + 8 - step */
-	put_branch(w, DW_OP_BRA, loop);
-	put(w, DW_OP_DUP);
-	put(w, DW_OP_PLUS_UCONST);
-	put(w, offsetof(struct fay_call, address));
-	put(w, DW_OP_DEREF); /* cfa call address */
-	for (uint64_t i = 0; i < fay_config.zone_count; i++) {
-		put(w, DW_OP_DUP);
-		put_const8(w, fay_config.zones[i].start);
-		put(w, DW_OP_GE);
-		put(w, DW_OP_OVER);
-		put_const8(w, fay_config.zones[i].end);
-		put(w, DW_OP_LT);
-		put(w, DW_OP_AND);
-		tail[i] = put_branch(w, DW_OP_BRA, NULL);
-	}
-	put(w, DW_OP_DROP);
-	put(w, DW_OP_PLUS_UCONST);
-	put(w, offsetof(struct fay_call, address));
-	end = put_branch(w, DW_OP_SKIP, NULL);
-	for (uint64_t i = 0; i < fay_config.zone_count; i++)
-		land(w, tail[i]);
-	put(w, DW_OP_DROP);
-	put_branch(w, DW_OP_SKIP, loop);
-	land(w, none);
-	put_const8(w, (uint64_t)&stack->zero); /* return address 0: the end of the stack */
-	land(w, end);
-}
-
-/* Ends the length field at `length` and what it covers, padded by DW_CFA_nop. */
-static void end_record(struct writer *w, uint8_t *length)
-{
-	uint32_t size;
-
-	while ((w->at - length) % 8 != 4)
-		put(w, 0);
-	size = (uint32_t)(w->at - (length + 4));
-	memcpy(length, &size, 4);
-}
-
-static void write_cie(struct writer *w)
-{
-	static const char augmentation[] = "zPR";
-	uint8_t *length = w->at;
-
-	put_word(w, 0, 4);
-	put_word(w, 0, 4); /* a CIE */
-	put(w, 1);	   /* version */
-	for (unsigned i = 0; i < sizeof(augmentation); i++)
-		put(w, (uint8_t)augmentation[i]);
-	put(w, 1);    /* code alignment */
-	put(w, 0x7f); /* data alignment -1 */
-	put(w, COLUMN_RETURN);
-	put(w, 10); /* bytes of augmentation */
-	put(w, DW_EH_PE_ABSPTR);
-	put_word(w, (uint64_t)fay_rt_personality, 8);
-	put(w, DW_EH_PE_ABSPTR);
-	put(w, DW_CFA_DEF_CFA_SF);
-	put(w, COLUMN_RSP);
-	put(w, (uint8_t)fay_config.unwind_step); /* times -1 */
-	put(w, DW_CFA_VAL_OFFSET_SF);
-	put(w, COLUMN_RSP);
-	put(w, 0x80 - (uint8_t)fay_config.unwind_step); /* -step as a one-byte SLEB128, times -1 */
-	end_record(w, length);
-}
-
-static void write_fde(struct writer *w, struct fay_call_stack *stack, const uint8_t *cie)
-{
-	uint8_t *length = w->at, *expression;
-	uint64_t low = ~0ull, high = 0;
-	uint32_t size;
-
-	for (uint64_t i = 0; i < fay_config.zone_count; i++) {
-		low = fay_config.zones[i].start < low ? fay_config.zones[i].start : low;
-		high = fay_config.zones[i].end > high ? fay_config.zones[i].end : high;
-	}
-	put_word(w, 0, 4);
-	put_word(w, (uint64_t)(w->at - cie), 4);
-	put_word(w, low, 8);
-	put_word(w, high - low, 8);
-	put(w, 0); /* no augmentation data */
-	put(w, DW_CFA_EXPRESSION);
-	put(w, COLUMN_RETURN);
-	put_word(w, 0, 2); /* the expression's size, a two-byte ULEB128 */
-	expression = w->at;
-	put_expression(w, stack);
-	size = (uint32_t)(w->at - expression);
-	expression[-2] = (uint8_t)(size | 0x80);
-	expression[-1] = (uint8_t)(size >> 7);
-	end_record(w, length);
-	put_word(w, 0, 4); /* end of the table */
-}
-
-#define HDR_BYTES 16u
-#define CIE_AT HDR_BYTES
-#define CIE_BYTES 36u /* with its length field */
-
-/* .eh_frame_hdr without a search table (Linux Standard Base, .eh_frame_hdr), then the CIE and the FDE. */
-static void write_unwind(struct fay_call_stack *stack)
-{
-	struct writer w = { stack->unwind };
-
-	put(&w, 1);
-	put(&w, DW_EH_PE_ABSPTR);
-	put(&w, DW_EH_PE_OMIT);
-	put(&w, DW_EH_PE_OMIT);
-	put_word(&w, (uint64_t)(stack->unwind + CIE_AT), 8);
-	w.at = stack->unwind + CIE_AT;
-	write_cie(&w);
-	w.at = stack->unwind + CIE_AT + CIE_BYTES;
-	write_fde(&w, stack, stack->unwind + CIE_AT);
 }
 
 /* The calls of the thread that forked this process are those of its only thread now. */
@@ -453,14 +232,14 @@ static void inherit_calls(struct fay_call_stack *stack, uint32_t index, uint64_t
 		struct fay_call_stack *other = stack_of_slot(i);
 		struct fay_slot_header *slot =
 			(struct fay_slot_header *)(fay_config.slots + i * fay_config.slot_stride);
-		struct fay_call *first = first_call(other);
+		struct fay_call *first = fay_first_call(other);
 		uint64_t size;
 
 		if (!other->used || other->key != key || slot->pid == pid)
 			continue;
 		size = (uint64_t)top_of(other) - (uint64_t)first;
-		memcpy(first_call(stack), first, size);
-		set_top(stack, first_call(stack) + size / sizeof(*first));
+		memcpy(fay_first_call(stack), first, size);
+		set_top(stack, fay_first_call(stack) + size / sizeof(*first));
 		memset(first, 0, size);
 	}
 }
@@ -470,13 +249,13 @@ void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_
 	struct fay_call_stack *stack = stack_of_slot(index);
 
 	slot->calls = (uint64_t)stack;
-	slot->calls_limit = (uint64_t)(first_call(stack) + FAY_CALLS_MAX);
+	slot->calls_limit = (uint64_t)(fay_first_call(stack) + FAY_CALLS_MAX);
 	stack->used = 1;
 	stack->entry = (uint64_t)entry;
-	set_top(stack, first_call(stack));
-	stack->before = (struct fay_call){ .slot = LEFT, .address = 1 };
+	set_top(stack, fay_first_call(stack));
+	stack->before = (struct fay_call){ .slot = FAY_CALL_LEFT, .address = 1 };
 	stack->key = key;
-	write_unwind(stack);
+	fay_rt_unwind_write(stack);
 	inherit_calls(stack, index, key);
 }
 
@@ -485,7 +264,7 @@ static void *own_local(void)
 	uint64_t base;
 
 	__asm__ volatile("rdfsbase %0" : "=r"(base));
-	return (void *)fay_rt_acquire(base + 1);
+	return (void *)fay_rt_acquire(base + fay_config.key_step);
 }
 
 static struct fay_call_stack *own_calls(void)
@@ -519,7 +298,7 @@ const void *fay_rt_find_fde(uint64_t address, uint64_t bases[3])
 		return NULL;
 	bases[0] = bases[1] = 0;
 	bases[2] = address; /* the FDE's instructions apply from here on */
-	return stack->unwind + CIE_AT + CIE_BYTES;
+	return stack->unwind + FAY_UNWIND_FDE_AT;
 }
 
 /* ---- exceptions ----------------------------------------------------------------------------------------------------- */
@@ -546,7 +325,7 @@ static void leave_call(struct fay_call *call, const struct fay_return_point *poi
 {
 	uint64_t slot = call->slot;
 
-	call->slot |= LEFT;
+	call->slot |= FAY_CALL_LEFT;
 	if (point->exception)
 		((void (*)(uint64_t, void *, uint64_t))point->exception)(call->cycles, local, slot);
 }
@@ -597,19 +376,19 @@ void fay_rt_longjmp(const uint64_t *jmp_buf, uint64_t here)
 		to = demangled(to);
 	if (!stack || to - here > JUMP_MAX)
 		return;
-	for (struct fay_call *call = top_of(stack); call-- > first_call(stack);) {
+	for (struct fay_call *call = top_of(stack); call-- > fay_first_call(stack);) {
 		const struct fay_return_point *point;
 
-		if (call->slot & LEFT || call->slot - here >= to - here)
+		if (call->slot & FAY_CALL_LEFT || call->slot - here >= to - here)
 			continue;
 		/* What a tail call left: the newer call at this slot returns to it. */
 		point = return_point(*(const uint64_t *)call->slot);
 		for (struct fay_call *newer = call + 1; newer < top_of(stack); newer++)
-			if (newer->slot == (call->slot | LEFT))
+			if (newer->slot == (call->slot | FAY_CALL_LEFT))
 				point = return_point(newer->address);
 		if (point)
 			leave_call(call, point, local);
 		else if (call->address == 0 || call->address == *(const uint64_t *)call->slot)
-			call->slot |= LEFT; /* by the handler of a signal that came while the call was being begun */
+			call->slot |= FAY_CALL_LEFT; /* by the handler of a signal that came while the call was being begun */
 	}
 }

@@ -45,10 +45,14 @@ bool fay_part_empty(const struct fay_part *part);
 /* push ...; lea -area(%rsp), %rsp and the reverse */
 void fay_part_open(struct fay_emitter *e, const struct fay_part *part);
 void fay_part_close(struct fay_emitter *e, const struct fay_part *part);
-/* rsi = LOCAL, part->temporary = the thread's entry; or a jump, the place of which is returned, to where the runtime has to be asked (rsi = key). */
-size_t fay_part_lookup(struct fay_emitter *e, const struct fay_part *part);
-/* Out of line: asks the runtime and goes back to `have`; falls through if no slot is left. */
-void fay_part_slow(struct fay_emitter *e, const struct fay_part *part, size_t have);
+/* rsi = LOCAL, part->temporary = the thread's entry; or a jump to what fay_part_slow() writes. */
+struct fay_lookup {
+	size_t slow;
+	size_t other, left_out; /* where only some threads are traced: the entry is another thread's; LOCAL is 0 */
+};
+struct fay_lookup fay_part_lookup(struct fay_emitter *e, const struct fay_part *part);
+/* Out of line: asks the runtime and goes back to `have`; falls through if there is no slot for this thread. */
+void fay_part_slow(struct fay_emitter *e, const struct fay_part *part, const struct fay_lookup *lookup, size_t have);
 void fay_part_set_busy(struct fay_emitter *e, uint32_t value);
 /* Returns the place of the jump that is taken if the thread is busy. */
 size_t fay_part_enter(struct fay_emitter *e);

@@ -64,27 +64,59 @@ static uint64_t slot_enter(uint32_t index, struct fay_thread_entry *entry, uint6
 		fay_rt_calls_init(slot, index, entry, key);
 	__atomic_store_n(&slot->pid, (uint32_t)system_call(SYS_GETPID, 0, 0, 0, 0, 0, 0), __ATOMIC_RELEASE);
 	entry->local = (uint64_t)slot + FAY_SLOT_HEADER;
+	entry->tid = slot->tid;
 	__atomic_store_n(&entry->key, key, __ATOMIC_RELEASE);
 	return entry->local;
+}
+
+/* Is only a part of the threads traced, and this is none of them? */
+static bool left_out(uint32_t tid)
+{
+	for (uint32_t i = 0; i < fay_config.tid_count; i++)
+		if (fay_config.tids[i] == tid)
+			return false;
+	return fay_config.tid_count > 0;
+}
+
+static uint64_t leave_out(struct fay_thread_entry *entry, uint64_t key, uint32_t tid)
+{
+	entry->local = 0;
+	entry->tid = tid;
+	__atomic_store_n(&entry->key, key, __ATOMIC_RELEASE);
+	return 0;
 }
 
 /* The slow half of the trampoline's look-up. Returns the thread's LOCAL; 0 if there is none left, which counts as a lost event. */
 uint64_t fay_rt_acquire(uint64_t key)
 {
 	struct fay_thread_entry *table = (struct fay_thread_entry *)fay_config.thread_table;
-	uint64_t home = ((key - 1) * FAY_THREAD_HASH_MULTIPLIER) >> (64 - FAY_THREAD_TABLE_BITS);
+	uint64_t home = ((key - fay_config.key_step) * FAY_THREAD_HASH_MULTIPLIER) >> (64 - FAY_THREAD_TABLE_BITS);
 	uint32_t index = fay_config.slot_max;
+	uint32_t tid = fay_config.tid_count ? (uint32_t)system_call(SYS_GETTID, 0, 0, 0, 0, 0, 0) : 0;
+	bool out = left_out(tid);
 
 	for (uint32_t step = 0; step < FAY_THREAD_TABLE_ENTRIES; step++) {
 		struct fay_thread_entry *entry = &table[(home + step) % FAY_THREAD_TABLE_ENTRIES];
 		uint64_t found = __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE);
 
-		if (found == 0) {
-			if (index == fay_config.slot_max)
-				index = slot_take();
+		if (found == key && (tid == 0 || entry->tid == tid))
+			return entry->local;
+		if (found == key) { /* left by a thread that has ended */
+			if (out)
+				return leave_out(entry, key, tid);
+			index = slot_take();
 			if (index == fay_config.slot_max)
 				break;
-			if (__atomic_compare_exchange_n(&entry->key, &found, FAY_THREAD_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			return slot_enter(index, entry, key);
+		}
+		if (found == 0) {
+			if (out && __atomic_compare_exchange_n(&entry->key, &found, FAY_THREAD_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+				return leave_out(entry, key, tid);
+			if (!out && index == fay_config.slot_max)
+				index = slot_take();
+			if (!out && index == fay_config.slot_max)
+				break;
+			if (!out && __atomic_compare_exchange_n(&entry->key, &found, FAY_THREAD_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 				return slot_enter(index, entry, key);
 		}
 		if (found == key)

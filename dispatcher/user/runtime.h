@@ -14,8 +14,8 @@
 #define FAY_RUNTIME_MAGIC 0x454d495459414621u
 
 /*
- * The thread table: open addressing, linear probing. An entry's key is the thread's fs base plus one, so that zeroed memory is
- * an empty table (a forked child finds it so: MADV_WIPEONFORK). Entries are only ever added.
+ * The thread table: open addressing, linear probing. An entry's key is the thread's fs base, plus one where a thread may have base 0, so that zeroed memory
+ * is an empty table (a forked child finds it so: MADV_WIPEONFORK). Entries are only ever added.
  */
 #define FAY_THREAD_TABLE_BITS 13u
 #define FAY_THREAD_TABLE_ENTRIES (1u << FAY_THREAD_TABLE_BITS)
@@ -25,11 +25,12 @@
 #define FAY_THREAD_HASH_MULTIPLIER 0x61c88647u
 
 struct fay_thread_entry {
-	uint64_t key;   /* fs base + 1; 0: empty; FAY_THREAD_TAKEN: being filled */
-	uint64_t local; /* address of the slot's LOCAL */
+	uint64_t key;   /* fs base + fay_config.key_step; 0: empty; FAY_THREAD_TAKEN: being filled */
+	uint64_t local; /* address of the slot's LOCAL; 0: the thread is left out */
 	uint64_t top;   /* of the thread's struct fay_call_stack: address behind the last place that was taken. Calls in these places may have ended; all places
 			   behind are empty */
-	uint64_t reserved[5];
+	uint32_t tid;   /* of the thread that it was filled for, if only some threads are traced */
+	uint32_t reserved[9];
 };
 _Static_assert(sizeof(struct fay_thread_entry) == 1u << FAY_THREAD_ENTRY_BITS, "thread entry");
 #define FAY_THREAD_TAKEN UINT64_MAX
@@ -91,7 +92,10 @@ struct fay_runtime_config {
 	uint64_t time_offset;
 	uint64_t calls;       /* slot_max call stacks; 0: no call is watched */
 	uint64_t hosted_pid;  /* the runtime is mapped in fay itself: the traced process, whose memory is read; else 0 */
+	uint64_t key_step;    /* 0 where the trampolines read the fs base at fs:0, and so none is 0; else 1 */
 	uint64_t unwind_step; /* 1 to 7, different for each session in a process; see calls.c */
+	uint32_t tids[16];    /* the threads that are traced, tid_count of them; 0: all */
+	uint64_t tid_count;
 	uint64_t zone_count;
 	struct fay_runtime_zone {
 		uint64_t start, end; /* of a zone's code */

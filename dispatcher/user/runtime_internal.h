@@ -10,7 +10,10 @@
 #include "fay/shm.h"
 #include "runtime.h"
 
-extern const struct fay_runtime_config fay_config __attribute__((visibility("hidden")));
+/* The blob is not relocated: everything is reached relative to rip, nothing through a global offset table. */
+#pragma GCC visibility push(hidden)
+
+extern const struct fay_runtime_config fay_config;
 
 enum {
 	SYS_SCHED_YIELD = 24,
@@ -29,6 +32,17 @@ int64_t fay_rt_try_read(void *to, uint64_t size, uint64_t address);
 
 /* calls.c: a slot's call stack for the thread `key`, which has just taken the slot and claimed the entry. */
 void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_thread_entry *entry, uint64_t key);
+
+#define FAY_CALL_LEFT 1u /* in fay_call.slot */
+static inline struct fay_call *fay_first_call(struct fay_call_stack *stack)
+{
+	return (struct fay_call *)(stack + 1);
+}
+
+/* calls_unwind.c: .eh_frame_hdr, CIE and FDE for the return points on this stack. */
+#define FAY_UNWIND_FDE_AT 52u /* in fay_call_stack.unwind */
+void fay_rt_unwind_write(struct fay_call_stack *stack);
+uint32_t fay_rt_personality(int version, uint32_t actions, uint64_t class, void *exception, const uint64_t *context);
 
 static inline int64_t system_call(uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
 			   uint64_t e, uint64_t f)
@@ -54,5 +68,7 @@ static inline struct fay_slot_header *slot_of(void *local)
 {
 	return (struct fay_slot_header *)((char *)local - FAY_SLOT_HEADER);
 }
+
+#pragma GCC visibility pop
 
 #endif

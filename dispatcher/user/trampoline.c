@@ -6,7 +6,7 @@
  *	[lea  -area(%rsp), %rsp]                                   the event, a place for LOCAL, alignment
  *	[mov  argument registers -> event]                         while they still hold the program's values
  *	mov %fs:0, %rsi (or rdfsbase %rsi)                         the thread
- *	imul $multiplier, %rsi, %t; inc %rsi                       its entry in the thread table
+ *	imul $multiplier, %rsi, %t [; inc %rsi]                    its entry in the thread table
  *	shr $45, %t; and $-64, %t; add table(%rip), %t
  *	cmp %rsi, (%t); jne slow; mov 8(%t), %rsi                  rsi = LOCAL
  *   have:
@@ -141,28 +141,46 @@ void fay_part_close(struct fay_emitter *e, const struct fay_part *part)
 			fay_emit_pop(e, reg);
 }
 
-/* mov %fs:0, %rsi or rdfsbase %rsi; ...; leaves LOCAL in rsi. Returns the place of the jump to the slow path. */
-size_t fay_part_lookup(struct fay_emitter *e, const struct fay_part *part)
+static const uint8_t test_rsi[] = { 0x48, 0x85, 0xf6 };
+
+/* mov %fs:0, %rsi or rdfsbase %rsi; inc %rsi */
+static void emit_key(struct fay_emitter *e, const struct fay_part *part)
+{
+	static const uint8_t rdfsbase_rsi[] = { 0xf3, 0x48, 0x0f, 0xae, 0xc6 }, inc_rsi[] = { 0x48, 0xff, 0xc6 };
+	static const uint8_t mov_fs0_rsi[] = { 0x64, 0x48, 0x8b, 0x34, 0x25, 0, 0, 0, 0 };
+
+	if (part->spec->thread_pointer) {
+		fay_emit_bytes(e, mov_fs0_rsi, sizeof(mov_fs0_rsi));
+		return;
+	}
+	fay_emit_bytes(e, rdfsbase_rsi, sizeof(rdfsbase_rsi));
+	fay_emit_bytes(e, inc_rsi, sizeof(inc_rsi));
+}
+
+/* The thread that has the fs base now is the one for which the entry was filled: mov %fs:tid, %esi; cmp %esi, tid(%t). */
+static void emit_compare_tid(struct fay_emitter *e, const struct fay_part *part)
+{
+	static const uint8_t mov_fs_esi[] = { 0x64, 0x8b, 0x34, 0x25 };
+
+	fay_emit_bytes(e, mov_fs_esi, sizeof(mov_fs_esi));
+	fay_emit_imm32(e, (uint32_t)part->spec->tid_offset);
+	fay_emit_memory(e, false, 0x39, FAY_RSI, part->temporary, offsetof(struct fay_thread_entry, tid));
+}
+
+struct fay_lookup fay_part_lookup(struct fay_emitter *e, const struct fay_part *part)
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
 	const struct fay_trampoline_spec *spec = part->spec;
 	uint64_t config = spec->runtime + runtime->config;
 	unsigned t = part->temporary;
-	static const uint8_t rdfsbase_rsi[] = { 0xf3, 0x48, 0x0f, 0xae, 0xc6 };
-	static const uint8_t mov_fs0_rsi[] = { 0x64, 0x48, 0x8b, 0x34, 0x25, 0, 0, 0, 0 };
-	static const uint8_t inc_rsi[] = { 0x48, 0xff, 0xc6 };
 	unsigned rex_b = t >= 8;
-	size_t slow;
+	struct fay_lookup lookup = { 0 };
 
-	if (spec->thread_pointer)
-		fay_emit_bytes(e, mov_fs0_rsi, sizeof(mov_fs0_rsi));
-	else
-		fay_emit_bytes(e, rdfsbase_rsi, sizeof(rdfsbase_rsi));
+	emit_key(e, part);
 	fay_emit_byte(e, 0x48 | rex_b << 2); /* imul $imm32, %rsi, %t */
 	fay_emit_byte(e, 0x69);
 	fay_emit_byte(e, 0xc0 | (t & 7) << 3 | FAY_RSI);
 	fay_emit_imm32(e, FAY_THREAD_HASH_MULTIPLIER);
-	fay_emit_bytes(e, inc_rsi, sizeof(inc_rsi));
 	fay_emit_byte(e, 0x48 | rex_b); /* shr $(64 - bits - 4), %t */
 	fay_emit_byte(e, 0xc1);
 	fay_emit_byte(e, 0xe8 | (t & 7));
@@ -173,19 +191,34 @@ size_t fay_part_lookup(struct fay_emitter *e, const struct fay_part *part)
 	fay_emit_byte(e, 0x100 - (1u << FAY_THREAD_ENTRY_BITS));
 	fay_emit_rip_relative(e, 0x03, t, config + offsetof(struct fay_runtime_config, thread_table));
 	fay_emit_memory(e, true, 0x39, FAY_RSI, t, offsetof(struct fay_thread_entry, key));
-	slow = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
+	lookup.slow = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
+	if (spec->selective && spec->tid_offset >= 0) {
+		emit_compare_tid(e, part);
+		lookup.other = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
+	}
 	fay_emit_load64(e, FAY_RSI, t, offsetof(struct fay_thread_entry, local));
-	return slow;
+	if (spec->selective) {
+		fay_emit_bytes(e, test_rsi, sizeof(test_rsi));
+		lookup.left_out = fay_emit_jump_if(e, FAY_IF_EQUAL);
+	}
+	return lookup;
 }
 
 /* Out of line: falls through if there is no slot left. */
-void fay_part_slow(struct fay_emitter *e, const struct fay_part *part, size_t have)
+void fay_part_slow(struct fay_emitter *e, const struct fay_part *part, const struct fay_lookup *lookup, size_t have)
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
 	size_t none;
 
+	if (lookup->other) {
+		fay_emit_land(e, lookup->other);
+		emit_key(e, part);
+	}
+	fay_emit_land(e, lookup->slow);
 	fay_emit_call(e, part->spec->runtime + runtime->slow);
-	fay_emit_bytes(e, "\x48\x85\xf6", 3); /* test %rsi, %rsi */
+	if (lookup->left_out)
+		fay_emit_land(e, lookup->left_out);
+	fay_emit_bytes(e, test_rsi, sizeof(test_rsi));
 	none = fay_emit_jump_if(e, FAY_IF_EQUAL);
 	fay_emit_load64(e, part->temporary, FAY_RSI, FAY_AT_ENTRY);
 	fay_emit_jump(e, e->address + have);
@@ -271,7 +304,8 @@ static void leave_hole(struct fay_emitter *e, size_t room)
 
 /* Places of jumps to what is out of line. */
 struct aside {
-	size_t slow, have, reentrant, grow, push;
+	struct fay_lookup lookup;
+	size_t have, reentrant, grow, push;
 };
 
 static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const struct aside *aside, bool watch, size_t restore,
@@ -280,8 +314,7 @@ static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
 	size_t unwatched;
 
-	fay_emit_land(e, aside->slow);
-	fay_part_slow(e, part, aside->have);
+	fay_part_slow(e, part, &aside->lookup, aside->have);
 	if (!watch) {
 		fay_emit_jump(e, e->address + restore);
 		if (part->spec->unguarded)
@@ -325,7 +358,7 @@ void fay_entry_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 
 	fay_part_open(e, &part);
 	fay_fields_early(e, &part);
-	aside.slow = fay_part_lookup(e, &part);
+	aside.lookup = fay_part_lookup(e, &part);
 	aside.have = e->size;
 	if (!spec->unguarded)
 		aside.reentrant = fay_part_enter(e);

@@ -132,13 +132,14 @@ void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 					     FAY_BIT(FAY_RDI) | FAY_BIT(FAY_R8));
 	const int32_t duration = offsetof(struct fay_event, duration);
 	bool probes = !fay_part_empty(&part), timed = part.fields & FAY_FIELD_DURATION;
-	size_t slow, have, second, search, other, found, popped, reentrant = 0, restore, lost;
+	struct fay_lookup lookup;
+	size_t have, second, search, other, found, popped, reentrant = 0, restore, lost;
 
 	if (!spec->shared)
 		fay_emit_lea(e, FAY_RSP, FAY_RSP, -8);
 	fay_part_open(e, &part);
 	fay_fields_early(e, &part);
-	slow = fay_part_lookup(e, &part);
+	lookup = fay_part_lookup(e, &part);
 	have = e->size;
 	fay_emit_load64(e, FAY_RDI, FAY_RDI, ENTRY_TOP);
 	fay_emit_lea(e, FAY_R8, FAY_RSP, part.frame);
@@ -173,8 +174,7 @@ void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 	fay_emit_byte(e, CALL_BYTES);
 	fay_emit_load64(e, FAY_RDI, FAY_RDI, ENTRY_TOP);
 	fay_emit_jump(e, e->address + found);
-	fay_emit_land(e, slow);
-	fay_part_slow(e, &part, have);
+	fay_part_slow(e, &part, &lookup, have);
 	fay_emit_lea(e, FAY_R8, FAY_RSP, part.frame);
 	fay_emit_land(e, search);
 	fay_emit_land(e, other); /* rsi = LOCAL or 0, r8 = where the return address was; to r8 = return address, rdi = time */

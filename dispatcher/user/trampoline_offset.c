@@ -84,7 +84,8 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 {
 	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER | 1u << FAY_PROBE_ENTRY, 0);
 	uint32_t arguments = part.fields & FAY_FIELDS_ARGUMENTS;
-	size_t slow, have, reentrant, restore, displaced;
+	struct fay_lookup lookup;
+	size_t have, reentrant, restore, displaced;
 
 	open_all(e, (part.area + 15) & ~15);
 	if (spec->marker)
@@ -95,7 +96,7 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 		fay_marker_arguments(e, spec, arguments);
 	part.temporary = FAY_RAX;
 	part.fields &= ~(uint32_t)FAY_FIELD_STACK_POINTER;
-	slow = fay_part_lookup(e, &part);
+	lookup = fay_part_lookup(e, &part);
 	have = e->size;
 	reentrant = fay_part_enter(e);
 	fay_fields_late(e, &part);
@@ -106,8 +107,7 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	displaced = e->size;
 	for (size_t i = 0; i < room; i++)
 		fay_emit_byte(e, 0xcc);
-	fay_emit_land(e, slow);
-	fay_part_slow(e, &part, have);
+	fay_part_slow(e, &part, &lookup, have);
 	fay_emit_jump(e, e->address + restore);
 	fay_emit_land(e, reentrant);
 	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);

@@ -65,6 +65,7 @@ int fay_target_find_markers(struct fay_target *target, const char *pattern, stru
 /* The name of function or marker `hash` (fay_name_hash) among those that this target resolved; NULL unknown. */
 const char *fay_target_function_name(const struct fay_target *target, uint64_t hash);
 
+#define FAY_TIDS_MAX 16u
 struct fay_attach_options {
 	size_t size;              /* sizeof(struct fay_attach_options) */
 	uint32_t slot_max;        /* threads that can have a slot at once over the session; 0: 4096 */
@@ -75,6 +76,9 @@ struct fay_attach_options {
 	/* The process's other sessions of the same image: what is patched for them is left to them. */
 	struct fay_session *const *beside;
 	size_t beside_count;
+	/* Only these threads of the process are traced, as /proc names them; at most FAY_TIDS_MAX. The others pass the trampolines and take no slot. */
+	const pid_t *tids;
+	size_t tid_count; /* 0: all threads */
 };
 
 /* A point that could not be patched; the others are installed all the same. */

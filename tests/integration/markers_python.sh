@@ -18,6 +18,11 @@ for line in sys.stdin:
     elif line.startswith("call"):
         for i in range(1000):
             called(i)
+    elif line.startswith("traced"): # CPython 3.11 passes function__entry only while the program traces itself
+        sys.settrace(lambda *event: None)
+        for i in range(300):
+            called(i)
+        sys.settrace(None)
     elif line.startswith("audit"):
         for i in range(500):
             sys.audit("fay.event", i)
@@ -47,6 +52,11 @@ equal "gc__done" 4 "$(count gc__done)"
 returns=$(count function__return)
 [ "$returns" -ge 1000 ] || fail "function__return: $returns for 1000 calls"
 echo "ok: function__return = $returns, of which 1000 are the loop's"
+equal "function__entry of an untraced program" 0 "$(count function__entry)"
+trace -p "$target" "cluster.Usdt(\"$module!python:function__entry\").Count()"
+run "traced 2"
+end_trace
+equal "function__entry of one that traces itself" 300 "$(final_sum Count)"
 equal "text after" "$before" "$(text_hash "$target")"
 run "audit 3"
 exec 9>&-

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # 8 threads, 50 million calls: the total and each thread's share are exact; so are totals when the table overflows all the time.
 . "$(dirname "$0")/lib.sh"
-start() { # THREADS CALLS
+start() { # THREADS CALLS [early]
 	rm -f "$work/in"
 	mkfifo "$work/in"
-	"$TARGET" "$1" "$2" <"$work/in" >"$work/target.out" &
+	"$TARGET" "$@" <"$work/in" >"$work/target.out" &
 	target=$!
 	started+=("$target")
 	exec 9>"$work/in"
@@ -49,3 +49,23 @@ end_trace
 equal "streamed rows" 5000 "$(jq -s '[.[] | select(.type == "row")] | length' "$work/trace.json")"
 equal "sum of the streamed numbers" $((2 * 2500 * 4998 / 2)) "$(jq -s '[.[] | select(.type == "row") | .values.number] | add' "$work/trace.json")"
 stop
+
+# Some threads only: the others, and those that come later on the same stacks, pass by and are not counted; returns like entries.
+start 4 50000 early
+mapfile -t tids < <(ls "/proc/$target/task" | grep -vx "$target" | sort -n)
+trace --tid "${tids[1]}" --tid "${tids[3]}" 'from w in cluster.Function("threads_target!work") group w by w.tid into g select new { tid = g.Key, n = g.Count() }'
+go
+end_trace
+jq -r 'select(.type == "row" and .final) | .values | "\(.tid) \(.n)"' "$work/trace.json" | sort -n >"$work/got"
+printf '%s 50000\n' "${tids[1]}" "${tids[3]}" | sort -n >"$work/want"
+diff "$work/want" "$work/got" || fail "threads that were asked for"
+equal "threads that took a slot" 2 "$(jq -s 'map(select(.type == "end"))[0].threads' "$work/trace.json")"
+stop
+start 4 50000 early
+tid=$(ls "/proc/$target/task" | grep -vx "$target" | head -1)
+trace --tid "$tid" 'cluster.Return("threads_target!work").Count()'
+go
+end_trace
+equal "returns in one thread" 50000 "$(final_sum Count)"
+stop
+exits "a thread that is not there" 1 "$FAY" trace --tid 4194303 'cluster.Function("libc!read").Count()'

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A target with many threads: `threads_target THREADS CALLS` waits for a line on standard input, then each thread calls
- * work(thread, i) CALLS times; prints what each did and waits for another line before it exits.
+ * work(thread, i) CALLS times; prints what each did and waits for another line before it exits. With a third argument the threads are there before
+ * that line, and when they have ended as many others do the same, on the same stacks.
  */
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +36,12 @@ __asm__(".text\n.globl tiny\n.type tiny, @function\ntiny:\n\tret\n.size tiny, 1\
 
 static uint64_t calls;
 
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
 static void *run(void *argument)
 {
+	pthread_mutex_lock(&gate);
+	pthread_mutex_unlock(&gate);
 	uint64_t thread = (uint64_t)(uintptr_t)argument, sum = 0;
 	for (uint64_t i = 0; i < calls; i++)
 		sum += work(thread, i);
@@ -43,21 +49,42 @@ static void *run(void *argument)
 	return NULL;
 }
 
+static pthread_t threads[256];
+
+static void begin(unsigned count)
+{
+	for (uintptr_t i = 0; i < count; i++)
+		pthread_create(&threads[i], NULL, run, (void *)i);
+}
+
+static void end(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
-	pthread_t threads[256];
+	bool early = argc > 3;
 	unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 8;
 	calls = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000;
 	if (count > 256)
 		return 2;
 	tiny();
+	pthread_mutex_lock(&gate);
+	if (early)
+		begin(count);
 	printf("ready\n");
 	fflush(stdout);
 	getchar();
-	for (uintptr_t i = 0; i < count; i++)
-		pthread_create(&threads[i], NULL, run, (void *)i);
-	for (unsigned i = 0; i < count; i++)
-		pthread_join(threads[i], NULL);
+	pthread_mutex_unlock(&gate);
+	if (!early)
+		begin(count);
+	end(count);
+	if (early) {
+		begin(count);
+		end(count);
+	}
 	printf("done\n");
 	fflush(stdout);
 	getchar();
