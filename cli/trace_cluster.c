@@ -15,6 +15,8 @@ static int start(struct trace *trace, struct fay_error *error)
 	static struct fay_keys keys;
 	if (fay_trace_is_kernel(trace) || trace->native)
 		return fay_error_set(error, FAY_E_REFUSED, "queries about the kernel cannot be asked of a cluster yet; ask each machine");
+	if (fay_trace_is_file(trace) || trace->save_path)
+		return fay_error_set(error, FAY_E_USAGE, "saved traces are files of this machine: leave out --cluster");
 	if (trace->plan && trace->plan->window_step)
 		return fay_error_set(error, FAY_E_REFUSED, "windows of time in a query cannot be asked of a cluster yet; --every shows the result so far");
 	if (fay_cli_cluster_keys(&trace->cluster, &keys, error))
