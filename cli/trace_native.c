@@ -54,7 +54,10 @@ int fay_trace_native_attach(struct trace *trace, struct fay_error *error)
 
 int fay_trace_native_detach(struct trace *trace, struct fay_error *error)
 {
+	uint64_t since = fay_cli_monotonic();
 	int result = fay_kernel_session_detach(trace->functions, error);
+
+	fay_trace_stage(trace, "detach from the kernel", since);
 
 	if (result)
 		fprintf(stderr, "fay: %s\n", error->message);

@@ -166,8 +166,8 @@ static int find_points(struct fay_kernel_session *session, struct fay_error *err
 	}
 	if (!session->points)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	if (session->point_count > FAY_KERNEL_POINTS_MAX)
-		return fay_error_set(error, FAY_E_LIMIT, "%zu kernel functions match; %u can be traced at once", session->point_count, FAY_KERNEL_POINTS_MAX);
+	if (session->point_count > FAY_KERNEL_CHECK_MAX)
+		return fay_error_set(error, FAY_E_LIMIT, "%zu kernel functions match; %u can be looked at", session->point_count, FAY_KERNEL_CHECK_MAX);
 	return FAY_OK;
 }
 
@@ -214,18 +214,25 @@ static const char *return_refusal(struct fay_kernel_session *session, struct ker
 	return point->stack_words < 0 ? "its return cannot be traced: the kernel's BTF does not say which arguments it takes on the stack" : NULL;
 }
 
+static uint64_t return_probes(const struct fay_kernel_session *session)
+{
+	uint64_t mask = 0;
+
+	for (uint32_t i = 0; i < session->probe_count; i++)
+		if (session->probes[i].kind == FAY_PROBE_RETURN)
+			mask |= UINT64_C(1) << i;
+	return mask;
+}
+
 /* What ftrace cannot trace, or whose return cannot be. */
 static int judge_points(struct fay_kernel_session *session, struct fay_error *error)
 {
 	size_t count = session->point_count, kept = 0;
-	uint64_t returns = 0, *addresses = calloc(count + 1, sizeof(*addresses));
+	uint64_t returns = return_probes(session), *addresses = calloc(count + 1, sizeof(*addresses));
 	uint8_t *answers = calloc(count + 1, 1);
 	struct fay_kernel_check check = { (uint64_t)addresses, (uint64_t)answers, (uint32_t)count, 0 };
 	int result = addresses && answers ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 
-	for (uint32_t i = 0; i < session->probe_count; i++)
-		if (session->probes[i].kind == FAY_PROBE_RETURN)
-			returns |= UINT64_C(1) << i;
 	for (size_t i = 0; !result && i < count; i++)
 		addresses[i] = session->points[i].place.address;
 	if (!result && count && ioctl(session->device, FAY_KERNEL_CHECK, &check))
@@ -244,6 +251,8 @@ static int judge_points(struct fay_kernel_session *session, struct fay_error *er
 	free(addresses);
 	free(answers);
 	session->point_count = kept;
+	if (!result && kept > FAY_KERNEL_POINTS_MAX)
+		result = fay_error_set(error, FAY_E_LIMIT, "%zu kernel functions match; %u can be traced at once", kept, FAY_KERNEL_POINTS_MAX);
 	return result;
 }
 
@@ -392,6 +401,10 @@ static int choose_sets(struct fay_kernel_session *session, struct fay_error *err
 		point->set = at;
 		session->sets[at].point_count++;
 	}
+	for (uint32_t i = 0; i < session->set_count; i++)
+		if (session->sets[i].point_count > FAY_KERNEL_DIRECT_MAX && session->sets[i].probes & return_probes(session))
+			return fay_error_set(error, FAY_E_LIMIT, "%u functions have the same return probes; returns of at most %u can be traced at once",
+					     session->sets[i].point_count, FAY_KERNEL_DIRECT_MAX);
 	for (uint32_t i = 0; i < session->probe_count; i++) {
 		if (!hosted(session->probes[i].kind))
 			continue;
@@ -422,7 +435,8 @@ static int write_text(struct fay_kernel_session *session, struct fay_error *erro
 		memcpy(session->text + layout->slots[i].offset, &session->made.places.helpers[layout->slots[i].helper], 8);
 	for (uint32_t i = 0; i < session->set_count; i++) {
 		struct fay_kernel_trampoline trampoline = { .places = &session->made.places, .probes = session->probes, .set = session->sets[i].probes,
-							    .stack_words = session->sets[i].stack_words, .address = at,
+							    .stack_words = session->sets[i].stack_words,
+							    .callback = session->sets[i].point_count > FAY_KERNEL_DIRECT_MAX, .address = at,
 							    .relocations = session->relocations + session->relocation_count };
 		uint32_t size = fay_kernel_trampoline_write(&trampoline, session->text + at, FAY_KERNEL_TRAMPOLINE_MAX);
 

@@ -25,6 +25,12 @@
 #define FAY_KERNEL_PROBES_MAX 64u       /* a set of probes is a mask */
 #define FAY_KERNEL_SETS_MAX 64u
 #define FAY_KERNEL_POINTS_MAX 65536u
+/*
+ * A set of more points is called back by ftrace instead of being called directly by the functions: Linux 6.1 copies its table of direct calls for each one beyond
+ * 8,192, and does not free the copies. Entry probes only.
+ */
+#define FAY_KERNEL_DIRECT_MAX 4096u
+#define FAY_KERNEL_CHECK_MAX (1u << 18)
 #define FAY_KERNEL_STATES_MAX 1024u
 #define FAY_KERNEL_SLOTS_MAX 64u        /* helper slots */
 #define FAY_KERNEL_LAYOUT_MAX (1u << 20)

@@ -78,7 +78,8 @@ static int check_trampoline(const struct fay_session *session, struct fay_set *s
 {
 	const struct module_layout *core = &session->module->core_layout;
 	struct fay_kernel_trampoline wanted = { .places = &session->made.places, .probes = session->probes, .set = set->given.probes,
-						.stack_words = set->given.stack_words, .layout = (u64)core->base,
+						.stack_words = set->given.stack_words,
+						.callback = set->given.point_count > FAY_KERNEL_DIRECT_MAX, .layout = (u64)core->base,
 						.address = (u64)core->base + set->given.trampoline };
 	u32 size;
 
@@ -161,8 +162,12 @@ static int register_set(struct fay_set *set, const struct fay_kernel_point *poin
 	for (u32 i = 0; i < count; i++)
 		addresses[i] = points[set->given.first_point + i].address;
 	result = ftrace_set_filter_ips(ops, addresses, count, 0, 1);
-	if (!result)
+	if (!result && count > FAY_KERNEL_DIRECT_MAX) {
+		ops->func = (ftrace_func_t)set->trampoline;
+		result = register_ftrace_function(ops);
+	} else if (!result) {
 		result = register_ftrace_direct_multi(ops, set->trampoline);
+	}
 	kvfree(addresses);
 	if (result) {
 		ftrace_free_filter(ops);
@@ -180,7 +185,10 @@ static void unregister_sets(struct fay_session *session)
 
 		if (!set->ops)
 			continue;
-		WARN_ON_ONCE(unregister_ftrace_direct_multi(set->ops, set->trampoline));
+		if (set->given.point_count > FAY_KERNEL_DIRECT_MAX)
+			WARN_ON_ONCE(unregister_ftrace_function(set->ops));
+		else
+			WARN_ON_ONCE(unregister_ftrace_direct_multi(set->ops, set->trampoline));
 		ftrace_free_filter(set->ops);
 		kfree(set->ops);
 		set->ops = NULL;
@@ -349,29 +357,74 @@ int fay_session_run(struct fay_session *session, u32 set)
 	return 0;
 }
 
+/* Whether a call or a 5-byte nop stands there: else there is no use in asking ftrace. */
+static bool may_be_point(u64 address)
+{
+	static const u8 nop[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	u8 bytes[5];
+
+	return !copy_from_kernel_nofault(bytes, (const void *)address, sizeof(bytes)) && (bytes[0] == 0xe8 || !memcmp(bytes, nop, sizeof(nop)));
+}
+
+/*
+ * ftrace takes many addresses in one call, all or none; few of those asked for here are refused. Each call leaves a table of filters to be freed by RCU, so RCU is
+ * let come along.
+ */
+static int ask_ftrace(unsigned long *addresses, const u32 *indices, u32 count, u8 *answers)
+{
+	struct ftrace_ops *ops = kzalloc(sizeof(*ops), GFP_KERNEL); /* never registered */
+	u32 size = 1024, calls = 0;
+
+	if (!ops)
+		return -ENOMEM;
+	for (u32 at = 0; at < count && !fatal_signal_pending(current);) {
+		u32 now = min(size, count - at);
+
+		if (!ftrace_set_filter_ips(ops, &addresses[at], now, 0, 1)) {
+			for (u32 i = at; i < at + now; i++)
+				answers[indices[i]] = 1;
+			at += now;
+			size = min(2 * size, 1024u);
+		} else if (now > 1) {
+			size = now / 2;
+		} else {
+			at++;
+		}
+		if (++calls % 64 == 0)
+			synchronize_rcu();
+		cond_resched();
+	}
+	ftrace_free_filter(ops);
+	kfree(ops);
+	return 0;
+}
+
 int fay_check_points(const struct fay_kernel_check *check)
 {
-	u64 *addresses;
+	unsigned long *addresses;
+	u32 *indices, kept = 0;
 	u8 *answers;
-	struct ftrace_ops *ops;
 	int result = -ENOMEM;
 
-	if (!check->count || check->count > FAY_KERNEL_POINTS_MAX || check->reserved)
+	if (!check->count || check->count > FAY_KERNEL_CHECK_MAX || check->reserved)
 		return -EINVAL;
 	addresses = vmemdup_user((const void __user *)check->addresses, check->count * sizeof(*addresses));
 	if (IS_ERR(addresses))
 		return PTR_ERR(addresses);
 	answers = kvzalloc(check->count, GFP_KERNEL);
-	ops = kzalloc(sizeof(*ops), GFP_KERNEL); /* never registered */
-	if (answers && ops) {
-		for (u32 i = 0; i < check->count && !fatal_signal_pending(current); i++) {
-			answers[i] = !ftrace_set_filter_ip(ops, addresses[i], 0, 1);
-			cond_resched();
+	indices = kvmalloc_array(check->count, sizeof(*indices), GFP_KERNEL);
+	if (answers && indices) {
+		for (u32 i = 0; i < check->count; i++) {
+			if (!may_be_point(addresses[i]))
+				continue;
+			addresses[kept] = addresses[i];
+			indices[kept++] = i;
 		}
-		ftrace_free_filter(ops);
-		result = copy_to_user((void __user *)check->answers, answers, check->count) ? -EFAULT : 0;
+		result = ask_ftrace(addresses, indices, kept, answers);
+		if (!result && copy_to_user((void __user *)check->answers, answers, check->count))
+			result = -EFAULT;
 	}
-	kfree(ops);
+	kvfree(indices);
 	kvfree(answers);
 	kvfree(addresses);
 	return result;

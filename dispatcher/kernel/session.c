@@ -177,6 +177,10 @@ static void publish(struct fay_session *session)
 	smp_store_release(&fay_sessions[session->number], session);
 }
 
+/* What trampolines read of a called-back function's registers. */
+static_assert(offsetof(struct pt_regs, di) == 112 && offsetof(struct pt_regs, cx) == 88 && offsetof(struct pt_regs, r8) == 72 &&
+	      offsetof(struct pt_regs, r9) == 64 && offsetof(struct pt_regs, sp) == 152 && offsetof(struct ftrace_regs, regs) == 0);
+
 int fay_session_create(struct fay_kernel_create *create, struct fay_session **result)
 {
 	struct fay_session *session;

@@ -31,6 +31,9 @@
  *
  * An interrupt between the look at `busy` and its setting leaves it as it found it, so both need not be one step.
  *
+ * As ftrace's callback it is an ordinary function of (rdi: the traced function's address, rcx: its registers), whose caller has saved everything: nothing is
+ * pushed before rbx, and arguments come from rcx.
+ *
  * With return probes the `ret` is instead
  *
  *	push rbp
@@ -340,6 +343,29 @@ static unsigned int changed_arguments(const struct fay_kernel_trampoline *t, uin
 	return changed & ALL_ARGUMENTS;
 }
 
+/* Offsets in struct pt_regs, the beginning of struct ftrace_regs: of the arguments, and of rsp. */
+static const uint8_t saved_arguments[6] = { 112, 104, 96, 88, 72, 64 };
+#define SAVED_RSP 152
+
+static void write_callback(struct writer *w, struct fay_kernel_trampoline *t, uint32_t fields, struct aside *aside)
+{
+	enter(w, t->places, aside);
+	for (unsigned int i = 0; i < 6; i++) {
+		if (!(fields >> i & FAY_FIELD_ARG0))
+			continue;
+		load(w, RAX, RCX, saved_arguments[i]);
+		store(w, R11, EVENT(arg) + 8 * (int)i, RAX);
+	}
+	if (fields & (FAY_FIELD_ADDRESS | FAY_FIELD_FUNCTION | FAY_FIELD_MODULE))
+		store(w, R11, EVENT(address), RDI);
+	if (fields & FAY_FIELD_STACK_POINTER) {
+		load(w, RAX, RCX, SAVED_RSP);
+		store(w, R11, EVENT(stack_pointer), RAX);
+	}
+	run_probes(w, t, false, fields);
+	leave(w, t->places, aside);
+}
+
 static void write_entry(struct writer *w, struct fay_kernel_trampoline *t, uint32_t fields, struct aside *aside)
 {
 	unsigned int saved = changed_arguments(t, fields);
@@ -434,7 +460,11 @@ uint32_t fay_kernel_trampoline_write(struct fay_kernel_trampoline *t, uint8_t *c
 	uint32_t entry_fields = fields_of(t, false, &entries);
 	uint32_t return_fields = fields_of(t, true, &returns);
 
-	if (entries)
+	if (t->callback && (returns || !entries))
+		return 0;
+	if (t->callback)
+		write_callback(&w, t, entry_fields, &at_entry);
+	else if (entries)
 		write_entry(&w, t, entry_fields, &at_entry);
 	if (returns) {
 		write_call(&w, t, return_fields);

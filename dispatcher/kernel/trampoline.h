@@ -6,6 +6,12 @@
 #ifndef FAY_KERNEL_TRAMPOLINE_H
 #define FAY_KERNEL_TRAMPOLINE_H
 
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
+#include <stdbool.h>
+#endif
+
 #include "abi.h"
 #include "fay/event.h"
 #include "fay/image.h"
@@ -36,6 +42,7 @@ struct fay_kernel_trampoline {
 	const struct fay_kernel_probe *probes;
 	uint64_t set;       /* mask of probes */
 	uint32_t stack_words;
+	bool callback;      /* a function for ftrace_ops: func(ip, parent, ops, ftrace_regs) */
 	uint64_t layout;    /* address of the layout */
 	uint64_t address;   /* of the trampoline itself */
 	/* Not NULL: it is not known yet where the code will lie, only `address - layout`; FAY_KERNEL_RELOCATIONS_MAX calls at most are left zero and listed. */
