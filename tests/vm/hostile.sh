@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What must not harm: code that is not what was verified, ioctls at random, addresses that nothing may read, death and unloading in the midst; and how sessions come
-# and go. FAY_VM_CYCLES (500) and FAY_VM_IOCTLS (200000) are for a long run: 10000, 1000000.
+# and go. FAY_VM_CYCLES (500) and FAY_VM_IOCTLS (100000) are for a long run: 10000, 1000000.
 . "$(dirname "$0")/lib.sh"
 cat >"$work/script" <<'IN'
 . /inside.sh
@@ -29,7 +29,7 @@ echo "-- tampered"
 kernel_sessions tampered /probes/pair.fay || check "tampered" 0 1
 echo "-- cycles"
 begun=$(date +%s)
-functions="__x64_sys_getpgid __x64_sys_close __x64_sys_access vfs_read vfs_open vfs_statx hrtimer_nanosleep mmput"
+functions="__x64_sys_getpgid __x64_sys_close __x64_sys_access vfs_read vfs_open vfs_statx __x64_sys_brk mmput"
 # Eight at once, at functions of their own, which are called meanwhile.
 while :; do kernel_calls getpgid 50 sleep 1 badclose 50 sleep 1 access 50 sleep 1 read 50 sleep 2; done &
 load=$!
@@ -66,4 +66,4 @@ finish
 IN
 probes=$BUILD/tests/vm
 inside "$work/script" --append rcupdate.rcu_expedited=1 --with "$BUILD/bin/kernel_sessions" --with "$probes/pair.fay:probes/pair.fay" --with "$probes/reads.fay:probes/reads.fay" \
-	--with "$probes/hostile.fay:probes/hostile.fay" -- "${FAY_VM_CYCLES:-500}" "${FAY_VM_IOCTLS:-200000}"
+	--with "$probes/hostile.fay:probes/hostile.fay" -- "${FAY_VM_CYCLES:-500}" "${FAY_VM_IOCTLS:-100000}"
