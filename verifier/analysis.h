@@ -150,6 +150,12 @@ struct fay_analysis {
 		struct fay_scalar offset;
 	} reads[4];
 	uint32_t read_count;
+	/* The sign that the block in hand made of a number (cqo, cdq): its name, the number's and distance, the width; 0 none. */
+	struct fay_sign {
+		uint32_t high, low;
+		uint64_t low_delta;
+		unsigned width;
+	} sign;
 	bool exploring;         /* the states are still growing: a place that the graph lacks is a find, later it is a refusal */
 	struct fay_jump *found; /* places of indirect jumps that the graph lacks */
 	uint32_t found_count, found_capacity;

@@ -144,8 +144,10 @@ bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn)
 {
 	an->node = node;
 	an->insn = insn;
-	if (insn == an->cfg->blocks[an->graph->nodes[node].block].first)
+	if (insn == an->cfg->blocks[an->graph->nodes[node].block].first) {
 		an->read_count = 0;
+		an->sign.width = 0;
+	}
 	/* Blocks may be long. Whoever ignores the refusal sees the same deadline passed before believing the end of this path. */
 	if (an->deadline && !(++an->steps & 15) && fay_monotonic_ns() > an->deadline) {
 		an->refusal = fay_refuse(an->arena, FAY_RULE_LIM_TIME, insn_of(an)->address, "time ran out in the analysis");

@@ -70,6 +70,34 @@ static bool divide_obligation(struct fay_analysis *an, bool holds, const char *m
 	return true;
 }
 
+/* Whether `high` is the sign of `low`: their numbers say so, or cqo made it of this very number. */
+static bool is_extended(const struct fay_analysis *an, const struct fay_value *low, const struct fay_value *high, unsigned width)
+{
+	struct fay_scalar n = fay_scalar_sext(&low->s, width), h = fay_scalar_sext(&high->s, width);
+	const struct fay_sign *sign = &an->sign;
+
+	if ((h.smin == 0 && h.smax == 0 && n.smin >= 0) || (h.smin == -1 && h.smax == -1 && n.smax < 0))
+		return true;
+	return sign->width == width && high->id == sign->high && high->delta == 0 && low->id == sign->low && low->delta == sign->low_delta;
+}
+
+/* Of a number by a positive divisor: towards zero, and the remainder has the number's sign. */
+static void signed_results(const struct fay_scalar *low, const struct fay_scalar *d, unsigned width, struct fay_scalar *quotient,
+			   struct fay_scalar *remainder)
+{
+	struct fay_scalar n = fay_scalar_sext(low, width), q, r;
+
+	if (n.smin >= 0) {
+		*quotient = fay_scalar_udiv(&n, d);
+		*remainder = fay_scalar_urem(&n, d);
+		return;
+	}
+	q = fay_scalar_srange(n.smin / d->smin, n.smax / (n.smax >= 0 ? d->smin : d->smax));
+	r = fay_scalar_srange(n.smin > 1 - d->smax ? n.smin : 1 - d->smax, n.smax <= 0 ? 0 : n.smax < d->smax - 1 ? n.smax : d->smax - 1);
+	*quotient = fay_scalar_zext(&q, width);
+	*remainder = fay_scalar_zext(&r, width);
+}
+
 bool fay_transfer_divide(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX }, rdx = { .kind = OPERAND_REG, .reg = FAY_RDX };
@@ -94,16 +122,12 @@ bool fay_transfer_divide(struct fay_analysis *an, const struct fay_insn *insn)
 			remainder = fay_scalar_range(0, divisor.s.umax - 1);
 		}
 	} else {
-		/* rdx must be the sign of rax: known here if the sign is; the rest is the solver's. */
-		struct fay_scalar d = fay_scalar_sext(&divisor.s, width), n = fay_scalar_sext(&low.s, width);
-		struct fay_scalar h = fay_scalar_sext(&high.s, width);
-		bool extended = (h.smin == 0 && h.smax == 0 && n.smin >= 0) || (h.smin == -1 && h.smax == -1 && n.smax < 0);
+		/* rdx must be the sign of rax, and no quotient may overflow: a positive divisor. The rest is the solver's. */
+		struct fay_scalar d = fay_scalar_sext(&divisor.s, width);
 
-		holds = extended && d.smin > 0;
-		if (holds && n.smin >= 0) {
-			quotient = fay_scalar_udiv(&low.s, &divisor.s);
-			remainder = fay_scalar_urem(&low.s, &divisor.s);
-		}
+		holds = is_extended(an, &low, &high, width) && d.smin > 0;
+		if (holds)
+			signed_results(&low.s, &d, width, &quotient, &remainder);
 	}
 	if (!divide_obligation(an, holds, insn->op == OP_DIV ? "that the divisor is greater than rdx (the dividend's upper half)"
 							      : "that the divisor is positive and rdx:rax a sign extension"))
@@ -117,12 +141,15 @@ bool fay_transfer_cqo(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	struct fay_operand rax = { .kind = OPERAND_REG, .reg = FAY_RAX };
 	struct fay_scalar by = fay_scalar_const(63), s;
-	struct fay_value a;
+	struct fay_value a, r;
 
 	if (!fay_operand_number(an, &rax, insn->width, &a))
 		return false;
 	s = fay_scalar_sext(&a.s, insn->width);
 	s = fay_scalar_sar(&s, &by);
-	fay_reg_write(an, FAY_RDX, insn->width, fay_value_fresh(an, fay_scalar_zext(&s, insn->width)));
+	r = fay_value_fresh(an, fay_scalar_zext(&s, insn->width));
+	fay_reg_write(an, FAY_RDX, insn->width, r);
+	if (insn->width >= 32) /* rdx bears r's name then */
+		an->sign = (struct fay_sign){ .high = r.id, .low = a.id, .low_delta = a.delta, .width = insn->width };
 	return true;
 }

@@ -258,7 +258,12 @@ static void arithmetic_item(FILE *f, unsigned kind, unsigned w)
 		switch (program_pick(4)) {
 		case 0: fprintf(f, "\tmul%c %%%s\n", suffixes[w], reg(w)); break;
 		case 1: fprintf(f, "\timul%c %%%s\n", suffixes[w], reg(w)); break;
-		case 2: fprintf(f, "\t%s\n", w == 3 ? "cqo" : "cltd"); break;
+		case 2:
+			fprintf(f, "\t%s\n", w == 3 ? "cqo" : "cltd");
+			if (program_pick(2))
+				fprintf(f, "\tand%c $%u, %%%s\n\tor%c $1, %%%s\n\tidiv%c %%%s\n", suffixes[w], program_pick(2) ? 127u : 7u, names[w][3], suffixes[w],
+					names[w][3], suffixes[w], names[w][3]);
+			break;
 		default: fprintf(f, "\tor%c $%u, %%%s\n\txor %%edx, %%edx\n\tdiv%c %%%s\n", suffixes[w], 1 + program_pick(100), names[w][3], suffixes[w], names[w][3]);
 		}
 		break;
