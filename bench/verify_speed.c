@@ -10,7 +10,7 @@
  *
  * Each round takes each reader of each image once, in turn, so that a change of the machine's speed hits all alike: fay_verify() on
  * the whole file (parsing, hashing, decoding thrice, invariants, obligations, bounds), Zydis (decoder with all operands), Capstone without and with details.
- * Reported are medians with quartiles, and the peak of memory of a child process that verifies the image once.
+ * Reported are medians with quartiles of processor time, the load of the machine (an average over a minute, at the end), and the peak of memory of a child process that verifies the image once.
  *
  * Limits: one core; instructions are counted once each as they lie in the file, though a function that is called from two places is analysed twice.
  */
@@ -51,11 +51,12 @@ struct subject {
 static struct subject subjects[IMAGES_MAX];
 static unsigned subject_count;
 
+/* This process's processor time: it has one thread, and others' share of the machine is not counted. */
 static double now_ns(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
@@ -342,11 +343,14 @@ static void write_json(const char *path, unsigned rounds)
 	FILE *out = fopen(path, "w");
 	time_t now = time(NULL);
 	char date[32];
+	double load = 0;
 
+	if (getloadavg(&load, 1) != 1)
+		load = -1;
 	if (!out)
 		die(strerror(errno), path);
 	strftime(date, sizeof(date), "%F", gmtime(&now));
-	fprintf(out, "{\"date\":\"%s\",\"rounds\":%u,\"results\":[", date, rounds);
+	fprintf(out, "{\"date\":\"%s\",\"rounds\":%u,\"load\":%.1f,\"results\":[", date, rounds, load);
 	for (unsigned i = 0; i < subject_count; i++) {
 		const struct subject *s = &subjects[i];
 
