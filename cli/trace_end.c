@@ -80,9 +80,12 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 		fprintf(stderr, "fay: %s\n", trace->end_reason);
 		return;
 	}
-	fprintf(stderr, "fay: %s; %u %s%s counted, %" PRIu64 " event%s lost", trace->end_reason,
-		result->threads, fay_trace_is_kernel(trace) ? "processor" : "thread", result->threads == 1 ? "" : "s", lost,
-		lost == 1 ? "" : "s");
+	fprintf(stderr, "fay: %s; ", trace->end_reason);
+	/* Rows of kernel events come through one ring, whatever the processor. */
+	if (result->threads || !fay_trace_is_kernel(trace))
+		fprintf(stderr, "%u %s%s counted, ", result->threads, fay_trace_is_kernel(trace) ? "processor" : "thread",
+			result->threads == 1 ? "" : "s");
+	fprintf(stderr, "%" PRIu64 " event%s lost", lost, lost == 1 ? "" : "s");
 	if (lost)
 		fprintf(stderr, " (%" PRIu64 " reentrant, %" PRIu64 " table or ring full, %" PRIu64
 			" no thread slot, %" PRIu64 " returns of calls too deep)",

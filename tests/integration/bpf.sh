@@ -72,6 +72,13 @@ echo "ok: $n rows of events in their order"
 ask 'from w in cluster.Syscall("write") orderby w.Arg(2) descending select w.Arg(2) take 3' -- "$BPF_TARGET" $n
 equal "rows ordered at the root" "[$n,$((n - 1)),$((n - 2))]" "$(value 'map([.[]][0])')"
 
+# Nobody reads the rows for a while, so that the ring runs full: each read is shown or counted as lost.
+"$FAY" trace --json 'from r in cluster.Syscall("read") where r.Arg(2) == 1 select new { r.time, r.pid, r.tid, r.cpu, r.comm, size = r.Arg(2) }' \
+	-- dd if=/dev/zero of=/dev/null bs=1 count=300000 status=none 2>"$work/trace.err" | (sleep 2; cat) >"$work/trace.json"
+shown=$(grep -c '"type":"row"' "$work/trace.json") lost=$(jq -s 'map(select(.type == "end"))[0].events_lost' "$work/trace.json")
+[ "$lost" -gt 0 ] || echo "the reader was fast enough: nothing was lost"
+equal "rows shown and lost" 300000 $((shown + lost))
+
 # --- against strace, on a program that nobody here wrote -------------------------------------------------------------------
 if command -v strace >/dev/null; then
 	strace -f -c -o "$work/strace" dd if=/dev/zero of=/dev/null bs=100 count=3000 status=none
