@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The cluster's scale. `agents URL SIGNERS N KEYS STEPS`: N agents, a process each, whose counts are made up: each of KEYS groups is counted once a 10 ms until it has
+ * STEPS, so that the total of a query is N x KEYS x STEPS. `merge PARTIALS GROUPS`: merging that many partials of so many groups, as a root does, beside adding the same
+ * pairs up in a plain hash table.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent.h"
+
+#define STEP 10000000ull /* ns */
+
+static uint64_t keys_of_feed, steps_of_feed;
+
+struct made_up {
+	const struct fay_schema *schema;
+	uint64_t began, stopped;
+};
+
+static uint64_t steps_now(const struct made_up *made_up)
+{
+	uint64_t steps = ((made_up->stopped ? made_up->stopped : fay_monotonic()) - made_up->began) / STEP;
+	return steps < steps_of_feed ? steps : steps_of_feed;
+}
+
+static void tick(void *context)
+{
+}
+
+static bool alive(void *context)
+{
+	return true;
+}
+
+static void stop(void *context)
+{
+	struct made_up *made_up = context;
+	made_up->stopped = fay_monotonic();
+}
+
+static int snapshot(void *context, uint32_t state, struct fay_result *result, struct fay_error *error)
+{
+	struct made_up *made_up = context;
+	const struct fay_schema_state *of = &made_up->schema->states[state];
+	uint64_t steps = steps_now(made_up);
+	memset(result, 0, sizeof(*result));
+	result->state = state;
+	result->row_size = of->row_size;
+	result->row_count = steps ? keys_of_feed : 0;
+	result->rows = calloc(keys_of_feed, of->row_size);
+	if (!result->rows)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	for (uint64_t i = 0; i < result->row_count; i++)
+		for (unsigned c = 0; c < (unsigned)of->keys + of->values; c++) {
+			const struct fay_schema_column *column = &made_up->schema->columns[of->first_column + c];
+			memcpy(result->rows + i * of->row_size + column->offset, c < of->keys ? &i : &steps, 8);
+		}
+	return FAY_OK;
+}
+
+static const char *name(void *context, uint64_t hash)
+{
+	return NULL;
+}
+
+static int make_feed(const struct fay_verdict *verdict, const struct fay_wire_start *start, struct fay_feed *feed, struct fay_error *error)
+{
+	struct made_up *made_up = calloc(1, sizeof(*made_up));
+	if (!made_up)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	*made_up = (struct made_up){ .schema = &verdict->schema, .began = fay_monotonic() };
+	*feed = (struct fay_feed){ .context = made_up, .tick = tick, .alive = alive, .stop = stop, .snapshot = snapshot, .name = name,
+				   .destroy = free, .processes = 1, .functions = 1 };
+	return FAY_OK;
+}
+
+static int run_agent(const char *url, const char *signers, unsigned number)
+{
+	char node[32];
+	struct fay_keys keys;
+	struct fay_error error;
+	struct fay_agent *agent;
+	snprintf(node, sizeof(node), "agent%04u", number);
+	struct fay_agent_options options = { .bus = { .url = url, .name = node }, .name = node, .labels = node, .signers = signers,
+					     .limits = { .memory = 64u << 20 }, .feed = make_feed };
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (fay_keys_init(&error))
+		return 1;
+	fay_keys_make(&keys);
+	if (fay_agent_create(&options, &keys, &agent, &error)) {
+		fprintf(stderr, "%s: %s\n", node, error.message);
+		return 1;
+	}
+	for (;;)
+		fay_agent_tick(agent);
+}
+
+static int run_agents(char **arguments)
+{
+	unsigned count = (unsigned)atoi(arguments[2]);
+	keys_of_feed = strtoull(arguments[3], NULL, 10);
+	steps_of_feed = strtoull(arguments[4], NULL, 10);
+	for (unsigned i = 0; i < count; i++) {
+		pid_t pid = fork();
+		if (pid < 0)
+			return 1;
+		if (!pid)
+			exit(run_agent(arguments[0], arguments[1], i));
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
+/* --- merging ---------------------------------------------------------------------------------------------------------- */
+
+static struct fay_schema_column columns[] = {
+	{ .name = "key", .type = FAY_TYPE_U64, .merge = FAY_MERGE_KEY, .offset = 8, .size = 8 },
+	{ .name = "count", .type = FAY_TYPE_U64, .merge = FAY_MERGE_COUNT, .offset = 16, .size = 8 },
+};
+static struct fay_schema_state states[] = { { .name = "t", .kind = FAY_STATE_TABLE, .scope = FAY_SCOPE_LOCAL, .rows = 2, .row_size = 24,
+					      .size = 64, .keys = 1, .values = 1 } };
+static const struct fay_schema schema = { .local_size = 64, .state_count = 1, .column_count = 2, .states = states, .columns = columns };
+
+static double plain(const uint64_t *rows, size_t partials, size_t groups)
+{
+	size_t size = 1;
+	while (size < 2 * groups)
+		size *= 2;
+	uint64_t *table = calloc(2 * size, sizeof(*table));
+	uint64_t since = fay_monotonic();
+	for (size_t p = 0; table && p < partials; p++)
+		for (size_t i = 0; i < groups; i++) {
+			size_t at = (rows[3 * i + 1] * 0x9fb21c651e98df25u >> 20) & (size - 1);
+			while (table[2 * at] && table[2 * at] != rows[3 * i + 1])
+				at = (at + 1) & (size - 1);
+			table[2 * at] = rows[3 * i + 1];
+			table[2 * at + 1] += rows[3 * i + 2];
+		}
+	double seconds = (double)(fay_monotonic() - since) / 1e9;
+	free(table);
+	return seconds;
+}
+
+static int run_merge(char **arguments)
+{
+	size_t partials = strtoull(arguments[0], NULL, 10), groups = strtoull(arguments[1], NULL, 10);
+	uint64_t *rows = calloc(groups, 24), seed = 1;
+	struct fay_aggregator *aggregator;
+	struct fay_error error;
+	if (!rows || !groups || fay_aggregator_create(&schema, &aggregator, &error))
+		return 1;
+	for (size_t i = 0; i < groups; i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		rows[3 * i + 1] = seed | 1;
+		rows[3 * i + 2] = 1;
+	}
+	uint64_t since = fay_monotonic();
+	for (size_t p = 0; p < partials; p++)
+		if (fay_aggregator_merge(aggregator, 0, (const uint8_t *)rows, groups, &error))
+			return 1;
+	double seconds = (double)(fay_monotonic() - since) / 1e9, bound = plain(rows, partials, groups);
+	printf("%zu partials of %zu groups: %.1f million groups/s; plain hash table %.1f million/s; ratio %.2f\n", partials, groups,
+	       (double)(partials * groups) / seconds / 1e6, (double)(partials * groups) / bound / 1e6, seconds / bound);
+	fay_aggregator_destroy(aggregator);
+	free(rows);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 7 && !strcmp(argv[1], "agents"))
+		return run_agents(argv + 2);
+	if (argc == 4 && !strcmp(argv[1], "merge"))
+		return run_merge(argv + 2);
+	fprintf(stderr, "usage: %s agents URL SIGNERS N KEYS STEPS | merge PARTIALS GROUPS\n", argv[0]);
+	return 2;
+}
