@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Changes between snapshots: a producer records at random, snapshots are taken now and then, and their changes are merged elsewhere in another order. The other aggregator
+ * must then hold what the last snapshot shows, byte for byte.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fay/partial.h"
+#include "producer.h"
+
+#define SNAPSHOTS 40u
+
+static void record_some(struct producer *producer, uint64_t *random)
+{
+	char name[NAME_SIZE] = "x";
+	for (uint64_t n = test_random(random) % 30; n; n--) {
+		int64_t value = (int64_t)(test_random(random) % 2000) - 1000;
+		name[0] = (char)('a' + test_random(random) % 3);
+		assert_true(producer_record(producer, (int64_t)(test_random(random) % 40), name, value));
+		producer_cell(producer, value);
+		if (test_random(random) % 50 == 0)
+			assert_true(producer_flush(producer));
+		producer_global(producer);
+	}
+}
+
+static void take_changes(struct fay_aggregator *aggregator, struct fay_changes *changes, struct fay_result *out)
+{
+	struct fay_error error;
+	struct fay_result now;
+	assert_true(fay_aggregator_poll(aggregator, &error) >= 0);
+	for (uint32_t state = 0; state < STATE_COUNT; state++) {
+		assert_int_equal(fay_aggregator_snapshot(aggregator, state, &now, &error), FAY_OK);
+		assert_int_equal(fay_changes_take(changes, &now, &out[state], &error), FAY_OK);
+		fay_result_deinit(&now);
+	}
+}
+
+static void assert_same(struct fay_aggregator *one, struct fay_aggregator *other)
+{
+	struct fay_error error;
+	for (uint32_t state = 0; state < STATE_COUNT; state++) {
+		struct fay_result a, b;
+		assert_int_equal(fay_aggregator_snapshot(one, state, &a, &error), FAY_OK);
+		assert_int_equal(fay_aggregator_snapshot(other, state, &b, &error), FAY_OK);
+		assert_int_equal(a.row_count, b.row_count);
+		assert_memory_equal(a.rows, b.rows, a.row_count * a.row_size);
+		fay_result_deinit(&a);
+		fay_result_deinit(&b);
+	}
+}
+
+static void one_run(uint64_t seed)
+{
+	static struct fay_result all[SNAPSHOTS][STATE_COUNT];
+	struct test_shm shm;
+	struct producer producer;
+	struct fay_aggregator *here, *there;
+	struct fay_changes *changes;
+	struct fay_error error;
+	uint64_t random = seed * 77 + 1;
+	test_shm_init(&shm, 4, 1 << 16);
+	assert_true(producer_init(&producer, &shm, 1, 1));
+	assert_int_equal(fay_aggregator_create(&test_schema, &here, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_create(&test_schema, &there, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_add(here, shm.control, shm.size, 0, &error), FAY_OK);
+	assert_int_equal(fay_changes_create(&test_schema, 1 << 24, &changes, &error), FAY_OK);
+	for (unsigned i = 0; i < SNAPSHOTS; i++) {
+		record_some(&producer, &random);
+		take_changes(here, changes, all[i]);
+	}
+	/* Backwards: order does not matter. */
+	for (unsigned i = SNAPSHOTS; i-- > 0;)
+		for (uint32_t state = 0; state < STATE_COUNT; state++) {
+			assert_int_equal(fay_aggregator_merge(there, state, all[i][state].rows, all[i][state].row_count, &error), FAY_OK);
+			fay_result_deinit(&all[i][state]);
+		}
+	assert_same(here, there);
+	/* Nothing happened since: nothing is told. */
+	take_changes(here, changes, all[0]);
+	for (uint32_t state = 0; state < STATE_COUNT; state++) {
+		assert_int_equal(all[0][state].row_count, 0);
+		fay_result_deinit(&all[0][state]);
+	}
+	fay_changes_destroy(changes);
+	fay_aggregator_destroy(there);
+	fay_aggregator_destroy(here);
+	test_shm_deinit(&shm);
+}
+
+static void test_changes(void **state)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++)
+		one_run(seed);
+}
+
+static void test_replace(void **state)
+{
+	struct fay_aggregator *aggregator;
+	struct fay_error error;
+	struct fay_result result;
+	struct table_row row = { .key = 1, .name = "a", .count = 5, .sum = 9 };
+	assert_int_equal(fay_aggregator_create(&test_schema, &aggregator, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_replace(aggregator, STATE_TABLE, (const uint8_t *)&row, 1, &error), FAY_OK);
+	row.count = 7;
+	assert_int_equal(fay_aggregator_replace(aggregator, STATE_TABLE, (const uint8_t *)&row, 1, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_snapshot(aggregator, STATE_TABLE, &result, &error), FAY_OK);
+	assert_int_equal(result.row_count, 1);
+	assert_int_equal(((const struct table_row *)result.rows)->count, 7);
+	fay_result_deinit(&result);
+	assert_int_equal(fay_aggregator_merge(aggregator, STATE_COUNT, (const uint8_t *)&row, 1, &error), FAY_E_REFUSED);
+	fay_aggregator_destroy(aggregator);
+}
+
+static void test_limit(void **state)
+{
+	struct fay_changes *changes;
+	struct fay_error error;
+	struct fay_result now = { .state = STATE_TABLE, .row_size = sizeof(struct table_row), .row_count = 1000 }, out;
+	struct table_row *rows = calloc(now.row_count, sizeof(*rows));
+	assert_non_null(rows);
+	for (size_t i = 0; i < now.row_count; i++)
+		rows[i].key = (int64_t)i;
+	now.rows = (uint8_t *)rows;
+	assert_int_equal(fay_changes_create(&test_schema, 16 << 10, &changes, &error), FAY_OK);
+	assert_int_equal(fay_changes_take(changes, &now, &out, &error), FAY_E_LIMIT);
+	fay_changes_destroy(changes);
+	free(rows);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_changes), cmocka_unit_test(test_replace), cmocka_unit_test(test_limit) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
