@@ -173,9 +173,11 @@ static void the_solver_proves_the_rest(void **state)
 	/* x / 2 + y / 2 stays below 8 when both do: through multiplication and xor. */
 	accepted("	mov (%rdi), %eax\n	and $7, %eax\n	mov %eax, %ecx\n	xor $7, %ecx\n	add %ecx, %eax\n	incq (%rsi,%rax,8)\n	ret");
 	assert_true(verdict.obligations_by_solver >= 1);
-	/* A signed division after cqo. */
-	accepted("	mov (%rdi), %rax\n	cqo\n	mov $10, %ecx\n	idiv %rcx\n	mov %rax, (%rsi)\n	ret");
+	/* A signed division, the sign taken by a shift; after cqo it needs no solver. */
+	accepted("	mov (%rdi), %rax\n	mov %rax, %rdx\n	sar $63, %rdx\n	mov $10, %ecx\n	idiv %rcx\n	mov %rax, (%rsi)\n	ret");
 	assert_int_equal(verdict.obligations_by_solver, 1);
+	accepted("	mov (%rdi), %rax\n	cqo\n	mov $10, %ecx\n	idiv %rcx\n	mov %rax, (%rsi)\n	ret");
+	assert_int_equal(verdict.obligations_by_solver, 0);
 	/* Within a loop: the head's invariant is the hypothesis. */
 	accepted("	mov $8, %ecx\n1:	mov (%rdi), %eax\n	and $7, %eax\n	mov %eax, %r8d\n	xor $7, %r8d\n	add %r8d, %eax\n	incq (%rsi,%rax,8)\n"
 		 "	dec %ecx\n	jne 1b\n	ret");
