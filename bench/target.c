@@ -241,12 +241,21 @@ static void obey(const char *line)
 	}
 }
 
+static void *wait_for_ever(void *context)
+{
+	for (;;)
+		pause();
+	return context;
+}
+
 int main(int argc, char **argv)
 {
 	cpu_set_t cpus;
 	CPU_ZERO(&cpus);
 	CPU_SET(argc > 1 ? atoi(argv[1]) : 1, &cpus);
 	sched_setaffinity(0, sizeof(cpus), &cpus);
+	pthread_t other; /* which does nothing, for peers that trace one thread only */
+	pthread_create(&other, NULL, wait_for_ever, NULL);
 	char line[256];
 	while (fgets(line, sizeof(line), stdin))
 		obey(line);
