@@ -36,6 +36,8 @@ static int generate(struct trace *trace, struct fay_error *error)
 		.pids = trace->pids,
 		.pid_count = trace->pid_count,
 		.follow = trace->follow,
+		.tids = trace->tids,
+		.tid_count = trace->tid_count,
 		.comms = trace->comms,
 		.comm_count = trace->comm_count,
 	};

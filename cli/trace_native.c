@@ -12,9 +12,9 @@ int fay_trace_native_prepare(struct trace *trace, struct fay_error *error)
 {
 	trace->native = trace->plan ? trace->plan->domain == DOMAIN_KERNEL && trace->plan->kernel == FAY_KERNEL_FUNCTIONS && fay_kernel_present() :
 				      fay_kernel_is_target(&trace->verdict);
-	if (!trace->native || (!trace->pid_count && !trace->comm_count && !trace->wait && !trace->follow))
+	if (!trace->native || (!trace->pid_count && !trace->comm_count && !trace->wait && !trace->follow && !trace->tid_count))
 		return FAY_OK;
-	return fay_error_set(error, FAY_E_USAGE, "kernel functions are traced in all processes, so -p, --comm, --follow and --wait mean nothing here; "
+	return fay_error_set(error, FAY_E_USAGE, "kernel functions are traced in all processes, so -p, --comm, --tid, --follow and --wait mean nothing here; "
 						 "ask for some with `where io.pid == ...` or `where io.comm == \"...\"`");
 }
 

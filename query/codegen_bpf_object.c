@@ -106,9 +106,19 @@ static bool require_name(struct fay_codegen *g, const struct fay_bpf_options *op
 	return true;
 }
 
+static void require_thread(struct fay_codegen *g, const struct fay_bpf_options *options)
+{
+	LLVMValueRef thread = LLVMBuildAnd(g->builder, fay_bpf_identity(g), fay_codegen_i64(g, UINT32_MAX), ""), wanted = NULL;
+	for (size_t i = 0; i < options->tid_count; i++)
+		wanted = any_of(g, wanted, LLVMBuildICmp(g->builder, LLVMIntEQ, thread, fay_codegen_i64(g, (uint64_t)options->tids[i]), ""));
+	fay_bpf_require(g, wanted);
+}
+
 static bool require_process(struct fay_codegen *g)
 {
 	const struct fay_bpf_options *options = g->bpf->options;
+	if (options->tid_count)
+		require_thread(g, options);
 	if (options->pid_count) {
 		fay_bpf_require(g, is_wanted_process(g, options));
 	} else if (options->self) {

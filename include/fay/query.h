@@ -80,6 +80,8 @@ struct fay_bpf_options {
 	const pid_t *pids;            /* only events of these processes; none: of all */
 	size_t pid_count;
 	bool follow;                  /* and of their children */
+	const pid_t *tids;            /* only events of these threads; none: of all */
+	size_t tid_count;
 	const char *const *comms;     /* only events of processes with one of these names; none: any */
 	size_t comm_count;
 };

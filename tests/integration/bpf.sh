@@ -116,6 +116,11 @@ for which in "-p $redis" "--comm redis-server"; do
 	echo "$which: the server counted $((last - first)) reads, fay $counted"
 	[ "$counted" -ge 20000 ] && [ "$counted" -le $((last - first + 100)) ] || fail "reads of redis-server"
 done
+# One thread of a process that has several.
+trace --tid "$redis" 'from r in cluster.Syscall("read") group r by new { r.tid, r.pid } into g select new { g.Key, n = g.Count() }'
+redis-cli -p "$port" ping >/dev/null
+end_trace
+equal "threads seen with --tid" "[[$redis,$redis]]" "$(jq -sc '[.[] | select(.type == "row" and .final) | [.values.tid, .values.pid]]' "$work/trace.json")"
 "$FAY" trace --json 'cluster.Syscall("read").Count(r => r.time < Now.AddSeconds(1.5))' -p "$redis" >"$work/trace.json" 2>"$work/trace.err"
 contains "a query with a deadline ends by itself" "$work/trace.err" "the query's own deadline passed"
 
