@@ -206,6 +206,8 @@ u64 fay_emit(void *local, u64 state, const void *row)
  */
 static bool read_user(void *to, u64 size, u64 address)
 {
+	if (in_nmi())
+		return false; /* a page whose last reference is dropped here could not be freed */
 	while (size) {
 		u64 piece = min(size, PAGE_SIZE - (address & ~PAGE_MASK));
 		struct page *page;

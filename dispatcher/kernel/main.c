@@ -81,13 +81,16 @@ static int device_release(struct inode *inode, struct file *file)
 static long create(struct opened *opened, void __user *argument)
 {
 	struct fay_kernel_create given;
+	struct fay_session *session;
 	int result;
 
 	if (opened->session)
 		return -EBUSY;
 	if (copy_from_user(&given, argument, sizeof(given)))
 		return -EFAULT;
-	result = fay_session_create(&given, &opened->session);
+	result = fay_session_create(&given, &session);
+	if (!result)
+		smp_store_release(&opened->session, session);
 	if (!result && copy_to_user(argument, &given, sizeof(given)))
 		result = -EFAULT; /* the session stays, until the file is closed */
 	return result;
@@ -157,15 +160,10 @@ static long device_ioctl(struct file *file, unsigned int command, unsigned long 
 static int device_mmap(struct file *file, struct vm_area_struct *area)
 {
 	struct opened *opened = file->private_data;
-	struct fay_session *session;
-	int result;
+	struct fay_session *session = smp_load_acquire(&opened->session);
 
-	if (mutex_lock_interruptible(&opened->lock))
-		return -EINTR;
-	session = opened->session;
-	result = session && !area->vm_pgoff ? remap_vmalloc_range(area, session->shm, 0) : -EINVAL;
-	mutex_unlock(&opened->lock);
-	return result;
+	/* No lock: calls that hold it may fault, and the memory's lock is held here. The session stays until the file is closed. */
+	return session && !area->vm_pgoff ? remap_vmalloc_range(area, session->shm, 0) : -EINVAL;
 }
 
 static const struct file_operations operations = {

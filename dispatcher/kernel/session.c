@@ -2,6 +2,7 @@
 /* A session's life: what CREATE says is checked here, once; everything later relies on it. */
 #include <linux/delay.h>
 #include <linux/log2.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -222,6 +223,7 @@ int fay_session_destroy(struct fay_session *session)
 	if (fay_session_detach(session, &calls))
 		return -EBUSY;
 	WRITE_ONCE(fay_sessions[session->number], NULL);
+	synchronize_rcu_tasks_rude(); /* other sessions' helpers may be looking at it, with preemption off, also where RCU does not watch */
 	release(session);
 	return 0;
 }
