@@ -63,6 +63,7 @@ exits "no such program" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --ke
 contains "why" "$work/err" "no such process"
 exits "a command" 2 "$FAY" trace --cluster "$URL" --key asker.key 'cluster.Function("libc!write").Count()' -- true
 contains "why" "$work/err" "not with a command"
+exits "threads" 2 "$FAY" trace --cluster "$URL" --key asker.key --comm x --tid $$ 'cluster.Function("libc!write").Count()'
 exits "no processes named" 2 "$FAY" trace --cluster "$URL" --key asker.key 'cluster.Function("libc!write").Count()'
 exits "nobody there" 1 "$FAY" trace --cluster nats://127.0.0.1:1 --key asker.key --comm x 'cluster.Function("libc!write").Count()'
 contains "where" "$work/err" "cannot connect to NATS at nats://127.0.0.1:1"
