@@ -110,7 +110,8 @@ static const char *read_all(struct fay_saved *s)
 	s->row = malloc(s->header.row_size);
 	if (!s->row || !read_names(s))
 		return "its names cannot be read";
-	qsort(s->names, s->name_count, sizeof(*s->names), compare_names);
+	if (s->name_count)
+		qsort(s->names, s->name_count, sizeof(*s->names), compare_names);
 	return fseeko(s->file, (off_t)s->header.rows_at, SEEK_SET) ? "its rows cannot be read"
 								   : NULL;
 }
