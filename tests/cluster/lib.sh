@@ -23,6 +23,12 @@ cleanup_cluster() {
 trap cleanup_cluster EXIT
 
 ip link add "$bridge" type bridge 2>"$work/net.err" || skip "no network namespaces here: $(cat "$work/net.err")"
+# In a chroot that is no mount point `ip netns exec` cannot give the node mounts of its own.
+ip netns add "$net-try" 2>"$work/net.err" || skip "no network namespaces here: $(cat "$work/net.err")"
+tried=0
+ip netns exec "$net-try" unshare --pid --fork --mount-proc true 2>"$work/net.err" || tried=$?
+ip netns del "$net-try"
+[ "$tried" = 0 ] || skip "no namespaces for nodes here: $(cat "$work/net.err")"
 ip addr add "$subnet.1/24" dev "$bridge"
 ip link set "$bridge" up
 cd "$work"

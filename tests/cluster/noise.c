@@ -3,6 +3,7 @@
  * Sends messages of a cluster's queries again: each up to three times, late and in another order, to the subject they were sent to. `noise URL` runs until it is
  * killed. Its own messages do not come back to it (no echo).
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,12 @@
 #define HELD 16
 
 static natsMsg *held[HELD];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* each subscription has a thread of its own */
 
 /* Takes the place of an older one, which goes out now, perhaps twice, and perhaps stays. */
 static void on_message(natsConnection *connection, natsSubscription *subscription, natsMsg *message, void *closure)
 {
+	pthread_mutex_lock(&lock);
 	unsigned at = (unsigned)random() % HELD;
 	if (held[at]) {
 		for (long times = random() % 3; times >= 0; times--)
@@ -27,6 +30,7 @@ static void on_message(natsConnection *connection, natsSubscription *subscriptio
 		natsConnection_Publish(connection, natsMsg_GetSubject(message), natsMsg_GetData(message),
 				       (int)(random() % (natsMsg_GetDataLength(message) + 1)));
 	held[at] = message;
+	pthread_mutex_unlock(&lock);
 }
 
 int main(int argc, char **argv)
