@@ -71,7 +71,7 @@ node() {
 within() {
 	local n=$1
 	shift
-	nsenter -t "${holders[n]}" --pid --mount --net --wd="$work" -- "$@" <&0 & # else it would read from /dev/null
+	nsenter -t "${holders[n]}" --pid --mount --root --net --wd="$work" -- "$@" <&0 & # else it would read from /dev/null
 	local outer=$!
 	started+=("$outer")
 	for _ in $(seq 200); do inside=$(pgrep -P "$outer" || true); [ -n "$inside" ] && return 0; kill -0 "$outer" 2>/dev/null || break; sleep 0.02; done
