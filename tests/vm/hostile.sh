@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What must not harm: code that is not what was verified, ioctls at random, addresses that nothing may read, death and unloading in the midst; and how sessions come
-# and go. FAY_VM_CYCLES (500) and FAY_VM_IOCTLS (100000) are for a long run: 10000, 1000000.
+# and go. FAY_VM_CYCLES (500) and FAY_VM_IOCTLS (20000) are for a long run: 10000, 1000000.
 . "$(dirname "$0")/lib.sh"
 cat >"$work/script" <<'IN'
 . /inside.sh
@@ -12,7 +12,7 @@ check "try_read: kernel memory" 50 "$(last kernel_read)"
 check "try_read: user memory" 50 "$(last path_right)"
 check "try_read: seven addresses that cannot be read" 350 "$(last faults)"
 
-fay trace --json --probe /probes/pair.fay -- kernel_calls getpgid 100 >/tmp/rows 2>/tmp/said || cat /tmp/said
+fay trace --json --probe /probes/pair.fay -- kernel_calls getpgid 100 sleep 300 >/tmp/rows 2>/tmp/said || cat /tmp/said
 check "entries" 100 "$(last entries)"
 check "returns" 100 "$(last returns)"
 check "their values" -300 "$(last values)"
@@ -66,4 +66,4 @@ finish
 IN
 probes=$BUILD/tests/vm
 inside "$work/script" --append rcupdate.rcu_expedited=1 --with "$BUILD/bin/kernel_sessions" --with "$probes/pair.fay:probes/pair.fay" --with "$probes/reads.fay:probes/reads.fay" \
-	--with "$probes/hostile.fay:probes/hostile.fay" -- "${FAY_VM_CYCLES:-500}" "${FAY_VM_IOCTLS:-100000}"
+	--with "$probes/hostile.fay:probes/hostile.fay" -- "${FAY_VM_CYCLES:-500}" "${FAY_VM_IOCTLS:-20000}"
