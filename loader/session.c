@@ -391,6 +391,9 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	if (!code)
 		code = attach(session, error ? error : &local);
 	if (code) {
+		/* Whatever step failed, and how, came of that. */
+		if (fay_process_gone(session->pid))
+			code = fay_error_set(error, FAY_E_REFUSED, "process %d ended while fay attached to it", (int)session->pid);
 		fay_session_destroy(session);
 		return code;
 	}

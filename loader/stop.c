@@ -314,10 +314,10 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 			for (size_t i = 0; i < stop->count; i++)
 				if (stop->threads[i].stopped && !stop->threads[i].gone)
 					return 0;
-			return fay_error_set(error, FAY_E_USAGE, "process %d is exiting or gone", (int)stop->pid);
+			return fay_error_set(error, FAY_E_REFUSED, "process %d is exiting or gone", (int)stop->pid);
 		}
 		if (result == GONE && running == 0)
-			return fay_error_set(error, FAY_E_USAGE, "no such process: %d", (int)stop->pid);
+			return fay_error_set(error, FAY_E_REFUSED, "no such process: %d", (int)stop->pid);
 		if (fay_loader_clock_ns() > deadline)
 			return did_not_stop(stop, timeout_ms, error);
 		settled = running == 0;
@@ -545,7 +545,7 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 	if (!thread && confined)
 		return fay_error_set(error, FAY_E_REFUSED, "every thread of process %d runs under seccomp", (int)stop->pid);
 	if (!thread)
-		return fay_error_set(error, FAY_E_USAGE, "process %d is gone", (int)stop->pid);
+		return fay_error_set(error, FAY_E_REFUSED, "process %d is gone", (int)stop->pid);
 	if (!stop->syscall_insn && !(stop->syscall_insn = find_syscall_insn(stop)))
 		return fay_error_set(error, FAY_E_REFUSED, "process %d has no `syscall` instruction to borrow", (int)stop->pid);
 	work = thread->registers;
@@ -562,7 +562,7 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 	    ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &all) ||
 	    ptrace(PTRACE_SETREGS, thread->tid, 0, &work)) {
 		thread->gone = true;
-		return fay_error_set(error, FAY_E_USAGE, "process %d is gone", (int)stop->pid);
+		return fay_error_set(error, FAY_E_REFUSED, "process %d is gone", (int)stop->pid);
 	}
 	state = run_to_syscall_stop(stop, thread);
 	if (state == 0)
@@ -571,7 +571,7 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 		state = -1;
 	if (state) {
 		thread->gone = true;
-		return fay_error_set(error, FAY_E_USAGE, "process %d is gone", (int)stop->pid);
+		return fay_error_set(error, FAY_E_REFUSED, "process %d is gone", (int)stop->pid);
 	}
 	ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
 	ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &mask);

@@ -197,6 +197,21 @@ uint64_t fay_process_start(pid_t pid)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
+bool fay_process_gone(pid_t pid)
+{
+	char path[64], byte;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT || errno == ESRCH;
+	got = read(fd, &byte, 1);
+	close(fd);
+	return got == 0 || (got < 0 && errno == ESRCH);
+}
+
 bool fay_zone_owner_alive(const struct fay_zone_header *header)
 {
 	return fay_process_start((pid_t)header->owner_pid) == header->owner_start;
