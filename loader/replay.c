@@ -151,6 +151,8 @@ int fay_replay_create(const struct fay_verdict *verdict, fay_replay_row *take, v
 
 void fay_replay_event(struct fay_replay *r, uint32_t probe, const struct fay_event *event)
 {
+	if (probe >= r->verdict->probe_count)
+		return;
 	probe_function *code =
 		(probe_function *)(uintptr_t)(r->mapped + r->verdict->probes[probe].code_offset);
 	current = r;

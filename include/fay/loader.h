@@ -148,6 +148,7 @@ typedef void fay_replay_row(void *context, uint32_t state, const uint8_t *row);
 /* The verdict must outlive the replay. fay_try_read() fails in the probes, since no program is there. */
 int fay_replay_create(const struct fay_verdict *verdict, fay_replay_row *take, void *context, struct fay_replay **replay, struct fay_error *error);
 void fay_replay_destroy(struct fay_replay *replay);
+/* `probe` is a number of the verdict's; others do nothing. */
 void fay_replay_event(struct fay_replay *replay, uint32_t probe, const struct fay_event *event);
 /* Hands on what the states hold. */
 void fay_replay_end(struct fay_replay *replay);

@@ -4,6 +4,7 @@
  * table's rows are handed to fay_plan_finish(), and the result is compared with what this test computes from the same events.
  */
 #include "running.h"
+#include "trees.h"
 
 #include <math.h>
 
@@ -13,18 +14,10 @@
 #define KEYS 40
 
 static struct fay_event events[EVENTS];
-static uint64_t random_state = 0x5eed;
-
-static uint64_t random_word(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state * 0x2545f4914f6cdd1du;
-}
 
 static int make_events(void **state)
 {
+	random_state = 0x5eed;
 	for (unsigned i = 0; i < EVENTS; i++) {
 		struct fay_event *e = &events[i];
 		uint64_t x = random_word();

@@ -4,6 +4,7 @@
  * compared with what this test counts among the events of that window.
  */
 #include "running.h"
+#include "trees.h"
 
 #include "fay/aggregator.h"
 
@@ -11,19 +12,11 @@
 #define MS UINT64_C(1000000)
 
 static struct fay_event events[EVENTS];
-static uint64_t random_state = 0x5eed;
-
-static uint64_t random_word(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state * 0x2545f4914f6cdd1du;
-}
 
 /* Bursts and pauses over some two seconds, not in order; some exactly on a boundary. */
 static int make_events(void **unused)
 {
+	random_state = 0x5eed;
 	for (unsigned i = 0; i < EVENTS; i++) {
 		struct fay_event *e = &events[i];
 		uint64_t x = random_word();
