@@ -428,25 +428,12 @@ void fay_codegen_init(struct fay_codegen *g)
 	g->pointer = LLVMPointerTypeInContext(g->context, 0);
 }
 
-/* Of several, the code generator would keep the helper's address in a register, which the verifier refuses where speculation is confined. */
-static unsigned members_read(const struct fay_plan_private *p)
-{
-	unsigned count = 0;
-	for (unsigned bucket = 0; bucket < FAY_EXPR_BUCKETS; bucket++)
-		for (const struct fay_expr *expr = p->checked.exprs.buckets[bucket]; expr; expr = expr->next)
-			count += expr->op == EXPR_MEMBER;
-	return count;
-}
-
 int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module,
 		      struct fay_error *error)
 {
 	struct fay_codegen g = {.plan = plan, .p = fay_plan_private(plan), .context = context};
 	if (fay_source_is_bpf(g.p->checked.kind))
 		return fay_error_set(error, FAY_E_REFUSED, "query: system calls and tracepoints of the kernel have no native probe");
-	if (members_read(g.p) > 1)
-		return fay_error_set(error, FAY_E_REFUSED, "query: a native probe reads one member of the kernel's structures so far, and this query needs %u",
-				     members_read(g.p));
 	g.values = calloc(g.p->checked.exprs.count + 1, sizeof(*g.values));
 	if (!g.values)
 		return fay_error_set(error, FAY_E_LIMIT, "query: out of memory");

@@ -138,6 +138,7 @@ const struct fay_expr *fay_expr_kernel_arg(struct fay_exprs *exprs, struct fay_a
 
 const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay_expr *address, struct fay_access access, const char *name)
 {
+	exprs->members = true;
 	return intern(exprs, &(struct fay_expr){.op = EXPR_MEMBER,
 						.type = access.string ? TYPE_STRING : TYPE_INT,
 						.a = address,

@@ -86,6 +86,7 @@ struct fay_aggregate {
 struct fay_exprs {
 	struct fay_query *query;
 	uint32_t count;
+	bool members; /* some are read behind addresses */
 	struct fay_expr *buckets[FAY_EXPR_BUCKETS];
 };
 

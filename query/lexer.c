@@ -9,7 +9,7 @@
 
 #include "syntax.h"
 
-/* Longest first among operators with a common beginning. */
+/* Longest first among operators with a common beginning. `->`: what the kernel's sources write for a member behind a pointer. */
 static const struct {
 	char text[4];
 	enum fay_operator op;
@@ -22,9 +22,9 @@ static const struct {
 	{".", OPERATOR_DOT},	       {";", OPERATOR_SEMICOLON},  {"?", OPERATOR_QUESTION},
 	{":", OPERATOR_COLON},	       {"=", OPERATOR_ASSIGN},	   {"|", OPERATOR_BIT_OR},
 	{"^", OPERATOR_BIT_XOR},       {"&", OPERATOR_BIT_AND},	   {"<", OPERATOR_LT},
-	{">", OPERATOR_GT},	       {"+", OPERATOR_ADD},	   {"-", OPERATOR_SUB},
-	{"*", OPERATOR_MUL},	       {"/", OPERATOR_DIV},	   {"%", OPERATOR_MOD},
-	{"!", OPERATOR_NOT},	       {"~", OPERATOR_BIT_NOT},
+	{">", OPERATOR_GT},	       {"+", OPERATOR_ADD},	   {"->", OPERATOR_DOT},
+	{"-", OPERATOR_SUB},	       {"*", OPERATOR_MUL},	   {"/", OPERATOR_DIV},
+	{"%", OPERATOR_MOD},	       {"!", OPERATOR_NOT},	   {"~", OPERATOR_BIT_NOT},
 };
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
 

@@ -256,13 +256,19 @@ static bool is_bpf(const struct fay_plan_private *p)
 	return fay_source_is_bpf(p->checked.kind);
 }
 
-static const char *helper_of(const struct fay_plan_private *p)
+/* The helpers of native probes, each between `quote`s. */
+static void print_helpers(FILE *out, const struct fay_plan_private *p, const char *quote, const char *none)
 {
-	if (is_bpf(p))
-		return NULL;
-	return p->kind == FAY_STATE_TABLE    ? "fay_flush"
-	       : p->kind == FAY_STATE_STREAM ? "fay_emit"
-					     : NULL;
+	const char *rows = p->kind == FAY_STATE_TABLE ? "fay_flush" : p->kind == FAY_STATE_STREAM ? "fay_emit" : NULL;
+	bool members = p->checked.exprs.members;
+	if (is_bpf(p) || (!rows && !members)) {
+		fputs(none, out);
+		return;
+	}
+	if (members)
+		fprintf(out, "%sfay_try_read%s%s", quote, quote, rows ? *quote ? "," : ", " : "");
+	if (rows)
+		fprintf(out, "%s%s%s", quote, rows, quote);
 }
 
 /* --- text --- */
@@ -301,8 +307,11 @@ static void print_state(FILE *out, const struct fay_plan_private *p)
 	} else {
 		fprintf(out, "  state      none: each row of %u bytes is handed on\n", p->row_size);
 	}
-	if (!is_bpf(p))
-		fprintf(out, "  helpers    %s\n", helper_of(p) ? helper_of(p) : "none");
+	if (is_bpf(p))
+		return;
+	fputs("  helpers    ", out);
+	print_helpers(out, p, "", "none");
+	fputc('\n', out);
 }
 
 static void print_merge(FILE *out, const struct fay_plan_private *p, const char *of)
@@ -485,8 +494,7 @@ static void print_json_probe(FILE *out, const struct fay_plan_private *p)
 		fputc('}', out);
 	}
 	fputs("]},\"helpers\":[", out);
-	if (helper_of(p))
-		fprintf(out, "\"%s\"", helper_of(p));
+	print_helpers(out, p, "\"", "");
 	fputs("]}", out);
 }
 

@@ -272,6 +272,8 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 		result = fay_initialise_arrays(unit);
 	fay_make_plain(unit);
 	fay_avoid_high_bytes(unit);
+	if (!result && unit->confined)
+		result = fay_call_through_slots(unit);
 	return result;
 }
 

@@ -24,6 +24,7 @@
  *   initialise.c arrays on the stack that a loop fills
  *   plain.c    machine code that shows what the IR knows
  *   highbyte.c no ah, bh, ch, dh
+ *   slots.c    helpers called through their slots only, where speculation is confined
  *   codegen.c  machine code
  *   link.c     relocatable object to text, read-only data, helper slots
  *   where.c    places in the source, refusals that show them
@@ -130,6 +131,7 @@ void fay_make_plain(struct fay_unit *unit);
 /* v, of 32 or 64 bits, which the code generator must have in a register and knows nothing of; no instruction. */
 LLVMValueRef fay_hide(LLVMBuilderRef b, LLVMValueRef v);
 void fay_avoid_high_bytes(struct fay_unit *unit);
+int fay_call_through_slots(struct fay_unit *unit);
 /* Assembly with its line directives as comments; takes and frees the text of `assembly`. */
 int fay_comment_lines(struct fay_buffer *assembly, struct fay_error *error);
 int fay_unit_object(struct fay_unit *unit, LLVMMemoryBufferRef *object);

@@ -28,8 +28,13 @@ check_has "explained" "native code through fay.ko" "$(fay explain 'cluster.Funct
 check "native: arguments by name" 2080 "$(q 'cluster.Function(kernel, "vfs_read").Sum(io => io.comm == "kernel_calls" ? io.count : 0)' -- kernel_calls read 64 | value Sum)"
 check_has "it was native" "native code" "$(cat /tmp/said)"
 check "native: a member" 64 "$(q 'cluster.Function(kernel, "vfs_read").Count(io => io.comm == "kernel_calls" && (io.file.f_flags & 3) == 2)' -- kernel_calls read 64 | value Count)"
-q 'cluster.Function(kernel, "vfs_read").Count(io => io.file.f_path.dentry.d_name.name == "zero")'; check "native: several members" 1 $?
-check_has "said" "one member" "$(cat /tmp/said)"
+check "native: a name by four pointers" 64 "$(q 'cluster.Function(kernel, "vfs_read").Count(io => io.comm == "kernel_calls" && io.file->f_path.dentry->d_name.name == "zero")' -- kernel_calls read 64 | value Count)"
+q 'from io in cluster.Function(kernel, "vfs_read") where io.comm == "kernel_calls"
+	group io by new { file = io.file.f_path.dentry.d_name.name, dir = io.file.f_path.dentry.d_parent.d_parent.d_name.name, fs = io.file.f_inode.i_sb.s_type.name } into g
+	select new { g.Key, n = g.Count(), bytes = g.Sum(io => io.count), block = g.Max(io => io.file.f_inode.i_sb.s_blocksize) }' -- kernel_calls read 64 >/tmp/rows
+check_has "native: chains as keys" '"file":"zero","dir":"/","fs":"devtmpfs","n":64,"bytes":2080,"block":4096' "$(cat /tmp/rows)"
+check "nothing lost" 0 "$(sed -n 's/.*"events_lost":\([0-9]*\).*/\1/p' /tmp/rows)"
+check "native: what a null pointer leads to" 64 "$(q 'cluster.Function(kernel, "vfs_read").Count(io => io.comm == "kernel_calls" && io.file.f_owner.pid.level == 0)' -- kernel_calls read 64 | value Count)"
 finish
 IN
 inside "$work/script"

@@ -23,6 +23,7 @@ try() {
 
 try count accepted 'FAY_ENTRY("kernel!vfs_read") { fay_count(&n); }' --confined
 try indexed accepted 'FAY_RETURN("kernel!vfs_read") { fay_hist(&h, (int64_t)event->retval); }' --confined
+try chain accepted 'FAY_ENTRY("kernel!vfs_read") { uint64_t p = event->arg[0], q; for (int i = 0; i < 40; i++) { if (fay_try_read(&q, 8, p + 16)) return; p = q; } if (!fay_try_read(&q, 8, p)) n.n += q; }' --confined
 try unconfined SPC-BRANCH 'FAY_ENTRY("kernel!vfs_read") { if (event->arg[2] < 65) h.bucket[event->arg[2]]++; }'
 try vectors POL-VECTOR 'FAY_ENTRY("kernel!vfs_read") { volatile double x = 1.5; n.n += (uint64_t)(x * (double)event->arg[2]); }' --confined
 try kind POL-KIND 'FAY_THREAD_BEGIN() { fay_count(&n); }' --confined
