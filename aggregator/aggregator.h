@@ -125,6 +125,12 @@ static inline void fay_copy_words(void *to, const void *from, size_t size)
 		words[i] = __atomic_load_n(&shared[i], __ATOMIC_ACQUIRE);
 }
 
+/*
+ * windows.c: takes drained rows whose first key is below `below` out and into *gone, which becomes the caller's. false: nothing was done, since there are few of them,
+ * none, or no memory.
+ */
+bool fay_aggregator_split(struct fay_aggregator *aggregator, uint32_t state, uint64_t below, struct fay_rows *gone);
+
 /* snapshot.c: merges what is live in one source into what was drained; 0, or -1 over the budget. */
 int fay_source_take_over(struct fay_aggregator *aggregator, struct fay_source *source, uint32_t state);
 

@@ -16,7 +16,8 @@
 
 struct fay_changes {
 	const struct fay_schema *schema;
-	struct fay_rows *last; /* by state: the last snapshot */
+	struct fay_rows *last; /* by state: the last snapshot, less what was forgotten of it */
+	bool *forgot;          /* by state: `last` may have rows that no snapshot has any more */
 	struct fay_budget budget;
 	bool replaces;
 };
@@ -32,9 +33,15 @@ bool fay_schema_replaces(const struct fay_schema *schema)
 int fay_changes_create(const struct fay_schema *schema, uint64_t limit, struct fay_changes **result, struct fay_error *error)
 {
 	struct fay_changes *changes = calloc(1, sizeof(*changes));
-	if (changes)
+	if (changes) {
 		changes->last = calloc(schema->state_count + 1, sizeof(*changes->last));
-	if (!changes || !changes->last) {
+		changes->forgot = calloc(schema->state_count + 1, sizeof(*changes->forgot));
+	}
+	if (!changes || !changes->last || !changes->forgot) {
+		if (changes) {
+			free(changes->last);
+			free(changes->forgot);
+		}
 		free(changes);
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
@@ -54,6 +61,7 @@ void fay_changes_destroy(struct fay_changes *changes)
 	for (uint32_t i = 0; i < changes->schema->state_count; i++)
 		fay_rows_deinit(&changes->last[i]);
 	free(changes->last);
+	free(changes->forgot);
 	free(changes);
 }
 
@@ -79,8 +87,8 @@ static void subtract_counts(uint8_t *out, const uint8_t *now, const uint8_t *bef
 	}
 }
 
-/* One value column of `out` becomes what has to be merged into `before` to get `now`. */
-static void column_change(const struct fay_schema_column *column, uint8_t *out, const uint8_t *now, const uint8_t *before)
+/* Where an operator has differences: one column of `out` becomes now - before. */
+static bool column_difference(const struct fay_schema_column *column, uint8_t *out, const uint8_t *now, const uint8_t *before)
 {
 	uint32_t at = column->offset;
 	switch (column->merge) {
@@ -91,16 +99,25 @@ static void column_change(const struct fay_schema_column *column, uint8_t *out, 
 	case FAY_MERGE_HIST_LINEAR:
 	case FAY_MERGE_HIST_LOGLINEAR:
 		subtract_words(out + at, now + at, before + at, column->size);
-		break;
+		return true;
 	case FAY_MERGE_QUANTILE:
 		subtract_counts(out + at, now + at, before + at, column->size);
-		break;
+		return true;
 	default:
-		if (memcmp(now + at, before + at, column->size))
-			memcpy(out + at, now + at, column->size);
-		else
-			memset(out + at, 0, column->size);
+		return false;
 	}
+}
+
+/* One value column of `out` becomes what has to be merged into `before` to get `now`. */
+static void column_change(const struct fay_schema_column *column, uint8_t *out, const uint8_t *now, const uint8_t *before)
+{
+	uint32_t at = column->offset;
+	if (column_difference(column, out, now, before))
+		return;
+	if (memcmp(now + at, before + at, column->size))
+		memcpy(out + at, now + at, column->size);
+	else
+		memset(out + at, 0, column->size);
 }
 
 static bool values_are_zero(const struct fay_rows *rows, const uint8_t *row)
@@ -132,6 +149,21 @@ static int row_change(struct fay_changes *changes, struct fay_rows *last, const 
 	return changed;
 }
 
+/* What is remembered becomes this snapshot; without memory for that it stays as it is. */
+static void remember_only(struct fay_changes *changes, const struct fay_result *now)
+{
+	struct fay_rows *last = &changes->last[now->state], only;
+	fay_rows_init(&only, changes->schema, now->state, &changes->budget);
+	for (size_t i = 0; i < now->row_count; i++)
+		if (!fay_rows_merge(&only, now->rows + i * now->row_size)) {
+			fay_rows_deinit(&only);
+			return;
+		}
+	fay_rows_deinit(last);
+	*last = only;
+	changes->forgot[now->state] = false;
+}
+
 int fay_changes_take(struct fay_changes *changes, const struct fay_result *now, struct fay_result *out, struct fay_error *error)
 {
 	memset(out, 0, sizeof(*out));
@@ -151,7 +183,28 @@ int fay_changes_take(struct fay_changes *changes, const struct fay_result *now, 
 		}
 		out->row_count += (size_t)changed;
 	}
+	if (changes->forgot[now->state])
+		remember_only(changes, now);
 	return FAY_OK;
+}
+
+/*
+ * A row's last snapshot L was D, drained, and what lies in threads' tables and rings. With D forgotten later snapshots have their total less D; so L - D is what they are
+ * compared with. Operators without differences are told whole again, which changes nothing.
+ */
+void fay_changes_forget(struct fay_changes *changes, struct fay_aggregator *aggregator, uint32_t state, uint64_t below)
+{
+	struct fay_rows gone, *last = &changes->last[state];
+	if (changes->replaces || !fay_aggregator_split(aggregator, state, below, &gone))
+		return;
+	for (size_t i = 0; i < gone.count; i++) {
+		const uint8_t *row = gone.rows + i * gone.state->row_size;
+		uint8_t *before = fay_rows_find(last, row);
+		for (unsigned c = last->state->keys; before && c < (unsigned)last->state->keys + last->state->values; c++)
+			column_difference(&last->columns[c], before, before, row);
+	}
+	fay_rows_deinit(&gone);
+	changes->forgot[state] = true;
 }
 
 /* --- merging ---------------------------------------------------------------------------------------------------------- */

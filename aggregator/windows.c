@@ -50,26 +50,36 @@ int fay_result_window(const struct fay_schema *schema, const struct fay_result *
 	return fine ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "a window's rows are over the aggregator's memory limit");
 }
 
-void fay_aggregator_forget(struct fay_aggregator *aggregator, uint32_t state, uint64_t below)
+bool fay_aggregator_split(struct fay_aggregator *aggregator, uint32_t state, uint64_t below, struct fay_rows *gone)
 {
 	struct fay_rows *rows = &aggregator->drained[state], kept;
 	bool fine = true;
 	size_t old = 0;
-	if (!rows->state->keys)
-		return;
+	if (!rows->state->keys || rows->columns->size != sizeof(uint64_t))
+		return false;
 	for (size_t r = 0; r < rows->count; r++)
 		old += pane_of(rows->columns, rows->rows + r * rows->state->row_size) < below;
 	if (old * 2 < rows->count || !old)
-		return; /* not worth the copy yet */
+		return false; /* not worth the copy yet */
 	fay_rows_init(&kept, aggregator->schema, state, &aggregator->budget);
+	fay_rows_init(gone, aggregator->schema, state, &aggregator->budget);
 	for (size_t r = 0; fine && r < rows->count; r++) {
 		const uint8_t *row = rows->rows + r * rows->state->row_size;
-		fine = pane_of(rows->columns, row) < below || fay_rows_merge(&kept, row);
+		fine = fay_rows_merge(pane_of(rows->columns, row) < below ? gone : &kept, row);
 	}
 	if (!fine) {
 		fay_rows_deinit(&kept);
-		return;
+		fay_rows_deinit(gone);
+		return false;
 	}
 	fay_rows_deinit(rows);
 	*rows = kept;
+	return true;
+}
+
+void fay_aggregator_forget(struct fay_aggregator *aggregator, uint32_t state, uint64_t below)
+{
+	struct fay_rows gone;
+	if (fay_aggregator_split(aggregator, state, below, &gone))
+		fay_rows_deinit(&gone);
 }

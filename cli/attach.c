@@ -74,6 +74,7 @@ static int prepare(struct trace *trace, struct attach *attach, const struct fay_
 		return error->code;
 	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
 	trace->cluster_rows = trace->aggregator;
+	trace->cluster.root.horizon = trace->plan && trace->plan->window_step ? FAY_WINDOWS_HORIZON : 0;
 	return fay_root_attach(&trace->cluster.root, keys, &attach->detached, &trace->verdict, trace->aggregator, &trace->root, error);
 }
 
@@ -84,7 +85,7 @@ static int follow(struct trace *trace, struct attach *attach, struct fay_error *
 	uint64_t told = 0;
 	bool pictures = trace->writer.live || trace->every;
 	while (!fay_trace_interrupted && !attach->finished) {
-		if (fay_root_replay(trace->root, error) || fay_trace_rows_error(trace, error))
+		if (fay_root_replay(trace->root, error) || fay_trace_rows_error(trace, error) || fay_trace_windows_tick(trace, error))
 			return error->code;
 		/* Whoever has not said good-bye long after the end is gone. */
 		if (meta->life && fay_cli_realtime() > meta->began + meta->life + trace->cluster.root.lost_after)
@@ -115,7 +116,9 @@ static int run(struct trace *trace, struct attach *attach, struct fay_error *err
 	struct fay_result last = { 0 };
 	struct fay_error second;
 	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
-	int result = follow(trace, attach, error);
+	int result = fay_trace_windows_start(trace, error);
+	if (!result)
+		result = follow(trace, attach, error);
 	if (result)
 		return result;
 	result = fay_trace_cluster_draw(trace, true, &last, error);

@@ -153,6 +153,7 @@ bool fay_trace_has_all_rows(const struct trace *trace);
 int fay_trace_rows_error(const struct trace *trace, struct fay_error *error);
 
 /* trace_windows.c: shows windows of time that are over; at the end also those that are not, and leaves the last snapshot in *last. */
+#define FAY_WINDOWS_HORIZON 2000000000u /* ns after a window's end that it is looked at again and forgotten, where the events are */
 int fay_trace_windows_start(struct trace *trace, struct fay_error *error);
 int fay_trace_windows_tick(struct trace *trace, struct fay_error *error);
 int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct fay_error *error);

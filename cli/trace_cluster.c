@@ -17,8 +17,8 @@ static int start(struct trace *trace, struct fay_error *error)
 		return fay_error_set(error, FAY_E_REFUSED, "queries about the kernel cannot be asked of a cluster yet; ask each machine");
 	if (fay_trace_is_file(trace) || trace->save_path)
 		return fay_error_set(error, FAY_E_USAGE, "saved traces are files of this machine: leave out --cluster");
-	if (trace->plan && trace->plan->window_step)
-		return fay_error_set(error, FAY_E_REFUSED, "windows of time in a query cannot be asked of a cluster yet; --every shows the result so far");
+	if (trace->plan && trace->plan->window_step && fay_schema_replaces(trace->schema))
+		return fay_error_set(error, FAY_E_REFUSED, "windows of time with TopK or Sample cannot be asked of a cluster yet");
 	if (fay_cli_cluster_keys(&trace->cluster, &keys, error))
 		return error->code;
 	options->text = trace->query ? trace->query : trace->probe_path;
@@ -32,6 +32,8 @@ static int start(struct trace *trace, struct fay_error *error)
 	options->life = trace->detach ? trace->duration : 0;
 	if (trace->detach && options->lease < DETACHED_LEASE)
 		options->lease = DETACHED_LEASE;
+	if (trace->plan && trace->plan->window_step)
+		options->horizon = FAY_WINDOWS_HORIZON;
 	if (trace->every)
 		options->window = trace->every;
 	trace->cluster_rows = trace->aggregator;
@@ -61,10 +63,10 @@ static void print_coverage_json(const struct trace *trace, const struct fay_cove
 	FILE *out = trace->writer.out;
 	fprintf(out, "{\"type\":\"coverage\",\"final\":%s,\"asked\":%u,\"tracing\":%u,\"refused\":%u,\"late\":%u,\"lost\":%u,\"finished\":%u,"
 		     "\"incomplete\":%u,\"windows\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"combined\":%" PRIu64 ",\"duplicates\":%" PRIu64
-		     ",\"conflicts\":%" PRIu64 ",\"early\":%" PRIu64 ",\"unknown\":%" PRIu64 ",\"malformed\":%" PRIu64 ",\"rows_shed\":%" PRIu64,
+		     ",\"conflicts\":%" PRIu64 ",\"early\":%" PRIu64 ",\"unknown\":%" PRIu64 ",\"malformed\":%" PRIu64 ",\"rows_shed\":%" PRIu64 ",\"rows_late\":%" PRIu64,
 		final ? "true" : "false", coverage->asked, coverage->tracing, coverage->refused, coverage->late, coverage->lost,
 		coverage->finished, coverage->incomplete, coverage->windows, coverage->messages, coverage->bytes, coverage->combined, coverage->duplicates,
-		coverage->conflicts, coverage->early, coverage->unknown, coverage->malformed, coverage->rows_shed);
+		coverage->conflicts, coverage->early, coverage->unknown, coverage->malformed, coverage->rows_shed, coverage->rows_late);
 	if (coverage->clock_error != UINT64_MAX)
 		fprintf(out, ",\"clock_offset_ns\":%" PRId64 ",\"clock_error_ns\":%" PRIu64, coverage->clock_offset, coverage->clock_error);
 	fprintf(out, "}\n");
@@ -82,6 +84,8 @@ static void print_coverage(const struct trace *trace, bool final)
 			" duplicates, %" PRIu64 " conflicts, %" PRIu64 " unknown, %" PRIu64 " malformed\n",
 		coverage.asked, coverage.asked == 1 ? "" : "s", coverage.finished, coverage.refused, coverage.late, coverage.lost,
 		coverage.incomplete, coverage.messages, coverage.duplicates, coverage.conflicts, coverage.unknown, coverage.malformed);
+	if (coverage.rows_late)
+		fprintf(stderr, "fay: %" PRIu64 " rows came after their window was settled and are not in it\n", coverage.rows_late);
 	if (coverage.clock_error != UINT64_MAX)
 		fprintf(stderr, "fay: clocks differ by %.3f ms at most (+- %.3f ms)\n", (double)coverage.clock_offset / 1e6,
 			(double)coverage.clock_error / 1e6);
@@ -134,7 +138,7 @@ static int run(struct trace *trace, struct fay_error *error)
 	uint64_t end = trace->duration ? now + trace->duration : 0;
 	bool pictures = trace->writer.live || trace->every;
 	while (!(trace->end_reason = reason_to_end(trace, end))) {
-		if (fay_root_tick(trace->root, TICK_MS, error) || fay_trace_rows_error(trace, error))
+		if (fay_root_tick(trace->root, TICK_MS, error) || fay_trace_rows_error(trace, error) || fay_trace_windows_tick(trace, error))
 			return error->code;
 		if (fay_cli_monotonic() < next)
 			continue;
@@ -166,7 +170,9 @@ int fay_trace_cluster(struct trace *trace, struct fay_error *error)
 		return detach(trace, error);
 	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
 	fay_trace_check_output(trace, &second);
-	int result = run(trace, error);
+	int result = fay_trace_windows_start(trace, error);
+	if (!result)
+		result = run(trace, error);
 	if (!trace->end_reason)
 		trace->end_reason = "error";
 	if (fay_root_stop(trace->root, &second) && !result) {

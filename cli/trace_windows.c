@@ -3,6 +3,9 @@
  * Windows of time while a trace runs: each is shown once it is over. A thread may have been taken off its processor between an event's time and the
  * moment it is counted, so a window is taken for over a moment after its end, and looked at once more some time later: if events came in late,
  * its rows are shown again.
+ *
+ * On a cluster a window is shown once all machines that are not late have told what they counted in it, by their own clocks; what comes later, from
+ * one that was cut off, shows the windows that it changes again, for as long as machines keep what they could not tell (the lease).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +14,7 @@
 #include "trace.h"
 
 #define LATENESS 200000000u /* ns after its end that a window is shown */
-#define HORIZON 2000000000u /* ns after its end that it is looked at again and forgotten */
+#define REVISE_EVERY 1000000000u /* ns between two looks for windows that were changed, on a cluster */
 
 struct shown {
 	uint64_t end;
@@ -20,6 +23,9 @@ struct shown {
 
 struct fay_trace_windows {
 	uint64_t next; /* end of the window that is shown next */
+	uint64_t horizon; /* ns after its end that a window is forgotten */
+	/* on a cluster: where the earliest row lies that was merged since windows were looked at again; when to do that */
+	uint64_t changed_from, next_revision;
 	struct shown *shown;
 	size_t shown_count;
 };
@@ -45,27 +51,44 @@ static bool same(const struct fay_result *a, const struct fay_result *b)
 	       !memcmp(a->rows, b->rows, a->row_count * a->row_size);
 }
 
-/* Windows that were shown and whose time is up, or all: again if they changed, then forgotten. */
+/* The window as it is now; shown again if it changed. */
+static int revise(struct trace *trace, const struct fay_result *all, struct shown *one, struct fay_error *error)
+{
+	struct fay_result rows;
+	int result = fay_plan_window(trace->plan, trace->schema, all, one->end, &rows, error);
+	if (result)
+		return result;
+	if (same(&rows, &one->rows)) {
+		fay_result_deinit(&rows);
+		return FAY_OK;
+	}
+	fay_result_deinit(&one->rows);
+	one->rows = rows;
+	return show(trace, &rows, true, error);
+}
+
+/* Windows that were shown and whose time is up, on a cluster also others that were changed, are looked at again; the former are forgotten. */
 static int look_again(struct trace *trace, const struct fay_result *all, uint64_t now,
 		      struct fay_error *error)
 {
 	struct fay_trace_windows *w = trace->windows;
+	uint64_t kept = trace->plan->window_width + w->horizon;
 	size_t done = 0;
 	int result = FAY_OK;
-	for (; done < w->shown_count && w->shown[done].end + HORIZON <= now && !result; done++) {
-		struct fay_result rows;
-		result = fay_plan_window(trace->plan, trace->schema, all, w->shown[done].end, &rows,
-					 error);
-		if (!result && !same(&rows, &w->shown[done].rows))
-			result = show(trace, &rows, true, error);
-		fay_result_deinit(&rows);
-		fay_result_deinit(&w->shown[done].rows);
+	for (size_t i = 0; i < w->shown_count && !result; i++) {
+		bool over = w->shown[i].end + w->horizon <= now;
+		if (trace->root ? w->shown[i].end > w->changed_from : over)
+			result = revise(trace, all, &w->shown[i], error);
+		done += over;
 	}
+	for (size_t i = 0; i < done; i++)
+		fay_result_deinit(&w->shown[i].rows);
 	w->shown_count -= done;
 	memmove(w->shown, w->shown + done, w->shown_count * sizeof(*w->shown));
-	if (w->next > trace->plan->window_width + HORIZON)
-		fay_aggregator_forget(trace->aggregator, all->state,
-				      w->next - trace->plan->window_width - HORIZON);
+	w->changed_from = UINT64_MAX;
+	w->next_revision = now + REVISE_EVERY;
+	if (w->next > kept)
+		fay_aggregator_forget(trace->aggregator, all->state, w->next - kept);
 	return result;
 }
 
@@ -101,21 +124,40 @@ int fay_trace_windows_start(struct trace *trace, struct fay_error *error)
 {
 	if (!trace->plan || !trace->plan->window_step)
 		return FAY_OK;
-	uint64_t step = trace->plan->window_step, now = fay_cli_realtime();
+	uint64_t step = trace->plan->window_step, since = trace->asked ? trace->asked : fay_cli_realtime();
 	trace->windows = calloc(1, sizeof(*trace->windows));
 	if (!trace->windows)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	trace->windows->next = now - now % step + step;
+	trace->windows->next = since - since % step + step;
+	trace->windows->horizon = FAY_WINDOWS_HORIZON + (trace->root ? trace->cluster.root.lease : 0);
+	trace->windows->changed_from = UINT64_MAX;
 	return FAY_OK;
+}
+
+/* Looks at what the cluster merged since the last time; returns until when windows are over. */
+static uint64_t over_until(struct trace *trace, uint64_t now)
+{
+	struct fay_trace_windows *w = trace->windows;
+	uint64_t kept = trace->plan->window_width + w->horizon;
+	if (!trace->root)
+		return now - LATENESS;
+	uint64_t changed = fay_root_earliest(trace->root, w->next > kept ? w->next - kept : 0), complete = fay_root_complete_until(trace->root);
+	w->changed_from = changed < w->changed_from ? changed : w->changed_from;
+	return (complete < now ? complete : now) - LATENESS;
 }
 
 int fay_trace_windows_tick(struct trace *trace, struct fay_error *error)
 {
 	uint64_t now = fay_cli_realtime();
-	if (!trace->windows || now < trace->windows->next + LATENESS)
+	struct fay_trace_windows *w = trace->windows;
+	if (!w)
+		return FAY_OK;
+	uint64_t until = over_until(trace, now);
+	bool changed = trace->root && w->shown_count && w->changed_from < w->shown[w->shown_count - 1].end && now >= w->next_revision;
+	if (until < w->next && !changed)
 		return FAY_OK;
 	struct fay_result all;
-	int result = close_until(trace, now - LATENESS, now, &all, error);
+	int result = close_until(trace, until, now, &all, error);
 	fay_result_deinit(&all);
 	return result;
 }
@@ -148,8 +190,9 @@ int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct f
 	uint64_t now = fay_cli_realtime(), step = trace->plan->window_step;
 	uint64_t until = now - now % step + step;
 	int result = fay_trace_is_file(trace) ? find_saved(trace, &until, error) : FAY_OK;
+	trace->windows->changed_from = 0;
 	if (!result)
-		result = close_until(trace, until, UINT64_MAX - HORIZON, last, error);
+		result = close_until(trace, until, UINT64_MAX - trace->windows->horizon, last, error);
 	for (size_t i = 0; i < trace->windows->shown_count; i++)
 		fay_result_deinit(&trace->windows->shown[i].rows);
 	free(trace->windows->shown);

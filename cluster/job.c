@@ -11,6 +11,7 @@
 #define WINDOW_MIN (10 * SECOND / 1000)
 #define WINDOW_MAX (3600 * SECOND)
 #define LEASE_MAX (24 * 3600 * SECOND)
+#define HORIZON_MAX (10 * 365 * 24 * 3600 * SECOND)
 #define RESEND_BYTES (256u << 10)       /* of one tick */
 #define STREAM_EARLY (256u << 10)       /* bytes of streamed rows that do not wait for the window's end */
 #define LINGER (5 * SECOND)             /* an inner agent that is finished itself, without a word from the root */
@@ -219,6 +220,8 @@ static int tell_state(struct fay_job *job, uint64_t window, uint32_t state, stru
 	fay_result_deinit(&now);
 	if (result)
 		return result;
+	if (job->horizon && job->feed.forget)
+		job->feed.forget(job->feed.context, job->changes, state, fay_realtime() - job->horizon);
 	for (size_t i = 0; i < changed.row_count && !result; i++)
 		if (!tell_row(job, window, (uint16_t)state, changed.rows + i * changed.row_size))
 			result = fay_error_set(error, FAY_E_LIMIT, "out of memory");
@@ -386,6 +389,8 @@ static int check_start(const struct fay_wire_start *start, struct fay_error *err
 {
 	if (start->window < WINDOW_MIN || start->window > WINDOW_MAX)
 		return fay_error_set(error, FAY_E_USAGE, "a window is 10 ms to an hour");
+	if (start->horizon > HORIZON_MAX)
+		return fay_error_set(error, FAY_E_USAGE, "windows of time are over after ten years at most");
 	if (!start->lease || start->lease > LEASE_MAX || start->elapsed > INT64_MAX)
 		return fay_error_set(error, FAY_E_USAGE, "the lease is 1 ns to a day");
 	return FAY_OK;
@@ -413,6 +418,7 @@ int fay_job_create(struct fay_bus *bus, const struct fay_keys *keys, uint64_t ag
 	job->functions = fay_schema_has_functions(&verdict->schema);
 	job->verdict = verdict;
 	job->life = start->life;
+	job->horizon = start->horizon;
 	snprintf(job->reply, sizeof(job->reply), "fay.1.k.%016" PRIx64 ".%016" PRIx64 ".", agent, head->query);
 	snprintf(stored, sizeof(stored), "%s*", job->reply);
 	if (fay_changes_create(&job->verdict->schema, limits->memory, &job->changes, error) ||

@@ -23,6 +23,8 @@ struct fay_feed {
 	bool (*alive)(void *context);  /* false: nothing can come any more */
 	void (*stop)(void *context);   /* nothing is counted after this; snapshots still work */
 	int (*snapshot)(void *context, uint32_t state, struct fay_result *result, struct fay_error *error);
+	/* Groups of windows of time that are over, right behind a snapshot of that state; fay_changes_forget() says which. NULL: keeps them */
+	void (*forget)(void *context, struct fay_changes *changes, uint32_t state, uint64_t below);
 	const char *(*name)(void *context, uint64_t hash);
 	void (*destroy)(void *context);
 	uint32_t processes, functions;
@@ -73,6 +75,7 @@ struct fay_job {
 	char reply[64]; /* subject of those, without the sequence */
 	/* windows */
 	uint64_t window, lease, life, began, heard; /* ns; began: monotonic, of window 0 */
+	uint64_t horizon; /* ns after which groups of a window of the query's are forgotten; 0: it has none */
 	uint64_t window_done, sequence, control_number;
 	struct fay_changes *changes;
 	struct fay_names told;

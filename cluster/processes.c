@@ -132,6 +132,12 @@ static int snapshot(void *context, uint32_t state, struct fay_result *result, st
 	return fay_aggregator_snapshot(processes->aggregator, state, result, error);
 }
 
+static void forget(void *context, struct fay_changes *changes, uint32_t state, uint64_t below)
+{
+	struct processes *processes = context;
+	fay_changes_forget(changes, processes->aggregator, state, below);
+}
+
 static const char *name(void *context, uint64_t hash)
 {
 	struct processes *processes = context;
@@ -186,8 +192,8 @@ int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wir
 		destroy(processes);
 		return error->code;
 	}
-	*feed = (struct fay_feed){ .context = processes, .tick = tick, .alive = alive, .stop = stop, .snapshot = snapshot, .name = name,
-				   .destroy = destroy, .processes = (uint32_t)processes->count };
+	*feed = (struct fay_feed){ .context = processes, .tick = tick, .alive = alive, .stop = stop, .snapshot = snapshot, .forget = forget,
+				   .name = name, .destroy = destroy, .processes = (uint32_t)processes->count };
 	for (size_t i = 0; i < processes->count; i++)
 		feed->functions += (uint32_t)fay_session_point_count(processes->sessions[i]);
 	return FAY_OK;

@@ -19,12 +19,40 @@
 
 /* --- machines ---------------------------------------------------------------------------------------------------------------- */
 
-struct fay_machine *fay_root_find(const struct fay_root *root, uint64_t id)
+static uint32_t *index_slot(const struct fay_root *root, uint64_t id)
 {
-	for (size_t i = 0; i < root->machine_count; i++)
-		if (root->machines[i]->id == id)
-			return root->machines[i];
-	return NULL;
+	size_t at = (id * 0x9fb21c651e98df25u >> 32) & (root->index_size - 1);
+	while (root->index[at] && root->machines[root->index[at] - 1]->id != id)
+		at = (at + 1) & (root->index_size - 1);
+	return &root->index[at];
+}
+
+/* Enters the machines that came since; at least half of the index stays empty. */
+static bool index_machines(struct fay_root *root)
+{
+	if (2 * root->machine_count >= root->index_size) {
+		size_t size = root->index_size ? root->index_size : 64;
+		while (2 * root->machine_count >= size)
+			size *= 2;
+		uint32_t *index = calloc(size, sizeof(*index));
+		if (!index)
+			return false;
+		free(root->index);
+		root->index = index;
+		root->index_size = size;
+		root->indexed = 0;
+	}
+	for (; root->indexed < root->machine_count; root->indexed++)
+		*index_slot(root, root->machines[root->indexed]->id) = (uint32_t)root->indexed + 1;
+	return true;
+}
+
+struct fay_machine *fay_root_find(struct fay_root *root, uint64_t id)
+{
+	if (!index_machines(root))
+		return NULL;
+	uint32_t position = *index_slot(root, id);
+	return position ? root->machines[position - 1] : NULL;
 }
 
 static struct fay_machine *add_machine(struct fay_root *root, const struct fay_wire_head *head)
@@ -73,6 +101,7 @@ static void send_start(struct fay_root *root, struct fay_machine *machine)
 	fay_wire_put64(out, now - root->began);
 	fay_wire_put64(out, options->lease);
 	fay_wire_put64(out, options->life);
+	fay_wire_put64(out, options->horizon);
 	fay_wire_put32(out, (options->wait ? FAY_START_WAIT : 0) | (options->durable ? FAY_START_DURABLE : 0));
 	fay_wire_put32(out, options->bytes_per_second);
 	fay_wire_put_text(out, options->text, FAY_WIRE_TEXT_MAX);
@@ -317,6 +346,7 @@ int fay_root_create(const struct fay_root_options *options, const struct fay_key
 	root->verdict = verdict;
 	root->aggregator = aggregator;
 	root->query = fay_keys_random();
+	root->earliest = UINT64_MAX;
 	root->replaces = verdict && fay_schema_replaces(&verdict->schema);
 	if (begin(root, image, image_size, error)) {
 		fay_root_destroy(root);
@@ -344,6 +374,7 @@ void fay_root_destroy(struct fay_root *root)
 		free(root->machines[i]);
 	}
 	free(root->machines);
+	free(root->index);
 	fay_key_file_deinit(&root->allowed);
 	fay_names_deinit(&root->names);
 	fay_wire_free(&root->out);
@@ -400,6 +431,29 @@ int fay_root_gather(const struct fay_root *root, struct fay_aggregator *fresh, s
 bool fay_root_replaces(const struct fay_root *root)
 {
 	return root->replaces;
+}
+
+uint64_t fay_root_complete_until(const struct fay_root *root)
+{
+	uint64_t least = UINT64_MAX, began = fay_realtime() - (fay_monotonic() - root->began);
+	for (size_t i = 0; i < root->machine_count; i++) {
+		const struct fay_machine *machine = root->machines[i];
+		if (machine->state != FAY_MACHINE_TRACING || machine->lost || machine->late)
+			continue;
+		uint64_t until = began + machine->window * root->options.window;
+		if (machine->clock_error != UINT64_MAX)
+			until += (uint64_t)machine->clock_offset;
+		least = until < least ? until : least;
+	}
+	return least;
+}
+
+uint64_t fay_root_earliest(struct fay_root *root, uint64_t settled)
+{
+	uint64_t earliest = root->earliest;
+	root->earliest = UINT64_MAX;
+	root->settled = settled;
+	return earliest;
 }
 
 static uint64_t magnitude(int64_t value)

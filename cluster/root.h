@@ -28,6 +28,7 @@ struct fay_root_options {
 	bool wait;                 /* processes that come later, too */
 	unsigned await;            /* begin when so many machines were found, however long that takes; 0: those that answer at once */
 	uint64_t window, lease, lost_after; /* ns */
+	uint64_t horizon; /* of a query with windows of time: ns after which agents forget a window's groups; 0: it has none */
 	uint32_t fanout;           /* 0: no tree */
 	uint32_t bytes_per_second; /* of each agent; 0: the agent's own limit */
 };
@@ -58,6 +59,7 @@ struct fay_coverage {
 	unsigned asked, tracing, refused, late, lost, finished, incomplete;
 	uint64_t windows; /* complete on all that are not lost */
 	uint64_t messages, bytes, merged, combined, duplicates, conflicts, early, unknown, malformed, rows_shed;
+	uint64_t rows_late; /* of windows of time that were settled */
 	int64_t clock_offset; /* ns, the largest */
 	uint64_t clock_error; /* of that one; UINT64_MAX: not measured */
 };
@@ -100,6 +102,13 @@ int fay_root_stop(struct fay_root *root, struct fay_error *error);
 /* Where rows replace: puts the machines' rows together in `fresh`, an empty aggregator. Does nothing otherwise. */
 int fay_root_gather(const struct fay_root *root, struct fay_aggregator *fresh, struct fay_error *error);
 bool fay_root_replaces(const struct fay_root *root);
+/*
+ * Of a query with windows of time. The time, ns since the epoch by the machines' own clocks, up to which all events are merged that machines counted which are neither late
+ * nor lost; UINT64_MAX: there is no such machine.
+ */
+uint64_t fay_root_complete_until(const struct fay_root *root);
+/* The earliest first key of rows merged since the last call; UINT64_MAX: none. Rows that come from now on with one below `settled` are counted as late. */
+uint64_t fay_root_earliest(struct fay_root *root, uint64_t settled);
 void fay_root_coverage(const struct fay_root *root, struct fay_coverage *coverage);
 const char *fay_root_function_name(const struct fay_root *root, uint64_t hash);
 size_t fay_root_machine_count(const struct fay_root *root);

@@ -106,6 +106,8 @@ int fay_root_attach(const struct fay_root_options *options, const struct fay_key
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	root->options = *options;
 	root->options.window = detached->meta.window;
+	root->began = fay_monotonic() - (fay_realtime() - detached->meta.began);
+	root->earliest = UINT64_MAX;
 	root->keys = keys;
 	root->verdict = verdict;
 	root->aggregator = aggregator;

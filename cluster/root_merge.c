@@ -16,7 +16,7 @@ static bool may_send(const struct fay_machine *machine, const struct fay_wire_pa
 }
 
 /* All members together: NEW only if each is, OLD only if each is. */
-static enum fay_ledger_state look(const struct fay_root *root, const struct fay_wire_partial *partial, bool *known)
+static enum fay_ledger_state look(struct fay_root *root, const struct fay_wire_partial *partial, bool *known)
 {
 	struct fay_wire_member member;
 	bool any_new = false, any_old = false, any_far = false;
@@ -68,6 +68,20 @@ static void enter(struct fay_root *root, const struct fay_wire_partial *partial,
 	}
 }
 
+/* Of a query with windows: which were changed. */
+static void note_times(struct fay_root *root, const struct fay_wire_block *block)
+{
+	const struct fay_schema_state *state = &root->verdict->schema.states[block->state];
+	const struct fay_schema_column *key = &root->verdict->schema.columns[state->first_column];
+	if (!root->options.horizon || !state->keys || key->size != sizeof(uint64_t))
+		return;
+	for (uint32_t i = 0; i < block->rows; i++) {
+		uint64_t start = fay_wire_peek64(block->bytes + (size_t)i * state->row_size + key->offset);
+		root->earliest = start < root->earliest ? start : root->earliest;
+		root->coverage.rows_late += start < root->settled;
+	}
+}
+
 static int merge_blocks(struct fay_root *root, struct fay_machine *machine, struct fay_wire_partial *partial, struct fay_error *error)
 {
 	if (root->replaces && !machine->own && fay_aggregator_create(&root->verdict->schema, &machine->own, error))
@@ -79,6 +93,7 @@ static int merge_blocks(struct fay_root *root, struct fay_machine *machine, stru
 							 fay_aggregator_merge(root->aggregator, block.state, block.bytes, block.rows, error);
 		if (result)
 			return result;
+		note_times(root, &block);
 	}
 	for (uint16_t names = fay_wire_u16(&partial->rest); names; names--) {
 		uint64_t hash = fay_wire_u64(&partial->rest);

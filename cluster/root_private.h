@@ -18,12 +18,16 @@ struct fay_root {
 	struct fay_key_file allowed;
 	struct fay_machine **machines; /* in the order they were found */
 	size_t machine_count;
+	/* by number: open addressing, position in `machines` + 1; of the first `indexed` of them */
+	uint32_t *index;
+	size_t index_size, indexed;
 	struct fay_names names;
 	struct fay_result losses; /* of all machines; no rows */
 	struct fay_coverage coverage; /* the counters in it */
 	struct fay_stream *stream; /* of a durable query; else NULL */
 	struct fay_detached *detached; /* NULL: not attached to one */
 	uint64_t replayed; /* up to this number of the stream */
+	uint64_t earliest, settled; /* fay_root_earliest() */
 	bool is_detached;
 	bool replaces, stopping, membership_changed;
 	uint32_t tree; /* version */
@@ -32,7 +36,8 @@ struct fay_root {
 	struct fay_writer_buffer out;
 };
 
-struct fay_machine *fay_root_find(const struct fay_root *root, uint64_t id);
+/* NULL: none, or no memory to look for it. */
+struct fay_machine *fay_root_find(struct fay_root *root, uint64_t id);
 /* Any message of the query. */
 void fay_root_receive(struct fay_root *root, const struct fay_message *message);
 void fay_root_send_control(struct fay_root *root, uint32_t flags);

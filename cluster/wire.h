@@ -13,7 +13,7 @@
 #include "fay/aggregator.h"
 #include "keys.h"
 
-#define FAY_WIRE_VERSION 1u
+#define FAY_WIRE_VERSION 2u
 #define FAY_WIRE_HEADER 24u
 #define FAY_WIRE_TRAILER (FAY_KEY_BYTES + FAY_SIGNATURE_BYTES)
 #define FAY_WIRE_MAX (1u << 20)        /* bytes of a message; nats-server's own limit unless configured */
@@ -75,7 +75,7 @@ struct fay_wire_hello {
 };
 struct fay_wire_start {
 	uint64_t target; /* the agent */
-	uint64_t sent, window, elapsed, lease, life;
+	uint64_t sent, window, elapsed, lease, life, horizon;
 	uint32_t flags, bytes_per_second;
 	struct fay_text text;
 	struct fay_list comms; /* strings; fay_wire_string() reads them */

@@ -69,8 +69,8 @@ void fay_result_deinit(struct fay_result *result);
 int fay_result_window(const struct fay_schema *schema, const struct fay_result *all, uint64_t from, uint64_t to, struct fay_result *window,
 		      struct fay_error *error);
 /*
- * Forgets rows drained so far whose first key is below `below`. Such rows that still lie in threads' tables will be drained or seen later all the same.
- * Memory shortage: nothing is forgotten.
+ * Forgets rows drained so far whose first key, of 8 bytes, is below `below`. Such rows that still lie in threads' tables will be drained or seen later all the
+ * same. Few such rows, or memory shortage: nothing is forgotten.
  */
 void fay_aggregator_forget(struct fay_aggregator *aggregator, uint32_t state, uint64_t below);
 

@@ -22,6 +22,12 @@ void fay_changes_destroy(struct fay_changes *changes);
 /* `now`: a snapshot of its state. *out: the rows that changed, sorted as `now`'s; to be released with fay_result_deinit(). FAY_E_LIMIT: nothing was remembered of some rows. */
 int fay_changes_take(struct fay_changes *changes, const struct fay_result *now, struct fay_result *out, struct fay_error *error);
 
+/*
+ * As fay_aggregator_forget(), for an aggregator whose snapshot of that state was just given to fay_changes_take(), before anything else is drained: what
+ * is counted later for such a row is told as what it is, a change. Where the schema replaces, nothing is forgotten.
+ */
+void fay_changes_forget(struct fay_changes *changes, struct fay_aggregator *aggregator, uint32_t state, uint64_t below);
+
 /* Merges `count` rows of a state, which need not be aligned, as if they had been drained; a stream's go to the on_row function. */
 int fay_aggregator_merge(struct fay_aggregator *aggregator, uint32_t state, const uint8_t *rows, size_t count, struct fay_error *error);
 /* As fay_aggregator_merge(), but a row takes the place of the one with its key. */

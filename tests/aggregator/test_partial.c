@@ -30,7 +30,8 @@ static void record_some(struct producer *producer, uint64_t *random)
 	}
 }
 
-static void take_changes(struct fay_aggregator *aggregator, struct fay_changes *changes, struct fay_result *out)
+/* below: rows whose first key is below are forgotten once they were told; 0: none. */
+static void take_changes(struct fay_aggregator *aggregator, struct fay_changes *changes, uint64_t below, struct fay_result *out)
 {
 	struct fay_error error;
 	struct fay_result now;
@@ -39,6 +40,8 @@ static void take_changes(struct fay_aggregator *aggregator, struct fay_changes *
 		assert_int_equal(fay_aggregator_snapshot(aggregator, state, &now, &error), FAY_OK);
 		assert_int_equal(fay_changes_take(changes, &now, &out[state], &error), FAY_OK);
 		fay_result_deinit(&now);
+		if (below)
+			fay_changes_forget(changes, aggregator, state, below);
 	}
 }
 
@@ -73,7 +76,7 @@ static void one_run(uint64_t seed)
 	assert_int_equal(fay_changes_create(&test_schema, 1 << 24, &changes, &error), FAY_OK);
 	for (unsigned i = 0; i < SNAPSHOTS; i++) {
 		record_some(&producer, &random);
-		take_changes(here, changes, all[i]);
+		take_changes(here, changes, 0, all[i]);
 	}
 	/* Backwards: order does not matter. */
 	for (unsigned i = SNAPSHOTS; i-- > 0;)
@@ -83,7 +86,7 @@ static void one_run(uint64_t seed)
 		}
 	assert_same(here, there);
 	/* Nothing happened since: nothing is told. */
-	take_changes(here, changes, all[0]);
+	take_changes(here, changes, 0, all[0]);
 	for (uint32_t state = 0; state < STATE_COUNT; state++) {
 		assert_int_equal(all[0][state].row_count, 0);
 		fay_result_deinit(&all[0][state]);
@@ -98,6 +101,73 @@ static void test_changes(void **state)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++)
 		one_run(seed);
+}
+
+static void add_producer(struct test_shm *shm, struct producer *producer, struct fay_aggregator **aggregator)
+{
+	struct fay_error error;
+	test_shm_init(shm, 4, 1 << 16);
+	assert_true(producer_init(producer, shm, 1, 1));
+	assert_int_equal(fay_aggregator_create(&test_schema, aggregator, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_add(*aggregator, shm->control, shm->size, 0, &error), FAY_OK);
+}
+
+/* The same events twice. Where some groups are forgotten again and again, even as they are still counted in, the changes add up to what is there where none are. */
+static void test_forget(void **state)
+{
+	struct test_shm shm[2];
+	struct producer producers[2];
+	struct fay_aggregator *forgets, *keeps, *there;
+	struct fay_changes *changes;
+	struct fay_error error;
+	struct fay_result out[STATE_COUNT];
+	uint64_t random = 5, same;
+	add_producer(&shm[0], &producers[0], &forgets);
+	add_producer(&shm[1], &producers[1], &keeps);
+	assert_int_equal(fay_aggregator_create(&test_schema, &there, &error), FAY_OK);
+	assert_int_equal(fay_changes_create(&test_schema, 1 << 24, &changes, &error), FAY_OK);
+	for (unsigned i = 0; i < 400; i++) {
+		same = random;
+		record_some(&producers[0], &random);
+		record_some(&producers[1], &same);
+		assert_true(fay_aggregator_poll(keeps, &error) >= 0); /* its ring is small */
+		take_changes(forgets, changes, test_random(&random) % 60, out);
+		for (uint32_t s = 0; s < STATE_COUNT; s++) {
+			assert_int_equal(fay_aggregator_merge(there, s, out[s].rows, out[s].row_count, &error), FAY_OK);
+			fay_result_deinit(&out[s]);
+		}
+	}
+	assert_same(keeps, there);
+	fay_changes_destroy(changes);
+	fay_aggregator_destroy(there);
+	fay_aggregator_destroy(keeps);
+	fay_aggregator_destroy(forgets);
+	test_shm_deinit(&shm[0]);
+	test_shm_deinit(&shm[1]);
+}
+
+/* Groups without end, in memory for few of them: what is over takes none. */
+static void test_forget_limit(void **state)
+{
+	struct fay_aggregator *aggregator;
+	struct fay_changes *changes;
+	struct fay_error error;
+	struct fay_result now, out;
+	assert_int_equal(fay_aggregator_create(&test_schema, &aggregator, &error), FAY_OK);
+	assert_int_equal(fay_changes_create(&test_schema, 64 << 10, &changes, &error), FAY_OK);
+	for (int64_t key = 0; key < 10000; key++) {
+		struct table_row row = { .key = key, .name = "a", .count = 1 };
+		assert_int_equal(fay_aggregator_merge(aggregator, STATE_TABLE, (const uint8_t *)&row, 1, &error), FAY_OK);
+		assert_int_equal(fay_aggregator_snapshot(aggregator, STATE_TABLE, &now, &error), FAY_OK);
+		assert_true(now.row_count < 50);
+		assert_int_equal(fay_changes_take(changes, &now, &out, &error), FAY_OK);
+		assert_int_equal(out.row_count, 1);
+		fay_changes_forget(changes, aggregator, STATE_TABLE, key > 10 ? (uint64_t)key - 10 : 0);
+		fay_result_deinit(&now);
+		fay_result_deinit(&out);
+	}
+	fay_changes_destroy(changes);
+	fay_aggregator_destroy(aggregator);
 }
 
 static void test_replace(void **state)
@@ -136,6 +206,7 @@ static void test_limit(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_changes), cmocka_unit_test(test_replace), cmocka_unit_test(test_limit) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_changes), cmocka_unit_test(test_forget), cmocka_unit_test(test_forget_limit),
+					    cmocka_unit_test(test_replace), cmocka_unit_test(test_limit) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

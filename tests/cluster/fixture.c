@@ -77,6 +77,7 @@ void fixture_deinit(struct fixture *fixture)
 		free(fixture->root.machines[i]);
 	}
 	free(fixture->root.machines);
+	free(fixture->root.index);
 	fay_names_deinit(&fixture->root.names);
 	fay_aggregator_destroy(fixture->aggregator);
 }
