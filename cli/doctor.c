@@ -212,19 +212,11 @@ static void check_zones(struct finding *finding)
 
 static void check_modules(struct finding *finding)
 {
-	char line[64], lockdown[128];
-	const char *disabled = fay_doctor_first_line("/proc/sys/kernel/modules_disabled", line, sizeof(line));
-	const char *mode = fay_doctor_first_line("/sys/kernel/security/lockdown", lockdown, sizeof(lockdown));
-	if (access("/proc/modules", F_OK))
-		fay_doctor_found(finding, false, "this kernel was built without loadable modules (no /proc/modules)");
-	else if (disabled && atoi(disabled))
-		fay_doctor_found(finding, false, "sysctl kernel.modules_disabled is 1, until reboot");
+	const char *refused = fay_kernel_modules_refused();
+	if (refused)
+		fay_doctor_found(finding, false, "%s", refused);
 	else if (!fay_doctor_has_capability(CAP_SYS_MODULE))
 		fay_doctor_found(finding, false, "CAP_SYS_MODULE is missing");
-	else if (mode && !strstr(mode, "[none]"))
-		fay_doctor_found(finding, false, "kernel lockdown %s: only signed modules", mode);
-	else if (fay_doctor_first_line("/sys/module/module/parameters/sig_enforce", line, sizeof(line)) && line[0] == 'Y')
-		fay_doctor_found(finding, false, "module.sig_enforce is set: only signed modules");
 	else if (!fay_kernel_present())
 		fay_doctor_found(finding, false, "modules can be loaded, but fay.ko is not there for this kernel: scripts/kernel-module builds it");
 	else

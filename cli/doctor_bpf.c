@@ -135,9 +135,10 @@ void fay_doctor_kprobe_multi(struct finding *finding)
 
 const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind)
 {
-	static char text[1400];
+	static char text[1600];
 	struct finding bpf = { 0 }, fentry = { 0 }, multi = { 0 };
-	if (kind == FAY_KERNEL_FUNCTIONS && fay_kernel_present())
+	const char *refused = fay_kernel_modules_refused(), *no_native = refused ? refused : "fay.ko is not there for this kernel";
+	if (kind == FAY_KERNEL_FUNCTIONS && !refused && fay_kernel_present())
 		return "native code through fay.ko";
 	fay_doctor_bpf(&bpf);
 	if (kind != FAY_KERNEL_FUNCTIONS) {
@@ -147,10 +148,10 @@ const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind)
 	fay_doctor_fentry(&fentry);
 	fay_doctor_kprobe_multi(&multi);
 	if (fentry.ok)
-		snprintf(text, sizeof(text), "BPF, fentry and fexit: %s; native code needs fay.ko, which is not loaded", fentry.why);
+		snprintf(text, sizeof(text), "BPF, fentry and fexit: %s; no native code: %s", fentry.why, no_native);
 	else
-		snprintf(text, sizeof(text), "none: fay.ko is not there, and BPF is granted no functions (fentry: %s; kprobe.multi: %s); "
-					     "cluster.Syscall and cluster.Tracepoint run", fentry.why, multi.why);
+		snprintf(text, sizeof(text), "none: %s, and BPF is granted no functions (fentry: %s; kprobe.multi: %s); "
+					     "cluster.Syscall and cluster.Tracepoint run", no_native, fentry.why, multi.why);
 	return text;
 }
 

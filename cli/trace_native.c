@@ -8,10 +8,32 @@
 
 #define SKIPPED_SHOWN 5
 
+/* A query about kernel functions runs natively if fay.ko can be loaded; if it is there and cannot be, through BPF, if that is granted. */
+static int choose(struct trace *trace, struct fay_error *error)
+{
+	char path[PATH_MAX];
+	const char *refused = fay_kernel_modules_refused();
+
+	if (!fay_kernel_present())
+		return FAY_OK;
+	if (refused) {
+		fay_error_set(error, FAY_E_REFUSED, "no native code in the kernel: %s", refused);
+	} else if (!fay_kernel_load(NULL, path, error)) {
+		trace->native = true;
+		return FAY_OK;
+	}
+	if (!fay_cli_kernel_bpf_functions())
+		return error->code;
+	fprintf(stderr, "fay: %s; through BPF instead\n", error->message);
+	return FAY_OK;
+}
+
 int fay_trace_native_prepare(struct trace *trace, struct fay_error *error)
 {
-	trace->native = trace->plan ? trace->plan->domain == DOMAIN_KERNEL && trace->plan->kernel == FAY_KERNEL_FUNCTIONS && fay_kernel_present() :
-				      fay_kernel_is_target(&trace->verdict);
+	if (!trace->plan)
+		trace->native = fay_kernel_is_target(&trace->verdict);
+	else if (trace->plan->domain == DOMAIN_KERNEL && trace->plan->kernel == FAY_KERNEL_FUNCTIONS && choose(trace, error))
+		return error->code;
 	if (!trace->native || (!trace->pid_count && !trace->comm_count && !trace->wait && !trace->follow && !trace->tid_count))
 		return FAY_OK;
 	return fay_error_set(error, FAY_E_USAGE, "kernel functions are traced in all processes, so -p, --comm, --tid, --follow and --wait mean nothing here; "

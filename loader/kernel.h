@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of a kernel session: kernel_symbols.c, kernel_btf.c, kernel_object.c (the module with the code), kernel_session.c. */
+/* What a kernel session (kernel_session.h) is made with: kernel_symbols.c, kernel_btf.c, kernel_object.c (the module with the code). */
 #ifndef FAY_LOADER_KERNEL_H
 #define FAY_LOADER_KERNEL_H
 
@@ -49,6 +49,9 @@ struct fay_kernel_object {
 	const char *name;
 	bool indirect; /* the text has indirect calls */
 };
+#define FAY_KERNEL_RELEASE_MAX 65u /* struct utsname */
+/* Which kernel a module was built for, by its version magic; false: it is none. */
+bool fay_kernel_object_release(const char *path, char release[FAY_KERNEL_RELEASE_MAX]);
 /* An ELF object for init_module(2). */
 int fay_kernel_object_write(const struct fay_kernel_object *object, const struct fay_kernel_btf *btf, uint8_t **bytes, size_t *size,
 			    struct fay_error *error);

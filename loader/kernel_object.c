@@ -79,6 +79,17 @@ static int read_reference(const char *path, struct reference *reference, struct 
 	return FAY_OK;
 }
 
+bool fay_kernel_object_release(const char *path, char release[FAY_KERNEL_RELEASE_MAX])
+{
+	struct reference reference;
+	struct fay_error error;
+
+	if (read_reference(path, &reference, &error))
+		return false;
+	snprintf(release, FAY_KERNEL_RELEASE_MAX, "%.*s", (int)strcspn(reference.vermagic + 9, " "), reference.vermagic + 9);
+	return true;
+}
+
 struct part {
 	const char *name;
 	uint32_t type;

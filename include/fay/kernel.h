@@ -5,6 +5,7 @@
 #ifndef FAY_KERNEL_H
 #define FAY_KERNEL_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,8 +20,12 @@
 /* Whether all the image's patterns name kernel functions. */
 bool fay_kernel_is_target(const struct fay_verdict *verdict);
 
-/* Whether fay.ko is loaded, or a file of that name is where it is looked for. */
+/* Whether fay.ko is loaded, or a file of that name, for the running kernel, is where it is looked for. */
 bool fay_kernel_present(void);
+/* Why the running kernel takes no modules of ours, as far as it says; NULL: it does not say so. Valid until the next call. */
+const char *fay_kernel_modules_refused(void);
+/* Loads fay.ko if it is not there, from `ko` or, if that is NULL, from where it is looked for; `path` is where. FAY_E_REFUSED says what is missing. */
+int fay_kernel_load(const char *ko, char path[PATH_MAX], struct fay_error *error);
 
 struct fay_kernel_session;
 

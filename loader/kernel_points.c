@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* From the probes' patterns to functions of the kernel that can be traced; what cannot is kept with the reason. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_session.h"
+#include "target.h"
+
+int fay_kernel_take_probes(struct fay_kernel_session *session, struct fay_error *error)
+{
+	const struct fay_verdict *verdict = session->verdict;
+
+	if (verdict->outcome != FAY_ACCEPTED)
+		return fay_error_set(error, FAY_E_REFUSED, "the image was not accepted by the verifier");
+	if (verdict->probe_count > FAY_KERNEL_PROBES_MAX)
+		return fay_error_set(error, FAY_E_REFUSED, "the image has %u probes; in the kernel %u are possible", verdict->probe_count, FAY_KERNEL_PROBES_MAX);
+	for (uint32_t i = 0; i < verdict->probe_count; i++) {
+		const struct fay_probe_facts *facts = &verdict->probes[i];
+		uint32_t can = facts->kind == FAY_PROBE_ENTRY	 ? FAY_KERNEL_FIELDS_ENTRY
+			       : facts->kind == FAY_PROBE_RETURN ? FAY_KERNEL_FIELDS_RETURN
+								 : FAY_FIELDS_ALWAYS;
+
+		if (facts->kind != FAY_PROBE_ENTRY && facts->kind != FAY_PROBE_RETURN && !fay_kernel_hosted(facts->kind))
+			return fay_error_set(error, FAY_E_REFUSED, "probe %u: the kernel has no probes of kind \"%s\"", i, fay_probe_kind_name(facts->kind));
+		if (facts->clobbered_vectors || facts->uses_mxcsr)
+			return fay_error_set(error, FAY_E_REFUSED, "probe %u uses vector registers, which the kernel's programs do not have", i);
+		if (facts->event_fields & ~can)
+			return fay_error_set(error, FAY_E_REFUSED, "probe %u (%s) reads event.%s, which it does not have in the kernel", i, facts->pattern,
+					     fay_event_field_name((unsigned)__builtin_ctz(facts->event_fields & ~can)));
+		session->probes[i] = (struct fay_kernel_probe){ .kind = facts->kind, .code_offset = facts->code_offset, .fields = facts->event_fields,
+								.clobbers = (uint16_t)facts->clobbered_gprs, .arguments = (uint16_t)facts->arguments_used };
+		session->periods[i] = facts->kind == FAY_PROBE_TIMER ? facts->parameter : 0;
+	}
+	session->probe_count = verdict->probe_count;
+	return FAY_OK;
+}
+
+static int skip(struct fay_kernel_session *session, const char *name, const char *reason)
+{
+	if (session->skipped_count == session->skipped_room) {
+		size_t room = session->skipped_room ? session->skipped_room * 2 : 64;
+		struct fay_skipped_point *grown = realloc(session->skipped, room * sizeof(*grown));
+
+		if (!grown)
+			return -1;
+		session->skipped = grown;
+		session->skipped_room = room;
+	}
+	struct fay_skipped_point *one = &session->skipped[session->skipped_count++];
+	snprintf(one->function, sizeof(one->function), FAY_KERNEL_MODULE_NAME "!%s", name);
+	snprintf(one->reason, sizeof(one->reason), "%s", reason);
+	return 0;
+}
+
+static uint64_t matching(const struct fay_kernel_session *session, const char *name)
+{
+	uint64_t mask = 0;
+
+	for (uint32_t i = 0; i < session->probe_count; i++) {
+		struct fay_glob glob;
+
+		if (fay_kernel_hosted(session->probes[i].kind))
+			continue;
+		fay_glob_init(&glob, session->verdict->probes[i].pattern + sizeof(FAY_KERNEL_MODULE_NAME));
+		if (fay_glob_match(&glob, name, strlen(name)))
+			mask |= UINT64_C(1) << i;
+	}
+	return mask;
+}
+
+/* Every symbol that some pattern wants, each address once. */
+static int find_points(struct fay_kernel_session *session, struct fay_error *error)
+{
+	const struct fay_kernel_symbols *symbols = session->symbols;
+
+	session->points = calloc(symbols->count + 1, sizeof(*session->points));
+	for (size_t i = 0; session->points && i < symbols->count; i++) {
+		const struct fay_kernel_symbol *symbol = &symbols->items[i];
+		uint64_t mask = matching(session, symbol->name);
+		struct kernel_point *last = session->point_count ? &session->points[session->point_count - 1] : NULL;
+
+		if (!mask)
+			continue;
+		if (symbol->in_module) {
+			if (skip(session, symbol->name, "is in a loadable module, which could be unloaded under the trace"))
+				break;
+		} else if (last && last->place.address == symbol->address) {
+			last->probes |= mask;
+		} else {
+			session->points[session->point_count++] =
+				(struct kernel_point){ .place = { symbol->address, fay_name_hash(symbol->name) }, .name = symbol->name, .probes = mask };
+		}
+	}
+	if (!session->points)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	if (session->point_count > FAY_KERNEL_CHECK_MAX)
+		return fay_error_set(error, FAY_E_LIMIT, "%zu kernel functions match; %u can be looked at", session->point_count, FAY_KERNEL_CHECK_MAX);
+	return FAY_OK;
+}
+
+/* Functions that are not left by a return: their calls would never end. */
+static bool never_returns(const char *name)
+{
+	static const char *const names[] = { "do_exit", "do_group_exit", "do_task_dead", "make_task_dead", "kthread_exit", "kthread_complete_and_exit",
+					     "__module_put_and_kthread_exit", "__x64_sys_exit", "__x64_sys_exit_group", "__ia32_sys_exit",
+					     "__ia32_sys_exit_group", "__do_sys_exit_group", "panic", "nmi_panic", "stop_this_cpu", "cpu_startup_entry", "start_secondary",
+					     "rest_init", "kthread", "machine_restart", "machine_halt", "machine_power_off", "emergency_restart",
+					     "vcpu_exit", "__stack_chk_fail" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+/* By any name that the function has: system calls have several, and BTF knows one. */
+static int stack_words(const struct fay_kernel_session *session, uint64_t address)
+{
+	const struct fay_kernel_symbols *symbols = session->symbols;
+	size_t low = 0, high = symbols->count;
+	int words = -1;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols->items[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; words < 0 && low < symbols->count && symbols->items[low].address == address; low++)
+		words = fay_kernel_btf_stack_words(session->btf, symbols->items[low].name);
+	return words;
+}
+
+static const char *return_refusal(struct fay_kernel_session *session, struct kernel_point *point)
+{
+	if (never_returns(point->name))
+		return "does not return";
+	point->stack_words = stack_words(session, point->place.address);
+	return point->stack_words < 0 ? "its return cannot be traced: the kernel's BTF does not say which arguments it takes on the stack" : NULL;
+}
+
+uint64_t fay_kernel_return_probes(const struct fay_kernel_session *session)
+{
+	uint64_t mask = 0;
+
+	for (uint32_t i = 0; i < session->probe_count; i++)
+		if (session->probes[i].kind == FAY_PROBE_RETURN)
+			mask |= UINT64_C(1) << i;
+	return mask;
+}
+
+/* What ftrace cannot trace, or whose return cannot be. */
+static int judge_points(struct fay_kernel_session *session, struct fay_error *error)
+{
+	size_t count = session->point_count, kept = 0;
+	uint64_t returns = fay_kernel_return_probes(session), *addresses = calloc(count + 1, sizeof(*addresses));
+	uint8_t *answers = calloc(count + 1, 1);
+	struct fay_kernel_check check = { (uint64_t)addresses, (uint64_t)answers, (uint32_t)count, 0 };
+	int result = addresses && answers ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "out of memory");
+
+	for (size_t i = 0; !result && i < count; i++)
+		addresses[i] = session->points[i].place.address;
+	if (!result && count && ioctl(session->device, FAY_KERNEL_CHECK, &check))
+		result = fay_error_set(error, FAY_E_INTERNAL, "fay.ko does not say what can be traced: %s", strerror(errno));
+	for (size_t i = 0; !result && i < count; i++) {
+		struct kernel_point *point = &session->points[i];
+		const char *reason = !answers[i]		? "has no hotpatch point (notrace, inlined code, or assembly)"
+				     : point->probes & returns ? return_refusal(session, point)
+								: NULL;
+
+		if (!reason)
+			session->points[kept++] = *point;
+		else if (skip(session, point->name, reason))
+			result = fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	}
+	free(addresses);
+	free(answers);
+	session->point_count = kept;
+	if (!result && kept > FAY_KERNEL_POINTS_MAX)
+		result = fay_error_set(error, FAY_E_LIMIT, "%zu kernel functions match; %u can be traced at once", kept, FAY_KERNEL_POINTS_MAX);
+	return result;
+}
+
+static int no_match(const struct fay_kernel_session *session, struct fay_error *error)
+{
+	for (uint32_t i = 0; i < session->probe_count; i++)
+		if (!fay_kernel_hosted(session->probes[i].kind) && session->skipped_count)
+			return fay_error_set(error, FAY_E_REFUSED, "no kernel function that matches `%s` can be traced: %s: %s", session->verdict->probes[i].pattern,
+					     session->skipped[0].function, session->skipped[0].reason);
+		else if (!fay_kernel_hosted(session->probes[i].kind))
+			return fay_error_set(error, FAY_E_USAGE, "no kernel function matches `%s`", session->verdict->probes[i].pattern);
+	return fay_error_set(error, FAY_E_USAGE, "the image has no probe at a kernel function");
+}
+
+int fay_kernel_find_points(struct fay_kernel_session *session, struct fay_error *error)
+{
+	int result = find_points(session, error);
+
+	if (!result)
+		result = judge_points(session, error);
+	return result || session->point_count ? result : no_match(session, error);
+}

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Kernels that are not as they should be, each in words: no types, no modules, another kernel's fay.ko, a processor that goes away, lockdown, enforced signatures. A query
+# runs through BPF instead where that is granted; an image of native code is refused.
+. "$(dirname "$0")/lib.sh"
+cat >"$work/script" <<'IN'
+. /inside.sh
+Q='cluster.Function(kernel, "__x64_sys_getpgid").Count(c => c.comm == "kernel_calls")'
+ko=$(ls /lib/modules/*/extra/fay.ko)
+count() { "$@" trace --json "$Q" -- kernel_calls getpgid 10 2>/tmp/said | value Count; }
+# refused NAME REASON COMMAND...: what a vendor's image is told, and what a query does instead
+refused() {
+	local name=$1 reason=$2
+	shift 2
+	"$@" trace --probe /probes/pair.fay >/tmp/rows 2>/tmp/said
+	check "$name: an image" 1 $?
+	check_has "$name: an image, said" "$reason" "$(cat /tmp/said)"
+	check "$name: a query, through BPF" 10 "$(count "$@")"
+	check_has "$name: a query, said" "$reason" "$(cat /tmp/said)"
+	[ ! -e /dev/fay ] || check "$name" "fay.ko not loaded" loaded
+}
+
+refused "no modules" "built without loadable modules" kernel_without fay
+
+# The same release, other bytes behind it in the version magic; and another release.
+sed 's/ SMP preempt/ SMP PREEMPT/' "$ko" >/tmp/magic.ko
+cmp -s "$ko" /tmp/magic.ko && check "a version magic to change" changed same
+mount --bind /tmp/magic.ko "$ko"
+refused "version magic" "built for another kernel" fay
+umount "$ko"
+sed 's/vermagic=6/vermagic=9/' "$ko" >/tmp/other.ko
+mount --bind /tmp/other.ko "$ko"
+fay trace --probe /probes/pair.fay >/tmp/rows 2>/tmp/said
+check "another kernel's fay.ko" 1 $?
+check_has "another kernel's fay.ko, said" "was built for 9.1." "$(cat /tmp/said)"
+check_has "another kernel's fay.ko, explained" "fay.ko is not there for this kernel" "$(fay explain "$Q")"
+check_has "another kernel's fay.ko, doctor" "fay.ko is not there for this kernel" "$(fay doctor)"
+umount "$ko"
+
+mount -t tmpfs none /sys/kernel/btf
+fay trace --json "$Q" >/dev/null 2>/tmp/said
+check "no types" 1 $?
+check_has "no types, said" "/sys/kernel/btf/vmlinux" "$(cat /tmp/said)"
+umount /sys/kernel/btf
+
+# A processor goes and comes back while its calls are counted.
+for back_end in native BPF; do
+	[ $back_end = native ] || { rmmod fay && mv "$ko" /tmp/fay.ko; }
+	fay trace --json --for 60s 'from c in cluster.Function(kernel, "__x64_sys_getpgid") where c.comm == "kernel_calls" group c by c.cpu into g select new { g.Key, n = g.Count() }' \
+		>/tmp/rows 2>/tmp/said &
+	fay=$!
+	while ! grep -q 'Ctrl-C ends' /tmp/said; do [ -d /proc/$fay ] || break; sleep 0.2; done
+	taskset 2 kernel_calls getpgid 100
+	echo 0 >/sys/devices/system/cpu/cpu1/online
+	kernel_calls getpgid 100
+	echo 1 >/sys/devices/system/cpu/cpu1/online
+	taskset 2 kernel_calls getpgid 100
+	kill -INT $fay
+	wait $fay
+	check "$back_end: a processor goes and comes" 0 $?
+	check "$back_end: its calls" '"Key":0,"n":100 "Key":1,"n":200' "$(grep '"final":true' /tmp/rows | grep -o '"Key":[0-9]*,"n":[0-9]*' | sort | tr '\n' ' ' | sed 's/ $//')"
+done
+mv /tmp/fay.ko "$ko"
+
+# For good, until the machine ends: the last here.
+mount -t securityfs none /sys/kernel/security
+echo integrity >/sys/kernel/security/lockdown
+refused "lockdown" "this kernel is locked down" fay
+check_has "lockdown, doctor" "this kernel is locked down" "$(fay doctor)"
+check_has "lockdown, explained" "BPF, fentry and fexit" "$(fay explain "$Q")"
+echo 1 >/sys/module/module/parameters/sig_enforce
+refused "signatures" "takes signed modules only" fay
+check_has "signatures, doctor" "takes signed modules only" "$(fay doctor)"
+finish
+IN
+inside "$work/script" --with "$BUILD/bin/kernel_without" --with "$BUILD/tests/vm/pair.fay:probes/pair.fay"
