@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_file.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_file.c, trace_budget.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -26,6 +26,7 @@ struct trace {
 	char **command;
 	uint64_t duration, every;
 	uint32_t share; /* fay_attach_options.shared_from */
+	double budget; /* share of the programs' processor time that the probes may take; 0: any */
 	bool timing, verbose, help;
 	const char *save_path; /* of --save */
 	bool follow, wait;
@@ -73,6 +74,7 @@ struct trace {
 	struct fay_bpf_session *kernel; /* NULL: not attached */
 	struct fay_save *save;             /* trace_file.c; NULL: rows are shown */
 	struct fay_trace_windows *windows; /* trace_windows.c; NULL: the query has none */
+	struct fay_trace_budget *spending; /* trace_budget.c; NULL: there is no budget */
 	/* kernel functions through fay.ko (trace_native.c) */
 	bool native; /* known once the query is planned, or the image verified */
 	struct fay_kernel_session *functions; /* NULL: not attached */
@@ -161,6 +163,14 @@ int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct f
 int fay_trace_cluster(struct trace *trace, struct fay_error *error);
 /* A picture of what is merged by now, and what it covers. */
 int fay_trace_cluster_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error);
+
+/* trace_budget.c: measures what the probes cost each so often, and takes the costliest points out where that is more than --budget allows. */
+int fay_trace_budget_tick(struct trace *trace, struct fay_error *error);
+/* All points were taken out. */
+bool fay_trace_budget_exhausted(const struct trace *trace);
+/* What was left out, and how much the probes cost in all. */
+void fay_trace_budget_print(const struct trace *trace);
+void fay_trace_budget_deinit(struct trace *trace);
 
 /* trace_file.c: --save, and file("NAME") from the first saved event to the last result. */
 int fay_trace_save_start(struct trace *trace, struct fay_error *error);

@@ -66,6 +66,7 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	uint64_t lost = lost_events(result);
 	if (fay_trace_is_file(trace))
 		lost = fay_saved_header(trace->plan->saved)->events_lost;
+	fay_trace_budget_print(trace);
 	if (trace->writer.format == FAY_FORMAT_JSON) {
 		fprintf(trace->writer.out, "{\"type\":\"end\",\"reason\":");
 		fay_json_string(trace->writer.out, trace->end_reason, strlen(trace->end_reason));

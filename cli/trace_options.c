@@ -9,7 +9,7 @@
 
 static const char usage_text[] =
 	"usage: fay trace [-p PID | --comm NAME [--wait] | --tid TID] [--follow] [--for 10s] [--every 1s] [--json | --csv]\n"
-	"                 [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+	"                 [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE] [--budget 2%] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
 {
@@ -36,6 +36,7 @@ void fay_trace_help(void)
 	       "  --save FILE      keep rows of events in a file, for queries over file(\"FILE\")\n"
 	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a query\n"
 	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
+	       "  --budget P%%      leave functions out, the costliest first, where probes take more than P%% of the processor time\n"
 	       "  --share N        N functions with the same probes share one trampoline (256 unless given)\n"
 	       "  --timing         how long each stage took, on standard error\n"
 	       "  -v, --verbose    the verifier's report, on standard error\n"
@@ -146,6 +147,20 @@ static int set_share(struct trace *trace, const char *text)
 	return FAY_OK;
 }
 
+static int set_budget(struct trace *trace, const char *text)
+{
+	char *end;
+	double percent = strtod(text, &end);
+	if (*end == '%')
+		end++;
+	if (*end || end == text || !(percent > 0 && percent <= 100)) {
+		fprintf(stderr, "fay trace: --budget wants a share of the processor time such as 2%%, not '%s'\n", text);
+		return FAY_E_USAGE;
+	}
+	trace->budget = percent / 100;
+	return FAY_OK;
+}
+
 static int parse_option(struct trace *trace, int option)
 {
 	switch (option) {
@@ -182,6 +197,8 @@ static int parse_option(struct trace *trace, int option)
 		return FAY_OK;
 	case 's':
 		return set_share(trace, optarg);
+	case 'B':
+		return set_budget(trace, optarg);
 	case 't':
 		trace->timing = true;
 		return FAY_OK;
@@ -222,6 +239,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "detach", no_argument, NULL, 'D' },
 		{ "tid", required_argument, NULL, 'T' },
 		{ "help", no_argument, NULL, 'h' },	    { "share", required_argument, NULL, 's' },
+		{ "budget", required_argument, NULL, 'B' },
 		{ 0 },
 	};
 	/* What follows `--` is the command, whatever it looks like. */
@@ -258,6 +276,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage("--tid names threads that run; it goes with -p or alone");
 	if (trace->command && (trace->pid_count || trace->comm_count))
 		return usage("either running processes or a command, not both");
+	if (trace->budget && (trace->follow || trace->wait || trace->cluster.root.bus.url))
+		return usage("--budget goes with processes that run or a command, not with --follow, --wait or --cluster");
 	if (trace->detach && !trace->cluster.root.bus.url)
 		return usage("--detach goes with --cluster");
 	if (trace->cluster.root.bus.url)
@@ -268,6 +288,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 {
 	int result;
+	if (trace->budget && (fay_trace_is_kernel(trace) || trace->native || fay_trace_is_file(trace)))
+		return fay_error_set(error, FAY_E_USAGE, "--budget is for queries about processes");
 	/* The probe itself compares names; agents look for processes themselves. */
 	if (fay_trace_is_kernel(trace) || trace->cluster.root.bus.url)
 		return FAY_OK;

@@ -170,6 +170,8 @@ static const char *reason_to_end(struct trace *trace, uint64_t end)
 		return "the query's own deadline passed";
 	if (fay_trace_has_all_rows(trace))
 		return "the query has its rows";
+	if (fay_trace_budget_exhausted(trace))
+		return "the budget leaves nothing to trace";
 	if (!targets_alive(trace)) {
 		/* A child of ours that is ending has given up its memory a moment before it can be waited for. */
 		for (int i = 0; i < 100 && trace->child && !targets_alive(trace); i++)
@@ -205,6 +207,8 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 			fay_trace_stage(trace, "start to first event", trace->started);
 			waiting_first = false;
 		}
+		if (fay_trace_budget_tick(trace, error))
+			return error->code;
 		if (fay_cli_monotonic() < next)
 			continue;
 		next += every;

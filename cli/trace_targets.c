@@ -36,7 +36,8 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 					      .some = later || trace->follow,
 					      .beside = beside,
 					      .tids = trace->tids,
-					      .tid_count = trace->tid_count };
+					      .tid_count = trace->tid_count,
+					      .costs = trace->budget > 0 };
 	struct fay_target *target;
 	size_t size;
 	if (!fay_trace_make_room(trace, error))

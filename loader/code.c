@@ -56,6 +56,8 @@ static uint64_t point_room(const struct fay_session *session, const struct fay_p
 
 	if (point->watched)
 		room += FAY_TRAMPOLINE_CALL_MAX;
+	if (session->options.costs)
+		room += FAY_TRAMPOLINE_COST_MAX;
 	if (point->back)
 		room += FAY_DISPLACED_ROOM;
 	if (point->marker)
@@ -144,6 +146,12 @@ static void add_return_point(struct fay_zone_plan *zone, uint64_t trampoline, co
 	zone->return_count++;
 }
 
+/* From LOCAL. The costs lie within the slot's first bytes, which are few: FAY_POINTS_MAX of them and an image's LOCAL. */
+static int32_t place_cost(const struct fay_session *session, const struct fay_point *point)
+{
+	return (int32_t)(session->geometry.cost_offset - FAY_SLOT_HEADER + point->cost * sizeof(struct fay_place_cost));
+}
+
 /* What points with the same probes have in common. `probes` has room for all of an image. */
 static struct fay_trampoline_spec spec_of_probes(const struct fay_session *session, const struct fay_zone_plan *zone, const struct fay_point *point,
 						 struct fay_trampoline_probe *probes)
@@ -167,6 +175,7 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 		.operands = point->marker ? point->marker->operands : NULL,
 		.operand_count = point->marker ? point->marker->operand_count : 0,
 		.careful = point->careful,
+		.cost = session->options.costs ? place_cost(session, point) : 0,
 		.probes = probes,
 		.probe_count = point->probe_count,
 	};

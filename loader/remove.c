@@ -271,9 +271,25 @@ static void uncount_markers(struct fay_stop *stop, struct fay_zone *zone, const 
 	}
 }
 
-/* Takes out the session's patches, hooks or others. True if some stay reachable. */
-static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session, bool hooks)
+/* Which of a session's patches are meant. */
+struct selection {
+	uint64_t session;
+	bool hooks;		/* these, or all others */
+	const uint64_t *copies; /* then only those with one of these copies of the displaced instructions; sorted; NULL: all */
+	size_t count;
+};
+
+static bool is_selected(const struct selection *selection, const struct fay_zone_patch *patch)
 {
+	if ((patch->kind == FAY_PATCH_HOOK) != selection->hooks)
+		return false;
+	return !selection->copies || bsearch(&patch->displaced, selection->copies, selection->count, sizeof(*selection->copies), by_value);
+}
+
+/* Takes out these patches. True if some stay reachable. */
+static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, const struct selection *selection)
+{
+	uint64_t session = selection->session;
 	bool reachable = false;
 
 	for (size_t i = 0; i < zones->count; i++) {
@@ -282,7 +298,7 @@ static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_
 		for (uint32_t k = 0; zone->header.session == session && k < zone->header.patch_count; k++) {
 			struct fay_zone_patch *patch = &zone->patches[k];
 
-			if ((patch->kind == FAY_PATCH_HOOK) != hooks)
+			if (!is_selected(selection, patch))
 				continue;
 			if (!patch->removed)
 				patch->removed = patch_take_out(text, zones, session, patch);
@@ -297,7 +313,7 @@ static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_
 	}
 	for (size_t i = 0; i < zones->count; i++) /* which pages were written is not known: all are looked at again */
 		for (uint32_t k = 0; zones->items[i].header.session == session && k < zones->items[i].header.patch_count; k++)
-			zones->items[i].patches[k].removed &= (zones->items[i].patches[k].kind == FAY_PATCH_HOOK) != hooks;
+			zones->items[i].patches[k].removed &= !is_selected(selection, &zones->items[i].patches[k]);
 	return true;
 }
 
@@ -319,6 +335,14 @@ static int read_text(const struct fay_stop *stop, const struct fay_zones *zones,
 	return code;
 }
 
+/* What is taken out is marked so where it stays: after the bytes, so that a mark is never seen of a place that still leads here. */
+static void mark_removed(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session)
+{
+	for (size_t i = 0; i < zones->count; i++)
+		zones->items[i].dirty |= zones->items[i].header.session == session;
+	changes_write(stop, zones, text);
+}
+
 /*
  * While an exception passes, the unwinder may hold one of our return points: its hooks go when nobody holds one any more. In the last round they go in
  * any case; a word that is still found then is most likely a leftover in unused stack, and the zone stays mapped for it.
@@ -326,6 +350,7 @@ static int read_text(const struct fay_stop *stop, const struct fay_zones *zones,
 static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session, bool last, bool *found,
 			    bool *left, bool *standing, struct fay_error *error)
 {
+	struct selection places = { .session = session }, hooks = { .session = session, .hooks = true };
 	bool reachable, returned = false;
 	int code = 0;
 
@@ -338,20 +363,31 @@ static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, stru
 			code = return_all(stop, zones, header, error);
 		*found = returned = true;
 	}
-	reachable = take_out(stop, zones, text, session, false);
+	reachable = take_out(stop, zones, text, &places);
 	if (code || !*found)
 		return code;
 	if (last || !somebody_inside(stop, zones, session))
-		reachable |= take_out(stop, zones, text, session, true);
+		reachable |= take_out(stop, zones, text, &hooks);
 	/* A program that went under seccomp while traced could be killed for munmap. */
 	*left = reachable || somebody_inside(stop, zones, session) || fay_stop_confined(stop);
 	if (!*left)
 		return session_unmap(stop, zones, session, error);
 	*standing = somebody_stands_inside(stop, zones, session);
-	for (size_t i = 0; i < zones->count; i++) /* what is taken out is marked so where it stays */
-		zones->items[i].dirty |= zones->items[i].header.session == session;
-	changes_write(stop, zones, text);
+	mark_removed(stop, zones, text, session);
 	return 0;
+}
+
+/* The zones of the process, and the pages that the session patched. Both are the caller's, whatever is returned. */
+static int read_patched(const struct fay_stop *stop, uint64_t session, struct fay_zones *zones, struct fay_text *text, struct fay_error *error)
+{
+	struct fay_maps maps;
+	int code = fay_maps_read(stop->pid, &maps, error);
+
+	if (code)
+		return code;
+	code = fay_zones_read(&maps, stop->memory, zones, error);
+	fay_maps_deinit(&maps);
+	return code ? code : read_text(stop, zones, session, text, error);
 }
 
 static int remove_once(struct fay_stop *stop, uint64_t session, bool last, bool *found, bool *left, bool *standing,
@@ -359,16 +395,9 @@ static int remove_once(struct fay_stop *stop, uint64_t session, bool last, bool 
 {
 	struct fay_text text = { 0 };
 	struct fay_zones zones = { 0 };
-	struct fay_maps maps;
-	int code = fay_maps_read(stop->pid, &maps, error);
+	int code = read_patched(stop, session, &zones, &text, error);
 
 	*left = *standing = false;
-	if (code)
-		return code;
-	code = fay_zones_read(&maps, stop->memory, &zones, error);
-	fay_maps_deinit(&maps);
-	if (!code)
-		code = read_text(stop, &zones, session, &text, error);
 	if (!code)
 		code = session_take_out(stop, &zones, &text, session, last, found, left, standing, error);
 	fay_text_deinit(&text);
@@ -406,4 +435,30 @@ int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint3
 			usleep(1000u << (round < REMOVE_ROUNDS ? round : REMOVE_ROUNDS - 1));
 	}
 	return 0;
+}
+
+int fay_zone_take_out(pid_t pid, uint64_t session, const uint64_t *copies, size_t count, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *left,
+		      uint64_t *longest_pause, struct fay_error *error)
+{
+	struct selection selection = { .session = session, .copies = copies, .count = count };
+	struct fay_text text = { 0 };
+	struct fay_zones zones = { 0 };
+	struct fay_stop stop;
+	uint64_t pause;
+	int code = fay_stop_all(pid, stop_timeout_ms, tracer_wait_ms, &stop, error);
+
+	*left = true;
+	if (code)
+		return code;
+	code = read_patched(&stop, session, &zones, &text, error);
+	if (!code) {
+		*left = take_out(&stop, &zones, &text, &selection);
+		mark_removed(&stop, &zones, &text, session);
+	}
+	fay_text_deinit(&text);
+	fay_zones_deinit(&zones);
+	pause = fay_stop_release(&stop);
+	if (pause > *longest_pause)
+		*longest_pause = pause;
+	return code;
 }

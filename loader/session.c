@@ -49,6 +49,8 @@ static void lay_out_state(struct fay_session *session)
 		}
 	while (spill < 4 * largest)
 		spill *= 2;
+	for (uint32_t i = 0; session->options.costs && i < session->point_count; i++)
+		session->points[i].cost = i;
 	*geometry = (struct fay_shm_control){
 		.magic = FAY_SHM_MAGIC,
 		.version = 1,
@@ -57,9 +59,11 @@ static void lay_out_state(struct fay_session *session)
 		.global_size = schema->global_size,
 		.local_size = schema->local_size,
 		.slots_offset = FAY_SHM_PAGE + page_up(schema->global_size),
-		.spill_offset = page_up(FAY_SLOT_HEADER + schema->local_size),
+		.cost_count = session->options.costs ? (uint32_t)session->point_count : 0,
+		.cost_offset = (FAY_SLOT_HEADER + schema->local_size + 63u) & ~63u,
 		.spill_size = spills ? spill : 0,
 	};
+	geometry->spill_offset = page_up(geometry->cost_offset + geometry->cost_count * sizeof(struct fay_place_cost));
 	geometry->slot_stride = geometry->spill_offset + geometry->spill_size;
 	session->shm_size = geometry->slots_offset + geometry->slot_max * geometry->slot_stride;
 }
@@ -264,7 +268,7 @@ static int attempt(struct fay_session *session, struct fay_error *error)
 	return code ? code : fay_keeper_run(install_stopped, &context, error);
 }
 
-/* Whether another session of ours has its jump at this function now. (A module that was unloaded and loaded again lies there without.) */
+/* Whether another session of ours has its jump at this function now, or has taken it out for good. (A module that was unloaded and loaded again lies there without.) */
 static bool patched_by(const struct fay_session *other, const struct fay_point *point)
 {
 	for (size_t i = 0; i < other->point_count; i++) {
@@ -273,6 +277,8 @@ static bool patched_by(const struct fay_session *other, const struct fay_point *
 
 		if (!theirs->usable || theirs->function.address != point->function.address)
 			continue;
+		if (theirs->taken_out)
+			return true;
 		fay_patch_encode(&theirs->patch, jump);
 		return pread(other->memory, now, sizeof(now), (off_t)theirs->site) == (ssize_t)sizeof(now) &&
 		       !memcmp(now, jump, sizeof(now));
@@ -312,11 +318,15 @@ static int attach(struct fay_session *session, struct fay_error *error)
 		code = fay_points_resolve(session, error);
 	if (!code && session->options.beside_count)
 		code = leave_to_others(session, error);
+	if (!code && session->options.costs && session->point_count > FAY_COSTS_MAX)
+		code = fay_error_set(error, FAY_E_LIMIT, "process %d: the cost of %zu functions cannot be measured, %u at most", (int)session->pid,
+				     session->point_count, FAY_COSTS_MAX);
 	if (code)
 		return code;
 	lay_out_state(session);
 	fay_zones_choose(session);
 	session->probe_count = session->verdict->probe_count;
+	session->reads_time = session->options.costs;
 	for (uint32_t i = 0; i < session->verdict->probe_count; i++)
 		session->reads_time |= (session->verdict->probes[i].event_fields & (FAY_FIELD_TIME | FAY_FIELD_DURATION)) != 0;
 	if (session->reads_time)
@@ -383,6 +393,8 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		session->options.stop_timeout_ms = FAY_STOP_TIMEOUT_MS;
 	if (!session->options.shared_from)
 		session->options.shared_from = SHARED_FROM;
+	if (session->options.costs)
+		session->options.shared_from = UINT32_MAX; /* the place of a point's cost is in its trampoline */
 	if (!session->options.tracer_wait_ms)
 		session->options.tracer_wait_ms = FAY_TRACER_WAIT_MS;
 	if (getrandom(&session->id, sizeof(session->id), 0) != (ssize_t)sizeof(session->id))

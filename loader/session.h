@@ -34,6 +34,8 @@ struct fay_point {
 	struct fay_marker_place *marker; /* what its trampoline needs; NULL: no marker */
 	const char *walked_by; /* language whose run-time system does not stand watched calls; NULL: none */
 	bool careful; /* may be jumped to with flags and red zone in use: a part of a function, or known from the unwind table alone */
+	uint32_t cost; /* index of its struct fay_place_cost in each slot */
+	bool taken_out; /* its patch has been removed while the session goes on */
 	bool watched; /* calls are watched until they return */
 	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_FIND_OBJECT, FAY_HOOK_FIND_FDE, FAY_HOOK_LONGJMP } hook; /* what the runtime wants here itself */
 	struct fay_displaced displaced;
@@ -91,7 +93,8 @@ struct fay_session {
 	size_t given_up_count;
 	struct fay_skipped_point *skipped;
 	size_t skipped_count;
-	bool reads_time;
+	uint64_t stamp_cycles; /* that an event with no probe appears to take; 0: not measured yet (cost.c) */
+	bool reads_time; /* or measures costs: the time stamp counter's rate is known */
 	uint32_t inlined[FAY_IMAGE_MAX_PROBES]; /* bytes of each probe that are copied into trampolines; 0: it is called */
 	uint32_t probe_count;
 	struct fay_host *host; /* begin, end and timer probes; NULL: none */

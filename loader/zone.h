@@ -105,6 +105,13 @@ void fay_zones_uncover(const struct fay_zones *zones, uint64_t site, uint8_t byt
 int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *found, bool *left,
 		    uint64_t *longest_pause, struct fay_error *error);
 
+/*
+ * Removes some of a session's places from one process, those whose copy of the program's instructions is at one of these addresses (sorted): bytes back,
+ * everything stays mapped. *left: not all could be.
+ */
+int fay_zone_take_out(pid_t pid, uint64_t session, const uint64_t *copies, size_t count, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *left,
+		      uint64_t *longest_pause, struct fay_error *error);
+
 /* The same in a keeper: a fay that is killed meanwhile does not interrupt it (leftovers.c). */
 int fay_zone_remove_kept(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *found, bool *left,
 			 uint64_t *longest_pause, struct fay_error *error);

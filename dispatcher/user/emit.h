@@ -14,7 +14,7 @@ struct fay_emitter {
 	bool failed;      /* out of room or out of reach; nothing more is written */
 };
 
-enum fay_condition { FAY_IF_BELOW = 2, FAY_IF_NOT_BELOW = 3, FAY_IF_EQUAL = 4, FAY_IF_NOT_EQUAL = 5 };
+enum fay_condition { FAY_IF_BELOW = 2, FAY_IF_NOT_BELOW = 3, FAY_IF_EQUAL = 4, FAY_IF_NOT_EQUAL = 5, FAY_IF_NEGATIVE = 8 };
 
 void fay_emit_byte(struct fay_emitter *e, unsigned value);
 void fay_emit_bytes(struct fay_emitter *e, const void *data, size_t size);

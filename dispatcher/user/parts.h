@@ -34,6 +34,7 @@ struct fay_part {
 	int32_t local_at; /* rsp offset where LOCAL is kept, if spilled */
 	struct fay_vectors vectors;
 	int32_t vectors_at; /* rsp offset where they are kept */
+	int32_t cost_at;  /* rsp offset of the time at which the event began, 4 bytes; 0 there: it is not timed */
 	int32_t area;     /* bytes between the pushes and rsp */
 	int32_t pushed;   /* by a stub: bytes between the part's begin and the program's stack */
 	int32_t frame;    /* bytes from rsp at the probes' calls to rsp where the program left it */
@@ -58,6 +59,18 @@ void fay_part_set_busy(struct fay_emitter *e, uint32_t value);
 size_t fay_part_enter(struct fay_emitter *e);
 /* The probes of this part in turn; rsi = LOCAL before and after. */
 void fay_part_probes(struct fay_emitter *e, const struct fay_part *part);
+
+/*
+ * trampoline_cost.c: around an event's fields and probes, where rsi is LOCAL and rax and rdx are free; nothing if the part has no probe or its cost is not
+ * measured. What is out of line comes last.
+ */
+struct fay_cost {
+	size_t timed, begun; /* places of a jump to what is out of line, and of where that goes on */
+	size_t ends, ended;
+};
+void fay_cost_begin(struct fay_emitter *e, const struct fay_part *part, struct fay_cost *cost);
+void fay_cost_end(struct fay_emitter *e, const struct fay_part *part, struct fay_cost *cost);
+void fay_cost_aside(struct fay_emitter *e, const struct fay_part *part, const struct fay_cost *cost);
 
 /* event_fields.c: fields that are in registers which later steps change; then all others. rsi = LOCAL. */
 void fay_fields_early(struct fay_emitter *e, const struct fay_part *part);

@@ -92,7 +92,7 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 		fay_vectors_add(&part.vectors, facts);
 	}
 	part.saved &= ~FAY_BIT(FAY_RSP);
-	if (part.fields & (FAY_FIELD_TIME | FAY_FIELD_CYCLES | FAY_FIELD_DURATION))
+	if (spec->cost || part.fields & (FAY_FIELD_TIME | FAY_FIELD_CYCLES | FAY_FIELD_DURATION))
 		part.saved |= FAY_BIT(FAY_RAX) | FAY_BIT(FAY_RDX);
 	if (part.fields & FAY_FIELD_COMM || (part.fields & FAY_FIELD_TID && spec->tid_offset < 0))
 		part.saved |= SYSCALL_CLOBBERS;
@@ -107,6 +107,9 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 	part.area += event_bytes(part.fields);
 	part.local_at = part.area;
 	if (part.spill_local)
+		part.area += 8;
+	part.cost_at = part.area;
+	if (spec->cost)
 		part.area += 8;
 	part.vectors_at = part.area;
 	part.area += fay_vectors_size(&part.vectors);
@@ -306,6 +309,7 @@ static void leave_hole(struct fay_emitter *e, size_t room)
 struct aside {
 	struct fay_lookup lookup;
 	size_t have, reentrant, grow, push;
+	struct fay_cost cost;
 };
 
 static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const struct aside *aside, bool watch, size_t restore,
@@ -314,6 +318,7 @@ static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
 	size_t unwatched;
 
+	fay_cost_aside(e, part, &aside->cost);
 	fay_part_slow(e, part, &aside->lookup, aside->have);
 	if (!watch) {
 		fay_emit_jump(e, e->address + restore);
@@ -362,8 +367,10 @@ void fay_entry_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 	aside.have = e->size;
 	if (!spec->unguarded)
 		aside.reentrant = fay_part_enter(e);
+	fay_cost_begin(e, &part, &aside.cost);
 	fay_fields_late(e, &part);
 	fay_part_probes(e, &part);
+	fay_cost_end(e, &part, &aside.cost);
 	if (watch)
 		aside.grow = fay_watch_push(e, &part, &aside.push);
 	if (!spec->unguarded)

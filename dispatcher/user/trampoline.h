@@ -19,6 +19,7 @@
 #define FAY_TRAMPOLINE_BASE_MAX 640u
 #define FAY_TRAMPOLINE_VECTORS_MAX 448u /* more, if any probe of the point clobbers vectors or uses_mxcsr; thrice if calls are watched */
 #define FAY_TRAMPOLINE_CALL_MAX 1152u   /* more where calls are watched until they return */
+#define FAY_TRAMPOLINE_COST_MAX 384u    /* more where the cost is measured */
 #define FAY_TRAMPOLINE_PROBE_MAX 128u
 #define FAY_TRAMPOLINE_OPERAND_MAX 112u /* more for each of a marker's operands */
 
@@ -44,6 +45,7 @@ struct fay_trampoline_spec {
 	bool careful; /* the place may be reached with flags and red zone in use: everything is kept, as inside a function */
 	bool shared; /* fay_shared_emit()'s: what is a point's own lies at its stub */
 	uint64_t base; /* then: the stubs' returning sides push their distance from it */
+	int32_t cost; /* bytes from LOCAL to the thread's struct fay_place_cost of this point; 0: its cost is not measured */
 	bool marker; /* the probes are of kind FAY_PROBE_MARKER, and event.arg[i] is operands[i] */
 	const struct fay_operand *operands;
 	uint32_t operand_count;

@@ -105,12 +105,14 @@ size_t fay_watch_grow(struct fay_emitter *e, size_t push)
 }
 
 /* Fields, probes; ends with busy cleared. Returns the place of the jump taken if the thread is busy, 0 if that is not looked at. */
-static size_t run_probes(struct fay_emitter *e, const struct fay_part *part)
+static size_t run_probes(struct fay_emitter *e, const struct fay_part *part, struct fay_cost *cost)
 {
 	size_t reentrant = part->spec->unguarded ? 0 : fay_part_enter(e);
 
+	fay_cost_begin(e, part, cost);
 	fay_fields_late(e, part);
 	fay_part_probes(e, part);
+	fay_cost_end(e, part, cost);
 	if (reentrant)
 		fay_part_set_busy(e, 0);
 	return reentrant;
@@ -133,6 +135,7 @@ void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 	const int32_t duration = offsetof(struct fay_event, duration);
 	bool probes = !fay_part_empty(&part), timed = part.fields & FAY_FIELD_DURATION;
 	struct fay_lookup lookup;
+	struct fay_cost cost = { 0 };
 	size_t have, second, search, other, found, popped, reentrant = 0, restore, lost;
 
 	if (!spec->shared)
@@ -156,13 +159,14 @@ void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 	emit_store_zero(e, NEWEST + CALL_SLOT);
 	popped = e->size;
 	if (probes)
-		reentrant = run_probes(e, &part);
+		reentrant = run_probes(e, &part, &cost);
 	restore = e->size;
 	fay_part_close(e, &part);
 	if (part.pushed)
 		fay_emit_lea(e, FAY_RSP, FAY_RSP, part.pushed);
 	fay_emit_byte(e, 0xc3);
 
+	fay_cost_aside(e, &part, &cost);
 	count_reentrant(e, reentrant, restore);
 	fay_emit_land(e, second);
 	emit_compare_zero(e, NEWEST + CALL_SLOT);
@@ -194,6 +198,7 @@ void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec 
 {
 	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_EXCEPTION, 0);
 	int32_t area = part.area;
+	struct fay_cost cost = { 0 };
 	size_t reentrant, restore;
 
 	part.saved = 0; /* a C function: the caller-saved registers are its own, the others no probe changes */
@@ -209,9 +214,10 @@ void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec 
 		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, stack_pointer), FAY_RDX);
 	if (spec->shared)
 		fay_fields_names(e, &part, FAY_RCX);
-	reentrant = run_probes(e, &part);
+	reentrant = run_probes(e, &part, &cost);
 	restore = e->size;
 	fay_emit_lea(e, FAY_RSP, FAY_RSP, area);
 	fay_emit_byte(e, 0xc3);
+	fay_cost_aside(e, &part, &cost);
 	count_reentrant(e, reentrant, restore);
 }

@@ -85,6 +85,7 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER | 1u << FAY_PROBE_ENTRY, 0);
 	uint32_t arguments = part.fields & FAY_FIELDS_ARGUMENTS;
 	struct fay_lookup lookup;
+	struct fay_cost cost = { 0 };
 	size_t have, reentrant, restore, displaced;
 
 	open_all(e, (part.area + 15) & ~15);
@@ -99,14 +100,17 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	lookup = fay_part_lookup(e, &part);
 	have = e->size;
 	reentrant = fay_part_enter(e);
+	fay_cost_begin(e, &part, &cost);
 	fay_fields_late(e, &part);
 	fay_part_probes(e, &part);
+	fay_cost_end(e, &part, &cost);
 	fay_part_set_busy(e, 0);
 	restore = e->size;
 	close_all(e);
 	displaced = e->size;
 	for (size_t i = 0; i < room; i++)
 		fay_emit_byte(e, 0xcc);
+	fay_cost_aside(e, &part, &cost);
 	fay_part_slow(e, &part, &lookup, have);
 	fay_emit_jump(e, e->address + restore);
 	fay_emit_land(e, reentrant);

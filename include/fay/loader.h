@@ -79,6 +79,7 @@ struct fay_attach_options {
 	/* Only these threads of the process are traced, as /proc names them; at most FAY_TIDS_MAX. The others pass the trampolines and take no slot. */
 	const pid_t *tids;
 	size_t tid_count; /* 0: all threads */
+	bool costs;       /* measure what the probes cost; each function then has a trampoline of its own */
 };
 
 /* A point that could not be patched; the others are installed all the same. */
@@ -119,6 +120,27 @@ size_t fay_session_point_count(const struct fay_session *session);
 const struct fay_function *fay_session_point(const struct fay_session *session, size_t index);
 size_t fay_session_skipped_count(const struct fay_session *session);
 const struct fay_skipped_point *fay_session_skipped(const struct fay_session *session, size_t index);
+/*
+ * What the probes at each point have cost the process's own threads since the session began; only with fay_attach_options.costs. Numbers that the program can
+ * write over: good for deciding what to leave out, not for more.
+ */
+struct fay_point_cost {
+	uint64_t events;
+	uint64_t nanoseconds; /* estimated: from those events that were timed, and a fixed amount for what the time stamps do not enclose */
+	uint64_t cycles, timed; /* of the timed events; for the next call */
+	bool taken_out, fixed; /* fixed: cannot be, the runtime itself needs the place */
+};
+#define FAY_COSTS_MAX 32768u /* points of a session whose cost is measured */
+/* Adds what came since the last call; `costs` is fay_session_point_count() of them, in the order of fay_session_point(), zero at first. */
+void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs);
+/*
+ * Takes points out for good, in one stop: the program's bytes are put back there, the session goes on without them. Calls that are under way still
+ * return through the session. An error means that some may still be in place.
+ */
+int fay_session_take_out(struct fay_session *session, const size_t *points, size_t count, struct fay_error *error);
+/* Nanoseconds of processor time that a process has used, all its threads; 0: it is gone. */
+uint64_t fay_process_cpu_ns(pid_t pid);
+
 /* Sessions whose code lies in a process, whoever installed them. */
 struct fay_installed_session {
 	uint64_t id;

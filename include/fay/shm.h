@@ -11,6 +11,7 @@
  *
  *   0                            struct fay_slot_header (FAY_SLOT_HEADER bytes)
  *   FAY_SLOT_HEADER              LOCAL, local_size bytes: `local`, the probe's second argument, points here
+ *   control.cost_offset          struct fay_place_cost[cost_count], one for each patched place
  *   control.spill_offset         spill ring, spill_size bytes (a power of two)
  *
  * Ordering guarantees: LOCAL and the header's producer fields have one writer, the owning thread (or its signal handlers, which the busy flag
@@ -41,7 +42,8 @@ struct fay_shm_control {
 	uint64_t spill_offset;  /* bytes from the slot's start */
 	uint64_t spill_size;    /* bytes, power of two; 0: the image has neither table nor stream */
 	uint32_t target_pid;    /* in the target's own PID namespace, as the runtime's getpid() says */
-	uint32_t reserved;
+	uint32_t cost_count;    /* struct fay_place_cost in each slot; 0: what the probes cost is not measured */
+	uint64_t cost_offset;   /* bytes from the slot's start */
 	_Alignas(64) uint32_t slot_next;   /* slots handed out; atomic; may exceed slot_max */
 	_Alignas(64) uint64_t lost_no_slot; /* events lost because no slot was left; atomic */
 	_Alignas(64) uint32_t wake;        /* futex word: bumped by a producer whose spill ring is over half full */
@@ -65,6 +67,19 @@ struct fay_slot_header {
 };
 _Static_assert(sizeof(struct fay_slot_header) <= FAY_SLOT_HEADER, "slot header");
 _Static_assert(offsetof(struct fay_slot_header, spill_head) == 64 && offsetof(struct fay_slot_header, spill_tail) == 128, "slot header");
+
+/*
+ * What the probes at one place have cost one thread. Some events are timed, after a random number of others; cycles / timed stands for all. Written by the
+ * owning thread by additions, each one instruction, so that the number of events stays right when a signal handler's come in between.
+ */
+struct fay_place_cost {
+	uint64_t drawn; /* drawn - left events have begun to run their probes */
+	uint64_t cycles; /* of the timed ones, by the time stamp counter; each FAY_COST_LONGEST at most */
+	uint32_t timed;
+	int32_t left; /* events until the next one is timed; -1 and less while that begins */
+};
+_Static_assert(sizeof(struct fay_place_cost) == 24, "place cost");
+#define FAY_COST_LONGEST 65536u /* a thread that lost its processor meanwhile, or waits for room in its ring, is no cost of the probe's */
 
 /*
  * A record in the spill ring. Positions are modulo spill_size; records are multiples of 8 bytes and may wrap at the ring's end,
