@@ -166,7 +166,6 @@ void fay_kernel_session_destroy(struct fay_kernel_session *session)
 	fay_kernel_btf_close(session->own_btf);
 	free(session->points);
 	free(session->skipped);
-	free(session->skipped);
 	free(session->text);
 	free(session->relocations);
 	free(session);
