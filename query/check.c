@@ -4,6 +4,7 @@
  * and comprehensions are in check_sequence.c.
  */
 #include "check.h"
+#include "check_join.h"
 #include "source_file.h"
 
 #include <string.h>
@@ -198,8 +199,10 @@ static struct fay_value_node *check_member(struct fay_checked *checked,
 	struct fay_value_node *object = fay_check_node(checked, scope, node->a);
 	if (!object)
 		return NULL;
-	if (object->kind == VALUE_EVENT)
-		return event_member(checked, node);
+	if (object->kind == VALUE_EVENT) {
+		unsigned outside = fay_check_enter_side(checked, object->side);
+		return fay_check_leave_side(checked, outside, event_member(checked, node));
+	}
 	if (object->kind == VALUE_RECORD)
 		return record_member(checked, node, object);
 	if (object->kind == VALUE_OBJECT)
@@ -434,7 +437,7 @@ static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
 							     COUNT_OF(names)));
 	if (checked->pattern)
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
-				      "a second source in one query is not supported yet");
+				      "a second source stands in a join: `join b in cluster.%s(...) on a.tid equals b.tid within 5ms`", call->a->name);
 	checked->kind = kinds[source];
 	bool marker = checked->kind == SOURCE_MARKER, point = fay_source_is_bpf(checked->kind);
 	if (!marker && !point && call->item_count == 2 && call->items->value->kind == NODE_NAME) {
@@ -457,6 +460,16 @@ static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
 	return sequence && sequence->element ? sequence : NULL;
 }
 
+/* event.name(arguments) */
+static struct fay_value_node *event_call(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call)
+{
+	if (strcmp(call->a->name, "Arg") == 0)
+		return check_arg(checked, scope, call);
+	if (is_event_member(call->a->name))
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->span, "`%s` is a field, not a method", call->a->name);
+	return event_member(checked, call->a);
+}
+
 static struct fay_value_node *check_call(struct fay_checked *checked,
 					 const struct fay_scope *scope,
 					 const struct fay_node *call)
@@ -476,13 +489,10 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 	case VALUE_GROUP:
 	case VALUE_SEQUENCE:
 		return fay_check_method(checked, scope, call, object);
-	case VALUE_EVENT:
-		if (strcmp(call->a->name, "Arg") == 0)
-			return check_arg(checked, scope, call);
-		if (is_event_member(call->a->name))
-			return fay_query_fail(query, FAY_E_USAGE, call->span,
-					      "`%s` is a field, not a method", call->a->name);
-		return event_member(checked, call->a);
+	case VALUE_EVENT: {
+		unsigned outside = fay_check_enter_side(checked, object->side);
+		return fay_check_leave_side(checked, outside, event_call(checked, scope, call));
+	}
 	case VALUE_SCALAR:
 		if (object->expr->type == TYPE_TIME && !object->expr->has_aggregate)
 			return check_add_time(checked, scope, call, object->expr);

@@ -37,6 +37,7 @@ struct fay_value_node {
 	bool grouped;                     /* SEQUENCE: the rows are groups */
 	uint32_t type, offset;            /* OBJECT: by its number in the kernel's types, so many bytes behind the address `expr` */
 	const char *path;                 /* OBJECT: names since that address, with a dot behind each; "" */
+	unsigned side;                    /* EVENT: of a join, 1 left, 2 right; 0: there is no join */
 };
 
 struct fay_filter {
@@ -89,6 +90,7 @@ struct fay_checked {
 	struct fay_key *keys;    /* of the window and the grouping, in order */
 	struct fay_window window;
 	struct fay_root_op *root, **root_tail;
+	struct fay_check_join *join; /* check_join.h; NULL: one source */
 	struct fay_value_node *result;
 	const char *result_name; /* of a scalar result or a single column */
 };
@@ -147,6 +149,9 @@ bool fay_check_narrow(struct fay_checked *checked, const struct fay_node *node,
 /* object.name(arguments) on a GROUP or SEQUENCE. */
 struct fay_value_node *fay_check_method(struct fay_checked *checked, const struct fay_scope *scope,
 					const struct fay_node *call, struct fay_value_node *object);
+/* `name` bound to a value within `outer`; NULL for NULL. */
+const struct fay_scope *fay_check_bind(struct fay_checked *checked, const struct fay_scope *outer, const char *name,
+				       struct fay_value_node *value);
 struct fay_value_node *fay_check_comprehension(struct fay_checked *checked,
 					       const struct fay_scope *scope,
 					       const struct fay_node *node);

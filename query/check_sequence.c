@@ -7,6 +7,7 @@
  * aggregate sees. `Select` maps the element. `GroupBy` records the keys and makes the element a group.
  */
 #include "check_aggregates.h"
+#include "check_join.h"
 #include "check_root.h"
 #include "check_window.h"
 
@@ -57,7 +58,9 @@ static bool add_filter(struct fay_checked *checked, const struct fay_node *node,
 {
 	if (expr->op == EXPR_AND)
 		return add_filter(checked, node, expr->a) && add_filter(checked, node, expr->b);
-	return fay_check_at_root(checked, expr) ? fay_check_root_filter(checked, expr) : append_filter(checked, expr);
+	if (fay_check_at_root(checked, expr))
+		return fay_check_root_filter(checked, expr);
+	return expr->op == EXPR_SIDE ? fay_check_side_filter(checked, expr) : append_filter(checked, expr);
 }
 
 static value *with_element(struct fay_checked *checked, const value *object, value *element,
@@ -301,8 +304,7 @@ value *fay_check_method(struct fay_checked *checked, const struct fay_scope *sco
 
 /* --- comprehensions --- */
 
-static const struct fay_scope *bind(struct fay_checked *checked, const struct fay_scope *outer,
-				    const char *name, value *v)
+const struct fay_scope *fay_check_bind(struct fay_checked *checked, const struct fay_scope *outer, const char *name, value *v)
 {
 	struct fay_scope *scope =
 		v ? fay_query_alloc(checked->exprs.query, sizeof(*scope)) : NULL;
@@ -362,15 +364,18 @@ value *fay_check_comprehension(struct fay_checked *checked, const struct fay_sco
 	const struct fay_clause *clause = node->clauses;
 	value *sequence = check_from(checked, outer, clause);
 	const struct fay_scope *scope =
-		sequence ? bind(checked, outer, clause->name, sequence->element) : NULL;
+		sequence ? fay_check_bind(checked, outer, clause->name, sequence->element) : NULL;
 	while (scope && sequence && (clause = clause->next)) {
 		switch (clause->kind) {
 		case CLAUSE_LET:
-			scope = bind(checked, scope, clause->name,
+			scope = fay_check_bind(checked, scope, clause->name,
 				     fay_check_node(checked, scope, clause->a));
 			continue;
 		case CLAUSE_WHERE:
 			scope = check_where(checked, scope, clause) ? scope : NULL;
+			continue;
+		case CLAUSE_JOIN:
+			scope = fay_check_join(checked, outer, scope, clause, &sequence);
 			continue;
 		case CLAUSE_GROUP:
 			sequence = check_group(checked, scope, clause, sequence);
@@ -386,7 +391,7 @@ value *fay_check_comprehension(struct fay_checked *checked, const struct fay_sco
 			continue;
 		}
 		if (sequence && clause->name)
-			scope = bind(checked, outer, clause->name, sequence->element);
+			scope = fay_check_bind(checked, outer, clause->name, sequence->element);
 	}
 	return scope ? sequence : NULL;
 }

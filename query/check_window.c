@@ -42,6 +42,8 @@ struct fay_value_node *fay_check_time_window(struct fay_checked *checked, const 
 	if (object->grouped || checked->keys)
 		return fay_query_fail(query, FAY_E_USAGE, call->span, "%s", checked->window.step ? "a query has one window" :
 				      "windows are of events: put the window before the grouping");
+	if (checked->join)
+		return fay_query_fail(query, FAY_E_REFUSED, call->span, "windows of a join are not supported yet");
 	if (!fay_check_before_root(checked, call->span, "a window"))
 		return NULL;
 	int64_t width = duration(checked, scope, call->items->value, method), step = width;

@@ -70,7 +70,7 @@ static LLVMValueRef call_helper(struct fay_codegen *g, const char *name, LLVMVal
 	if (!helper)
 		helper = LLVMAddFunction(g->module, name, type);
 	add_attribute(g, helper, LLVMAttributeFunctionIndex, "nounwind");
-	LLVMValueRef arguments[] = {g->local, fay_codegen_i64(g, 0), row};
+	LLVMValueRef arguments[] = {g->local, fay_codegen_i64(g, g->p->state_index), row};
 	return LLVMBuildCall2(g->builder, type, helper, arguments, count, "");
 }
 
@@ -432,7 +432,7 @@ int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMM
 		      struct fay_error *error)
 {
 	struct fay_codegen g = {.plan = plan, .p = fay_plan_private(plan), .context = context};
-	if (fay_source_is_bpf(g.p->checked.kind))
+	if (fay_source_is_bpf(g.p->checked.kind) || (plan->joins && fay_source_is_bpf(fay_plan_stage(plan, 1)->checked.kind)))
 		return fay_error_set(error, FAY_E_REFUSED, "query: system calls and tracepoints of the kernel have no native probe");
 	g.values = calloc(g.p->checked.exprs.count + 1, sizeof(*g.values));
 	if (!g.values)
@@ -440,8 +440,11 @@ int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMM
 	g.module = LLVMModuleCreateWithNameInContext("query", context);
 	LLVMSetTarget(g.module, "x86_64-unknown-linux-gnu");
 	fay_codegen_init(&g);
-	for (uint32_t i = 0; i < plan->spec.probe_count; i++)
-		generate_probe(&g, &plan->spec.probes[i]);
+	for (unsigned side = 0; side < (plan->joins ? 2 : 1); side++) {
+		g.p = fay_plan_stage(plan, side);
+		for (uint32_t i = 0; i < g.p->probe_count; i++)
+			generate_probe(&g, &g.p->probes[i]);
+	}
 	LLVMDisposeBuilder(g.builder);
 	free(g.values);
 	char *message = NULL;

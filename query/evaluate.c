@@ -29,7 +29,7 @@ static double as_real(cell c)
 /* Column `index` of the row. */
 static cell column_value(const struct fay_evaluator *e, uint32_t index)
 {
-	const struct fay_schema_column *column = &e->p->schema[index];
+	const struct fay_schema_column *column = &e->columns[index];
 	struct fay_value value;
 	if (!fay_value_decode(column, e->row, &value))
 		return (cell){.kind = CELL_NONE};
@@ -56,15 +56,15 @@ static cell constant(const struct fay_expr *expr)
 	return (cell){.kind = CELL_STRING, .string = expr->string, .integer = expr->length};
 }
 
-/* Bytes of a string without its padding; a constant's length is at hand. */
-static size_t length_of(cell c)
+/* A constant's length is at hand. */
+size_t fay_cell_length(cell c)
 {
 	return c.integer ? (size_t)c.integer : c.string ? strnlen(c.string, FAY_COMM_SIZE) : 0;
 }
 
 int fay_cell_compare_strings(cell x, cell y)
 {
-	size_t a = length_of(x), b = length_of(y), common = a < b ? a : b;
+	size_t a = fay_cell_length(x), b = fay_cell_length(y), common = a < b ? a : b;
 	int order = common ? memcmp(x.string, y.string, common) : 0;
 	return order ? order : (a > b) - (a < b);
 }
@@ -113,7 +113,7 @@ static cell arithmetic(const struct fay_expr *expr, cell x, cell y)
 
 static bool starts_with(cell x, const struct fay_expr *prefix)
 {
-	return length_of(x) >= prefix->length && (!prefix->length || !memcmp(x.string, prefix->string, prefix->length));
+	return fay_cell_length(x) >= prefix->length && (!prefix->length || !memcmp(x.string, prefix->string, prefix->length));
 }
 
 static cell operation(const struct fay_evaluator *e, const struct fay_expr *expr)
@@ -125,6 +125,8 @@ static cell operation(const struct fay_evaluator *e, const struct fay_expr *expr
 		y = fay_evaluate(e, expr->b);
 	bool none = x.kind == CELL_NONE || y.kind == CELL_NONE;
 	switch (expr->op) {
+	case EXPR_SQUARE:
+		return integer((int64_t)((unsigned __int128)((__int128)x.integer * x.integer) >> 32 * expr->value & UINT32_MAX));
 	case EXPR_AND:
 	case EXPR_OR: {
 		bool a = x.kind == CELL_INT && x.integer, b = y.kind == CELL_INT && y.integer;
@@ -179,7 +181,7 @@ cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 {
 	while (expr->op == EXPR_KEY)
 		expr = expr->a;
-	uint32_t column = e->p->column_of[expr->id];
+	uint32_t column = e->column_of[expr->id];
 	if (column)
 		return column_value(e, column - 1);
 	switch (expr->op) {
@@ -190,7 +192,7 @@ cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 	case EXPR_DEVIATION:
 		return deviation(e, expr);
 	case EXPR_QUANTILE:
-		return real(fay_value_quantile(&e->p->schema[e->p->column_of[expr->a->id] - 1], e->row, expr->real));
+		return real(fay_value_quantile(&e->columns[e->column_of[expr->a->id] - 1], e->row, expr->real));
 	default:
 		return operation(e, expr);
 	}

@@ -169,8 +169,36 @@ const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_ag
 				     .op = EXPR_AGGREGATE, .type = type, .aggregate = copy});
 }
 
+const struct fay_expr *fay_expr_side(struct fay_exprs *exprs, unsigned side, const char *event, const struct fay_expr *expr)
+{
+	if (!expr || fay_expr_is_constant(expr))
+		return expr;
+	return intern(exprs, &(struct fay_expr){.op = EXPR_SIDE, .type = expr->type, .a = expr, .value = side, .name = event});
+}
+
+/* The operand that says of which side the result is, if all that are not constant are of the same; else NULL. */
+static const struct fay_expr *common_side(const struct fay_expr *const operands[3])
+{
+	const struct fay_expr *found = NULL;
+	for (unsigned i = 0; i < 3; i++) {
+		if (!operands[i] || fay_expr_is_constant(operands[i]))
+			continue;
+		if (operands[i]->op != EXPR_SIDE || (found && found->value != operands[i]->value))
+			return NULL;
+		found = operands[i];
+	}
+	return found;
+}
+
+static const struct fay_expr *inside(const struct fay_expr *expr)
+{
+	return expr && expr->op == EXPR_SIDE ? expr->a : expr;
+}
+
 const struct fay_expr *fay_expr_square_part(struct fay_exprs *exprs, const struct fay_expr *x, int part)
 {
+	if (x->op == EXPR_SIDE)
+		return fay_expr_side(exprs, (unsigned)x->value, x->name, fay_expr_square_part(exprs, x->a, part));
 	return intern(exprs, &(struct fay_expr){.op = EXPR_SQUARE, .type = TYPE_INT, .a = x, .value = part});
 }
 
@@ -297,6 +325,9 @@ const struct fay_expr *fay_expr_make(struct fay_exprs *exprs, struct fay_span sp
 	const struct fay_expr *result = simplify(op, a, b, c);
 	if (result)
 		return result;
+	const struct fay_expr *side = common_side((const struct fay_expr *const[]){a, b, c});
+	if (side)
+		return fay_expr_side(exprs, (unsigned)side->value, side->name, fay_expr_make(exprs, span, op, type, inside(a), inside(b), inside(c)));
 	if (!c && fay_expr_is_constant(a) && (!b || fay_expr_is_constant(b))) {
 		result = fold(exprs, op, type, a, b);
 		if (result || exprs->query->failed)

@@ -8,6 +8,7 @@
  *   expression = comprehension | lambda | conditional
  *   comprehension = "from" NAME "in" expression { clause } ("select" expression | "group" .. "by" ..)
  *   clause     = "where" expression | "let" NAME "=" expression
+ *              | "join" NAME "in" expression "on" expression "equals" expression "within" expression
  *              | ("group" expression "by" expression | "select" expression) "into" NAME
  *   lambda     = (NAME | "(" NAME ")") "=>" expression
  *   postfix    = primary { "." NAME | "(" [expression {"," expression}] ")" }
@@ -134,10 +135,10 @@ static struct fay_node *finish(struct parser *parser, struct fay_node *node)
 		if (item->value->depth >= node->depth)
 			node->depth = item->value->depth + 1;
 	for (struct fay_clause *clause = node->clauses; clause; clause = clause->next) {
-		if (clause->a && clause->a->depth >= node->depth)
-			node->depth = clause->a->depth + 1;
-		if (clause->b && clause->b->depth >= node->depth)
-			node->depth = clause->b->depth + 1;
+		struct fay_node *parts[] = {clause->a, clause->b, clause->c, clause->d};
+		for (unsigned i = 0; i < 4; i++)
+			if (parts[i] && parts[i]->depth >= node->depth)
+				node->depth = parts[i]->depth + 1;
 	}
 	node->span.end = parser->last_end;
 	if (node->depth > FAY_QUERY_MAX_DEPTH)
@@ -252,6 +253,40 @@ static bool parse_let(struct parser *parser, struct fay_clause *clause)
 	       parse_clause_body(parser, clause);
 }
 
+static bool expect_word(struct parser *parser, const char *word, const char *what)
+{
+	if (accept_word(parser, word))
+		return true;
+	fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span, "expected `%s` and %s, found %s", word, what,
+		       describe(parser));
+	return false;
+}
+
+/* "join" read. */
+static bool parse_join(struct parser *parser, struct fay_clause *clause)
+{
+	const struct {
+		const char *word, *what;
+		struct fay_node **part;
+	} parts[] = {
+		{"in", "the other source", &clause->a},
+		{"on", "a key of what is there, as in `on a.tid equals b.tid within 5ms`", &clause->b},
+		{"equals", "the key of what is joined", &clause->c},
+		{"within", "how far apart in time two events may be, as in `within 5ms`: streams do not end, so a join needs a bound", &clause->d},
+	};
+	clause->kind = CLAUSE_JOIN;
+	clause->name = expect_name(parser, "a name after `join`", &clause->name_span);
+	for (size_t i = 0; clause->name && i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (!expect_word(parser, parts[i].word, parts[i].what) || !(*parts[i].part = parse_expression(parser)))
+			return false;
+	}
+	if (!clause->name || !at_word(parser, "into"))
+		return clause->name != NULL;
+	fay_query_fail(parser->query, FAY_E_REFUSED, parser->token->span,
+		       "`into` after a join is not supported yet: group the pairs, as in `group b by a.time into g`");
+	return false;
+}
+
 /* "orderby" read: one clause for each key. */
 static bool parse_orderby(struct parser *parser, struct fay_clause *clause)
 {
@@ -275,30 +310,26 @@ static bool parse_orderby(struct parser *parser, struct fay_clause *clause)
 
 static bool unknown_clause(struct parser *parser)
 {
-	static const char *const known[] = {"where", "let",  "group", "select",
-					    "orderby", "take", "skip",  "distinct"};
-	static const char *const later[] = {"join", "from"};
+	static const char *const known[] = {"where",   "let",  "join", "group",   "select",
+					    "orderby", "take", "skip", "distinct"};
 	const struct fay_token *token = parser->token;
 	if (at_operator(parser, OPERATOR_ASSIGN)) {
 		fay_query_fail(parser->query, FAY_E_USAGE, token->span,
 			       "unexpected `=`; did you mean `==`?");
 		return false;
 	}
-	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
-		if (token_is_word(token, later[i])) {
-			fay_query_fail(parser->query, FAY_E_REFUSED, token->span,
-				       i == 1 ? "a second `%s` is not supported yet"
-					      : "`%s` is not supported yet",
-				       later[i]);
-			return false;
-		}
+	if (token_is_word(token, "from")) {
+		fay_query_fail(parser->query, FAY_E_REFUSED, token->span,
+			       "a second `from` would pair every event with every other; a join says which: "
+			       "`join b in cluster.Function(\"libc!write\") on a.tid equals b.tid within 5ms`");
+		return false;
 	}
 	const char *hint = token->kind == TOKEN_NAME
 				   ? fay_query_did_you_mean(parser->query, token->string, known,
 							    sizeof(known) / sizeof(known[0]))
 				   : "";
 	fay_query_fail(parser->query, FAY_E_USAGE, token->span,
-		       "expected `where`, `let`, `group` or `select`, found %s%s",
+		       "expected `where`, `let`, `join`, `group` or `select`, found %s%s",
 		       describe(parser), hint);
 	return false;
 }
@@ -316,6 +347,8 @@ static struct fay_clause *parse_clause(struct parser *parser, bool *last)
 		fine = parse_clause_body(parser, clause) != NULL;
 	} else if (accept_word(parser, "let")) {
 		fine = parse_let(parser, clause);
+	} else if (accept_word(parser, "join")) {
+		fine = parse_join(parser, clause);
 	} else if (accept_word(parser, "group")) {
 		fine = parse_group(parser, clause);
 		*last = !clause->name;

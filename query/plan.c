@@ -9,7 +9,9 @@
  * A selected expression over keys alone, such as `g.Key * 4`, becomes one more key column: it depends on
  * the others, so the groups stay the same.
  */
-#include "plan.h"
+#include "planner.h"
+
+#include "check_join.h"
 
 #include "fay/sketch.h"
 
@@ -19,14 +21,7 @@
 /* Names longer than this would not fit into the image. */
 #define NAME_LIMIT (FAY_IMAGE_MAX_STRING - 1)
 
-struct planner {
-	struct fay_plan *plan;
-	struct fay_plan_private *private_plan;
-	struct fay_query *query;
-	struct fay_span span; /* of the whole query, for errors about its shape */
-};
-
-static enum fay_column_type column_type(enum fay_type type)
+enum fay_column_type fay_planner_column_type(enum fay_type type)
 {
 	switch (type) {
 	case TYPE_BOOL:
@@ -52,7 +47,7 @@ static const struct fay_expr *strip(const struct fay_expr *expr)
 	return expr;
 }
 
-static bool storable(struct planner *planner, const struct fay_expr *expr)
+static bool storable(struct fay_planner *planner, const struct fay_expr *expr)
 {
 	enum fay_type type = expr->type;
 	if (type == TYPE_REAL || type == TYPE_MODULE || type == TYPE_HISTOGRAM || type == TYPE_LIST)
@@ -66,8 +61,7 @@ static bool storable(struct planner *planner, const struct fay_expr *expr)
 	return true;
 }
 
-/* Index of the key column that holds expr, added if need be; -1 with the error recorded. */
-static int key_column(struct planner *planner, const struct fay_expr *expr, const char *name)
+int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
 {
 	struct fay_plan_private *p = planner->private_plan;
 	expr = strip(expr);
@@ -107,7 +101,7 @@ static uint32_t value_size(const struct fay_aggregate *aggregate)
 }
 
 /* Values are collected behind the room for keys and moved down by lay_out(). */
-static uint32_t value_column(struct planner *planner, const struct fay_expr *expr, const char *name)
+static uint32_t value_column(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
 {
 	struct fay_plan_private *p = planner->private_plan;
 	struct fay_layout_column *values = p->columns + FAY_QUERY_MAX_COLUMNS;
@@ -120,7 +114,7 @@ static uint32_t value_column(struct planner *planner, const struct fay_expr *exp
 }
 
 /* The columns that the root needs to compute `expr`; depth is bounded by FAY_QUERY_MAX_DEPTH. */
-static bool need(struct planner *planner, const struct fay_expr *expr)
+static bool need(struct fay_planner *planner, const struct fay_expr *expr)
 {
 	const struct fay_plan_private *p = planner->private_plan;
 	if (expr->op == EXPR_CONSTANT || expr->op == EXPR_FOLDED)
@@ -132,24 +126,24 @@ static bool need(struct planner *planner, const struct fay_expr *expr)
 		return true;
 	}
 	if (expr->op == EXPR_KEY || (!expr->has_aggregate && !grouped))
-		return key_column(planner, expr, fay_query_format(planner->query, "root_%u", p->keys + 1)) >= 0;
+		return fay_planner_key(planner, expr, fay_query_format(planner->query, "root_%u", p->keys + 1)) >= 0;
 	return need(planner, expr->a) && (!expr->b || need(planner, expr->b)) && (!expr->c || need(planner, expr->c));
 }
 
-static bool add_computed(struct planner *planner, const struct fay_expr *expr, struct fay_plan_column *column)
+static bool add_computed(struct fay_planner *planner, const struct fay_expr *expr, struct fay_plan_column *column)
 {
 	struct fay_plan_private *p = planner->private_plan;
 	if (!need(planner, expr))
 		return false;
 	column->source = FAY_PLAN_COMPUTED;
 	column->index = p->computed_count;
-	column->type = column_type(expr->type);
+	column->type = fay_planner_column_type(expr->type);
 	column->merge = FAY_RESULT_COMPUTED;
 	p->computed[p->computed_count++] = expr;
 	return true;
 }
 
-static bool need_for_root(struct planner *planner)
+static bool need_for_root(struct fay_planner *planner)
 {
 	for (const struct fay_root_op *op = planner->private_plan->checked.root; op; op = op->next) {
 		if (op->expr && !need(planner, op->expr))
@@ -161,7 +155,7 @@ static bool need_for_root(struct planner *planner)
 	return true;
 }
 
-static bool add_output(struct planner *planner, const struct fay_expr *expr, const char *name)
+static bool add_output(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
 {
 	struct fay_plan *plan = planner->plan;
 	if (plan->column_count == FAY_QUERY_MAX_COLUMNS)
@@ -175,41 +169,40 @@ static bool add_output(struct planner *planner, const struct fay_expr *expr, con
 	if (expr->op == EXPR_AGGREGATE) {
 		column->source = FAY_PLAN_VALUE;
 		column->index = value_column(planner, expr, name);
-		column->type = column_type(expr->aggregate->type);
+		column->type = fay_planner_column_type(expr->aggregate->type);
 		column->merge = expr->aggregate->merge;
 	} else if (expr->has_aggregate) {
 		if (!add_computed(planner, expr, column))
 			return false;
 	} else {
-		int index = key_column(planner, expr, name);
+		int index = fay_planner_key(planner, expr, name);
 		if (index < 0)
 			return false;
 		planner->private_plan->columns[index].name = name; /* what the result calls it */
 		column->source = FAY_PLAN_KEY;
 		column->index = (uint32_t)index;
-		column->type = column_type(expr->type);
+		column->type = fay_planner_column_type(expr->type);
 		column->merge = FAY_MERGE_KEY;
 	}
 	plan->column_count++;
 	return true;
 }
 
-static bool add_event_column(struct planner *planner, const char *prefix, const char *field, const struct fay_expr *expr)
+static bool add_event_column(struct fay_planner *planner, const char *prefix, const char *field, const struct fay_expr *expr)
 {
 	const char *name = *prefix ? fay_query_format(planner->query, "%s.%s", prefix, field) : field;
 	return name && expr && add_output(planner, expr, name);
 }
 
-/* Whether events of this source have the field, and a saved trace has saved it. */
-static bool has_field(const struct planner *planner, const struct fay_field *field)
+/* Whether events of the source that `checked` speaks of have the field, and a saved trace has saved it. */
+static bool has_field(const struct fay_planner *planner, const struct fay_checked *checked, const struct fay_field *field)
 {
-	const struct fay_checked *checked = &planner->private_plan->checked;
 	if (!(field->sources & checked->kind) || field->type == TYPE_MODULE)
 		return false;
 	return checked->domain != DOMAIN_FILE || fay_saved_column(planner->query->saved, field->name);
 }
 
-static bool add_arguments(struct planner *planner, const char *prefix)
+static bool add_arguments(struct fay_planner *planner, const char *prefix)
 {
 	struct fay_exprs *exprs = &planner->private_plan->checked.exprs;
 	for (unsigned i = 0; i < 6; i++) {
@@ -221,31 +214,41 @@ static bool add_arguments(struct planner *planner, const char *prefix)
 	return true;
 }
 
+/* The field of an event, of a join's side if there is one; NULL with the error recorded. */
+static const struct fay_expr *event_field(struct fay_checked *checked, unsigned side, const struct fay_field *field)
+{
+	unsigned outside = fay_check_enter_side(checked, side);
+	checked->uses_failed |= field->size == 0;
+	struct fay_value_node *v = fay_check_scalar(checked, fay_expr_field(&checked->exprs, field));
+	v = fay_check_leave_side(checked, outside, v);
+	return v ? v->expr : NULL;
+}
+
 /* An event as a row of its own: the fields one wants to see first, or all. */
-static bool add_event(struct planner *planner, const char *prefix)
+static bool add_event(struct fay_planner *planner, const char *prefix, unsigned side)
 {
 	struct fay_checked *checked = &planner->private_plan->checked;
 	const size_t first = 6;
 	for (size_t i = 0; i < (checked->whole_events ? fay_field_count : first); i++) {
 		const struct fay_field *field = &fay_fields[i];
-		if (!has_field(planner, field))
-			continue;
-		checked->uses_failed |= field->size == 0;
-		if (!add_event_column(planner, prefix, field->name, fay_expr_field(&checked->exprs, field)))
+		unsigned outside = fay_check_enter_side(checked, side);
+		bool there = has_field(planner, checked, field);
+		fay_check_leave_side(checked, outside, NULL);
+		if (there && !add_event_column(planner, prefix, field->name, event_field(checked, side, field)))
 			return false;
 	}
-	return !checked->whole_events || !(checked->kind & (SOURCE_ENTRY | SOURCE_MARKER)) || add_arguments(planner, prefix);
+	return !checked->whole_events || side || !(checked->kind & (SOURCE_ENTRY | SOURCE_MARKER)) || add_arguments(planner, prefix);
 }
 
 /* Flattens what a row is into columns; members of inner records are named "outer.inner". */
-static bool add_outputs(struct planner *planner, const struct fay_value_node *value,
+static bool add_outputs(struct fay_planner *planner, const struct fay_value_node *value,
 			const char *name)
 {
 	switch (value->kind) {
 	case VALUE_SCALAR:
 		return add_output(planner, value->expr, *name ? name : "value");
 	case VALUE_EVENT:
-		return add_event(planner, name);
+		return add_event(planner, name, value->side);
 	case VALUE_RECORD:
 		for (struct fay_member *m = value->members; m; m = m->next) {
 			/* `g.Key` of several parts shows as the parts. */
@@ -269,7 +272,7 @@ static bool add_outputs(struct planner *planner, const struct fay_value_node *va
 	}
 }
 
-static bool unique_names(struct planner *planner)
+static bool unique_names(struct fay_planner *planner)
 {
 	const struct fay_plan *plan = planner->plan;
 	for (uint32_t i = 0; i < plan->column_count; i++)
@@ -281,8 +284,7 @@ static bool unique_names(struct planner *planner)
 	return true;
 }
 
-/* Offsets of the row, and how many rows a table gets. */
-static bool lay_out(struct planner *planner)
+bool fay_planner_lay_out(struct fay_planner *planner)
 {
 	struct fay_plan_private *p = planner->private_plan;
 	memmove(p->columns + p->keys, p->columns + FAY_QUERY_MAX_COLUMNS,
@@ -327,6 +329,17 @@ static uint64_t deadline_of(const struct fay_expr *filter)
 	return end ? end : 1;
 }
 
+uint64_t fay_planner_deadline(const struct fay_plan_private *p)
+{
+	uint64_t deadline = 0;
+	for (const struct fay_filter *filter = p->checked.filters; filter; filter = filter->next) {
+		uint64_t end = deadline_of(filter->expr);
+		if (end && (!deadline || end < deadline))
+			deadline = end;
+	}
+	return deadline;
+}
+
 /* Streams of which only a part is shown: which part, if nothing else is done with the rows. */
 static void find_window(struct fay_plan *plan, const struct fay_root_op *op)
 {
@@ -346,7 +359,7 @@ static void find_window(struct fay_plan *plan, const struct fay_root_op *op)
 }
 
 /* What the root reads merged rows with. */
-static bool prepare_root(struct planner *planner)
+static bool prepare_root(struct fay_planner *planner)
 {
 	struct fay_plan *plan = planner->plan;
 	struct fay_plan_private *p = planner->private_plan;
@@ -373,9 +386,23 @@ static bool prepare_root(struct planner *planner)
 	return true;
 }
 
-static void fill_spec(struct planner *planner)
+static void fill_columns(struct fay_plan_private *p)
 {
-	struct fay_plan *plan = planner->plan;
+	for (uint32_t i = 0; i < p->keys + p->values; i++) {
+		const struct fay_layout_column *column = &p->columns[i];
+		const struct fay_aggregate *aggregate = column->expr->aggregate;
+		p->spec_columns[i] = (struct fay_spec_column){
+			.name = column->name,
+			.type = fay_planner_column_type(aggregate ? aggregate->type : column->expr->type),
+			.merge = aggregate ? aggregate->merge : FAY_MERGE_KEY,
+			.offset = column->offset,
+			.size = column->size,
+		};
+	}
+}
+
+void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2])
+{
 	struct fay_plan_private *p = planner->private_plan;
 	static const enum fay_probe_kind kinds[] = {[SOURCE_ENTRY] = FAY_PROBE_ENTRY,
 						    [SOURCE_RETURN] = FAY_PROBE_RETURN,
@@ -383,23 +410,10 @@ static void fill_spec(struct planner *planner)
 						    [SOURCE_SYSCALL] = FAY_PROBE_ENTRY,
 						    [SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY,
 						    [SOURCE_TIMER] = FAY_PROBE_TIMER};
-	p->probes[0] = (struct fay_spec_probe){.pattern = plan->pattern,
-					       .kind = kinds[p->checked.kind],
-					       .symbol = FAY_PROBE_SYMBOL};
-	p->probes[1] = (struct fay_spec_probe){.pattern = plan->pattern,
-					       .kind = FAY_PROBE_EXCEPTION,
-					       .symbol = FAY_FAILURE_SYMBOL};
-	for (uint32_t i = 0; i < p->keys + p->values; i++) {
-		const struct fay_layout_column *column = &p->columns[i];
-		const struct fay_aggregate *aggregate = column->expr->aggregate;
-		p->spec_columns[i] = (struct fay_spec_column){
-			.name = column->name,
-			.type = column_type(aggregate ? aggregate->type : column->expr->type),
-			.merge = aggregate ? aggregate->merge : FAY_MERGE_KEY,
-			.offset = column->offset,
-			.size = column->size,
-		};
-	}
+	p->probes[0] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = kinds[p->checked.kind], .symbol = symbols[0]};
+	p->probes[1] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = FAY_PROBE_EXCEPTION, .symbol = symbols[1]};
+	p->probe_count = p->checked.kind == SOURCE_RETURN && p->checked.uses_failed ? 2 : 1;
+	fill_columns(p);
 	uint32_t size = p->kind == FAY_STATE_TABLE
 				? (uint32_t)sizeof(struct fay_table_header) + p->rows * p->row_size
 			: p->kind == FAY_STATE_CELL ? p->row_size
@@ -414,10 +428,18 @@ static void fill_spec(struct planner *planner)
 		.keys = (uint16_t)p->keys,
 		.values = (uint16_t)p->values,
 	};
+}
+
+static void fill_spec(struct fay_planner *planner)
+{
+	static const char *const symbols[] = {FAY_PROBE_SYMBOL, FAY_FAILURE_SYMBOL};
+	struct fay_plan *plan = planner->plan;
+	struct fay_plan_private *p = planner->private_plan;
+	fay_planner_fill_stage(planner, symbols);
 	plan->spec = (struct fay_image_spec){
-		.local_size = size ? size : 8, /* never empty: `local` has to point to something */
+		.local_size = p->state.size ? p->state.size : 8, /* never empty: `local` has to point to something */
 		.probes = p->probes,
-		.probe_count = p->checked.kind == SOURCE_RETURN && p->checked.uses_failed ? 2 : 1,
+		.probe_count = p->probe_count,
 		.states = &p->state,
 		.state_count = 1,
 		.columns = p->spec_columns,
@@ -425,7 +447,7 @@ static void fill_spec(struct planner *planner)
 	};
 }
 
-static bool make_plan(struct planner *planner)
+static bool make_plan(struct fay_planner *planner)
 {
 	struct fay_plan *plan = planner->plan;
 	struct fay_plan_private *p = planner->private_plan;
@@ -434,7 +456,8 @@ static bool make_plan(struct planner *planner)
 	plan->pattern = p->checked.pattern;
 	plan->domain = p->checked.domain;
 	plan->saved = planner->query->saved;
-	fay_plan_find_saved(p);
+	plan->saved_right = planner->query->other_saved;
+	fay_plan_find_saved(p, plan->saved);
 	plan->kernel = p->checked.kind == SOURCE_SYSCALL      ? FAY_KERNEL_SYSCALLS
 		       : p->checked.kind == SOURCE_TRACEPOINT ? FAY_KERNEL_TRACEPOINTS
 		       : p->checked.kind == SOURCE_TIMER      ? FAY_KERNEL_TIMER
@@ -450,7 +473,7 @@ static bool make_plan(struct planner *planner)
 		  : plan->streams ? FAY_STATE_STREAM
 				  : FAY_STATE_TABLE;
 	for (struct fay_key *key = p->checked.keys; key; key = key->next)
-		if (key_column(planner, key->expr, key->name) < 0)
+		if (fay_planner_key(planner, key->expr, key->name) < 0)
 			return false;
 	if (plan->window_step && !add_output(planner, p->checked.window.key, "window"))
 		return false;
@@ -460,15 +483,11 @@ static bool make_plan(struct planner *planner)
 					  : "";
 	if (row->kind == VALUE_SCALAR && row->expr->op == EXPR_AGGREGATE)
 		name = row->expr->aggregate->text;
-	if (!add_outputs(planner, row, name) || !unique_names(planner) || !need_for_root(planner) || !lay_out(planner))
+	if (!add_outputs(planner, row, name) || !unique_names(planner) || !need_for_root(planner) || !fay_planner_lay_out(planner))
 		return false;
-	for (struct fay_filter *filter = p->checked.filters; filter; filter = filter->next) {
-		uint64_t end = deadline_of(filter->expr);
-		if (end && (!plan->deadline || end < plan->deadline))
-			plan->deadline = end;
-	}
+	plan->deadline = fay_planner_deadline(p);
 	fill_spec(planner);
-	return prepare_root(planner);
+	return prepare_root(planner) && (!p->checked.join || fay_planner_join(planner));
 }
 
 void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema)
@@ -516,7 +535,7 @@ static int make_plan_of(const char *text, uint64_t now, bool whole_events, struc
 		p->checked.exprs.query = query;
 		p->checked.whole_events = whole_events;
 		plan->private_plan = p;
-		struct planner planner = {plan, p, query, root->span};
+		struct fay_planner planner = {plan, p, query, root->span};
 		if (fay_query_check(&p->checked, root) && make_plan(&planner)) {
 			*plan_out = plan;
 			return FAY_OK;

@@ -38,6 +38,9 @@ struct fay_plan_private {
 	} moves[FAY_SAVED_COLUMNS];
 	uint32_t move_count;
 	const struct fay_saved_column *failed; /* whether the call ended by an exception; NULL: not known */
+	uint32_t state_index; /* which of the image's states the probe fills */
+	uint32_t probe_count;
+	struct fay_plan_join *join; /* the sides of a join, of which this stage gets the pairs; NULL: this stage is in the probe */
 	/* The root stage. */
 	struct fay_schema_column schema[FAY_QUERY_MAX_COLUMNS * 2]; /* of `columns`, to read merged rows with */
 	uint32_t *column_of; /* by expression id: column + 1, or 0 */
@@ -51,12 +54,29 @@ struct fay_plan_private {
 	struct fay_plan_column plan_columns[FAY_QUERY_MAX_COLUMNS];
 };
 
+/* Both sides of a join: what their probes hand on, and how a pair of it is read: left row, then right row. */
+struct fay_plan_join {
+	struct fay_plan_private *sides[2];
+	struct fay_schema_column columns[FAY_QUERY_MAX_COLUMNS * 2]; /* of a pair: the left row's, the right row's */
+	uint32_t *column_of; /* by expression id: column + 1, or 0 */
+	/* What plan->spec points to. */
+	struct fay_spec_probe probes[4];
+	struct fay_spec_state states[2];
+	struct fay_spec_column spec_columns[FAY_QUERY_MAX_COLUMNS * 2];
+};
+
 static inline const struct fay_plan_private *fay_plan_private(const struct fay_plan *plan)
 {
 	return plan->private_plan;
 }
 
-/* Finds the columns of the query's saved trace, if it has one, in events. */
-void fay_plan_find_saved(struct fay_plan_private *p);
+/* Finds the columns of the saved trace that the stage reads, if there is one, in events. */
+void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *saved);
+/* The stage whose probe reads the left (0), the right (1) source. */
+static inline const struct fay_plan_private *fay_plan_stage(const struct fay_plan *plan, unsigned side)
+{
+	const struct fay_plan_private *p = fay_plan_private(plan);
+	return p->join ? p->join->sides[side] : p;
+}
 
 #endif

@@ -3,7 +3,8 @@
  * `fay explain`: the plan by tier, as text or as one JSON object on one line. Expressions are printed as
  * a query would write them, with all `let`s put in.
  */
-#include "plan.h"
+#include "check_join.h"
+#include "print.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ void fay_time_print(FILE *out, uint64_t time)
 	fputc('Z', out);
 }
 
-static void print_string(FILE *out, const char *bytes, size_t length)
+void fay_print_string(FILE *out, const char *bytes, size_t length)
 {
 	fputc('"', out);
 	for (size_t i = 0; i < length; i++) {
@@ -71,7 +72,7 @@ static void print_constant(const struct printer *printer, const struct fay_expr 
 		fputs(expr->value ? "true" : "false", printer->out);
 		break;
 	case TYPE_STRING:
-		print_string(printer->out, expr->string, expr->length);
+		fay_print_string(printer->out, expr->string, expr->length);
 		break;
 	case TYPE_TIME:
 		fay_time_print(printer->out, (uint64_t)expr->value);
@@ -144,6 +145,9 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		return;
 	case EXPR_KEY:
 		print_expr(printer, expr->a, outer);
+		return;
+	case EXPR_SIDE:
+		print_expr(&(struct printer){out, expr->name}, expr->a, outer);
 		return;
 	default:
 		break;
@@ -261,7 +265,7 @@ static void print_helpers(FILE *out, const struct fay_plan_private *p, const cha
 {
 	const char *rows = p->kind == FAY_STATE_TABLE ? "fay_flush" : p->kind == FAY_STATE_STREAM ? "fay_emit" : NULL;
 	bool members = p->checked.exprs.members;
-	if (is_bpf(p) || (!rows && !members)) {
+	if (is_bpf(p) || p->join || (!rows && !members)) {
 		fputs(none, out);
 		return;
 	}
@@ -273,7 +277,7 @@ static void print_helpers(FILE *out, const struct fay_plan_private *p, const cha
 
 /* --- text --- */
 
-static void print_filters(FILE *out, const struct fay_plan_private *p)
+void fay_print_filters(FILE *out, const struct fay_plan_private *p)
 {
 	for (struct fay_filter *f = p->checked.filters; f; f = f->next) {
 		fputs("  filter     ", out);
@@ -282,9 +286,8 @@ static void print_filters(FILE *out, const struct fay_plan_private *p)
 	}
 }
 
-static void print_state(FILE *out, const struct fay_plan_private *p)
+void fay_print_columns(FILE *out, const struct fay_plan_private *p)
 {
-	const char *owner = is_bpf(p) ? "processor" : "thread";
 	for (uint32_t i = 0; i < p->keys; i++) {
 		fprintf(out, "  %-10s %s = ", p->kind == FAY_STATE_STREAM ? "column" : "key",
 			p->columns[i].name);
@@ -296,6 +299,12 @@ static void print_state(FILE *out, const struct fay_plan_private *p)
 		print_aggregate(out, p, p->columns[i].expr->aggregate);
 		fputc('\n', out);
 	}
+}
+
+static void print_state(FILE *out, const struct fay_plan_private *p)
+{
+	const char *owner = is_bpf(p) ? "processor" : "thread";
+	fay_print_columns(out, p);
 	if (p->kind == FAY_STATE_TABLE) {
 		fprintf(out, "  state      table of %u rows of %u bytes, of the %s alone\n", p->rows,
 			p->row_size, owner);
@@ -314,7 +323,7 @@ static void print_state(FILE *out, const struct fay_plan_private *p)
 	fputc('\n', out);
 }
 
-static void print_merge(FILE *out, const struct fay_plan_private *p, const char *of)
+void fay_print_merge(FILE *out, const struct fay_plan_private *p, const char *of)
 {
 	if (p->kind == FAY_STATE_STREAM) {
 		fprintf(out, "  collect    the rows of all %s\n", of);
@@ -395,7 +404,7 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 }
 
 /* What the probe is attached to, in words. */
-static void print_tracepoint(FILE *out, const struct fay_plan *plan, const struct fay_plan_private *p)
+static void print_tracepoint(FILE *out, const struct fay_plan_private *p)
 {
 	const struct fay_checked *checked = &p->checked;
 	if (is_bpf(p)) {
@@ -407,7 +416,7 @@ static void print_tracepoint(FILE *out, const struct fay_plan *plan, const struc
 		else if (checked->kernel->count == 1)
 			fprintf(out, "tracepoint   %s %s\n", what, checked->kernel->points[0].name);
 		else
-			fprintf(out, "tracepoint   %s, %u that match %s\n", what, checked->kernel->count, plan->pattern);
+			fprintf(out, "tracepoint   %s, %u that match %s\n", what, checked->kernel->count, checked->pattern);
 		return;
 	}
 	fprintf(out, "tracepoint   %s %s\n",
@@ -415,13 +424,18 @@ static void print_tracepoint(FILE *out, const struct fay_plan *plan, const struc
 		: checked->kind == SOURCE_MARKER ? "marker"
 		: checked->uses_failed		 ? "return from, or exception out of"
 						 : "return from calls of",
-		plan->pattern);
+		checked->pattern);
 }
 
-void fay_plan_print(FILE *out, const struct fay_plan *plan)
+static const char *probe_text(const struct fay_plan_private *p)
 {
-	const struct fay_plan_private *p = fay_plan_private(plan);
-	print_tracepoint(out, plan, p);
+	return is_bpf(p) ? "probe        a BPF program, checked and compiled by the kernel\n" : "probe        native code, inline at the tracepoint\n";
+}
+
+/* What begins a plan: sources, probes, and what each tier merges. */
+static void print_tiers(FILE *out, const struct fay_plan *plan, const struct fay_plan_private *p)
+{
+	print_tracepoint(out, p);
 	if (plan->back_end)
 		fprintf(out, "back end     %s\n", plan->back_end);
 	if (plan->deadline) {
@@ -429,18 +443,45 @@ void fay_plan_print(FILE *out, const struct fay_plan *plan)
 		fay_time_print(out, plan->deadline);
 		fputc('\n', out);
 	}
-	fputs(is_bpf(p) ? "probe        a BPF program, checked and compiled by the kernel\n" : "probe        native code, inline at the tracepoint\n", out);
-	print_filters(out, p);
+	fputs(probe_text(p), out);
+	fay_print_filters(out, p);
 	print_state(out, p);
 	if (is_bpf(p)) {
 		fputs("machine\n", out);
-		print_merge(out, p, "processors");
+		fay_print_merge(out, p, "processors");
 	} else {
 		fputs("process\n", out);
-		print_merge(out, p, "threads");
+		fay_print_merge(out, p, "threads");
 		fputs("machine\n", out);
-		print_merge(out, p, "processes");
+		fay_print_merge(out, p, "processes");
 	}
+}
+
+/* Both sides of a join, then what is done with its pairs. */
+static void print_join(FILE *out, const struct fay_plan *plan, const struct fay_plan_private *p)
+{
+	for (unsigned s = 0; s < 2; s++) {
+		const struct fay_plan_private *side = p->join->sides[s];
+		print_tracepoint(out, side);
+		fputs(probe_text(side), out);
+		fay_print_filters(out, side);
+		print_state(out, side);
+	}
+	if (plan->deadline) {
+		fputs("until        ", out);
+		fay_time_print(out, plan->deadline);
+		fputc('\n', out);
+	}
+	fay_print_pairs(out, plan);
+}
+
+void fay_plan_print(FILE *out, const struct fay_plan *plan)
+{
+	const struct fay_plan_private *p = fay_plan_private(plan);
+	if (plan->joins)
+		print_join(out, plan, p);
+	else
+		print_tiers(out, plan, p);
 	fputs("cluster      no other machine is configured: this machine's result is the result\n", out);
 	print_root(out, plan, p);
 	fputs("result\n", out);
@@ -456,7 +497,7 @@ void fay_plan_print(FILE *out, const struct fay_plan *plan)
 /* --- JSON --- */
 
 /* An expression as a JSON string: its text goes through the escaper. */
-static void print_json_expr(FILE *out, const struct fay_plan_private *p, const struct fay_expr *expr,
+void fay_print_json_expr(FILE *out, const struct fay_plan_private *p, const struct fay_expr *expr,
 			    const struct fay_aggregate *aggregate)
 {
 	char *text = NULL;
@@ -469,15 +510,15 @@ static void print_json_expr(FILE *out, const struct fay_plan_private *p, const s
 			fay_expr_print(memory, expr, event_name(p));
 		fclose(memory);
 	}
-	print_string(out, text ? text : "", size);
+	fay_print_string(out, text ? text : "", size);
 	free(text);
 }
 
-static void print_json_probe(FILE *out, const struct fay_plan_private *p)
+void fay_print_json_stage(FILE *out, const struct fay_plan_private *p)
 {
-	fputs("\"probe\":{\"filters\":[", out);
+	fputs("{\"filters\":[", out);
 	for (struct fay_filter *f = p->checked.filters; f; f = f->next) {
-		print_json_expr(out, p, f->expr, NULL);
+		fay_print_json_expr(out, p, f->expr, NULL);
 		fputs(f->next ? "," : "", out);
 	}
 	fputs("],\"state\":{\"kind\":", out);
@@ -490,7 +531,7 @@ static void print_json_probe(FILE *out, const struct fay_plan_private *p)
 		const struct fay_aggregate *aggregate = p->columns[i].expr->aggregate;
 		fprintf(out, "%s{\"name\":\"%s\",\"merge\":\"%s\",\"expression\":", i ? "," : "",
 			p->columns[i].name, merge_name(aggregate ? aggregate->merge : FAY_MERGE_KEY));
-		print_json_expr(out, p, p->columns[i].expr, aggregate);
+		fay_print_json_expr(out, p, p->columns[i].expr, aggregate);
 		fputc('}', out);
 	}
 	fputs("]},\"helpers\":[", out);
@@ -509,11 +550,22 @@ static void print_json_root(FILE *out, const struct fay_plan_private *p)
 			print_root_op(memory, p, op);
 			fclose(memory);
 		}
-		print_string(out, text ? text : "", size);
+		fay_print_string(out, text ? text : "", size);
 		fputs(op->next ? "," : "", out);
 		free(text);
 	}
 	fputc(']', out);
+}
+
+const char *fay_print_tracepoint_name(const struct fay_plan_private *p)
+{
+	return p->checked.kind == SOURCE_ENTRY	      ? "entry"
+	       : p->checked.kind == SOURCE_MARKER     ? "marker"
+	       : p->checked.kind == SOURCE_TRACEPOINT ? "tracepoint"
+	       : p->checked.kind == SOURCE_TIMER      ? "timer"
+	       : p->checked.kind == SOURCE_SYSCALL    ? p->checked.uses_end ? "end of system call" : "begin of system call"
+	       : p->checked.uses_failed		      ? "return or exception"
+						      : "return";
 }
 
 void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
@@ -523,20 +575,13 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 			    : p->kind == FAY_STATE_TABLE ? "merge by key"
 							 : "merge";
 	fputs("{\"query\":", out);
-	print_string(out, plan->text, strlen(plan->text));
+	fay_print_string(out, plan->text, strlen(plan->text));
 	fputs(",\"pattern\":", out);
-	print_string(out, plan->pattern, strlen(plan->pattern));
-	fprintf(out, ",\"tracepoint\":\"%s\"",
-		p->checked.kind == SOURCE_ENTRY	       ? "entry"
-		: p->checked.kind == SOURCE_MARKER     ? "marker"
-		: p->checked.kind == SOURCE_TRACEPOINT ? "tracepoint"
-		: p->checked.kind == SOURCE_TIMER      ? "timer"
-		: p->checked.kind == SOURCE_SYSCALL    ? p->checked.uses_end ? "end of system call" : "begin of system call"
-		: p->checked.uses_failed	       ? "return or exception"
-						       : "return");
+	fay_print_string(out, plan->pattern, strlen(plan->pattern));
+	fprintf(out, ",\"tracepoint\":\"%s\"", fay_print_tracepoint_name(p));
 	if (plan->back_end) {
 		fputs(",\"back_end\":", out);
-		print_string(out, plan->back_end, strlen(plan->back_end));
+		fay_print_string(out, plan->back_end, strlen(plan->back_end));
 	}
 	fprintf(out, ",\"result\":\"%s\"",
 		plan->scalar ? "scalar" : plan->streams ? "rows" : "groups");
@@ -545,8 +590,13 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 	if (plan->deadline)
 		fprintf(out, ",\"deadline\":%" PRIu64, plan->deadline);
 	fputc(',', out);
-	print_json_probe(out, p);
-	if (is_bpf(p))
+	if (plan->joins)
+		fay_print_json_join(out, plan);
+	fputs(plan->joins ? ",\"pairs\":" : "\"probe\":", out);
+	fay_print_json_stage(out, p);
+	if (plan->joins)
+		fputs(",\"cluster\":null", out);
+	else if (is_bpf(p))
 		fprintf(out, ",\"process\":null,\"machine\":\"%s\",\"cluster\":null", merge);
 	else
 		fprintf(out, ",\"process\":\"%s\",\"machine\":\"%s\",\"cluster\":null", merge, merge);

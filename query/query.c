@@ -58,6 +58,7 @@ void fay_query_destroy(struct fay_query *query)
 		free(block);
 	}
 	fay_saved_close(query->saved);
+	fay_saved_close(query->other_saved);
 	fay_btf_close(query->btf);
 	free(query->text);
 	free(query);

@@ -15,6 +15,7 @@ struct rows {
 };
 
 struct finisher {
+	const struct fay_plan_private *p;
 	struct fay_evaluator evaluator;
 	fay_plan_name_function *name;
 	void *name_context;
@@ -235,7 +236,7 @@ static void write_window(const struct fay_plan_private *p, const struct fay_resu
 
 static bool write_rows(struct finisher *f, const struct rows *rows, const struct fay_result *merged, struct fay_result *out)
 {
-	const struct fay_plan_private *p = f->evaluator.p;
+	const struct fay_plan_private *p = f->p;
 	out->row_size = p->row_size + p->computed_count * FAY_RESULT_COMPUTED_SIZE;
 	out->row_count = f->is_folded ? !p->checked.window.step || merged->row_count : rows->count;
 	out->rows = calloc(out->row_count + 1, out->row_size + 1u);
@@ -269,7 +270,7 @@ int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged
 		    void *name_context, struct fay_result *out, struct fay_error *error)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
-	struct finisher f = {.evaluator = {.p = p}, .name = name, .name_context = name_context};
+	struct finisher f = {.p = p, .evaluator = {.columns = p->schema, .column_of = p->column_of}, .name = name, .name_context = name_context};
 	struct rows rows = all_rows(merged);
 	bool fine = rows.at != NULL;
 	*out = *merged;
@@ -290,7 +291,7 @@ bool fay_plan_prune(const struct fay_plan *plan, struct fay_result *rows_in, fay
 		op = op->next;
 	if (!op || op->kind != ROOT_TAKE || op->count >= rows_in->row_count)
 		return false;
-	struct finisher f = {.evaluator = {.p = p}, .name = name, .name_context = name_context};
+	struct finisher f = {.p = p, .evaluator = {.columns = p->schema, .column_of = p->column_of}, .name = name, .name_context = name_context};
 	struct rows rows = all_rows(rows_in);
 	uint8_t *kept = rows.at ? malloc((size_t)op->count * p->row_size + 1) : NULL;
 	bool fine = kept != NULL;

@@ -17,14 +17,17 @@ struct fay_cell {
 };
 
 struct fay_evaluator {
-	const struct fay_plan_private *p;
+	const struct fay_schema_column *columns;
+	const uint32_t *column_of; /* by expression id: column + 1, or 0 */
 	const uint8_t *row;
 	struct fay_cell folded; /* what EXPR_FOLDED means */
 };
 
-/* `expr` of the row. Recursion is bounded by FAY_QUERY_MAX_DEPTH. */
 /* -1, 0, 1 by bytes. */
 int fay_cell_compare_strings(struct fay_cell x, struct fay_cell y);
+/* Bytes of a string without its padding. */
+size_t fay_cell_length(struct fay_cell cell);
+/* `expr` of the row. Recursion is bounded by FAY_QUERY_MAX_DEPTH. */
 struct fay_cell fay_evaluate(const struct fay_evaluator *evaluator, const struct fay_expr *expr);
 
 #endif

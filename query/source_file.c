@@ -19,7 +19,7 @@ struct fay_value_node *fay_check_file(struct fay_checked *checked, const struct 
 			"`file` takes the name of a saved trace: file(\"reads.fay\")");
 	if (checked->pattern)
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
-				      "a second source in one query is not supported yet");
+				      "a second source stands in a join: `join b in file(...) on a.tid equals b.tid within 5ms`");
 	if (fay_saved_open(name->name, &query->saved, &error))
 		return fay_query_fail(query, error.code, name->span, "%s", error.message);
 	uint32_t source = fay_saved_header(query->saved)->source;
@@ -55,32 +55,32 @@ bool fay_check_saved(struct fay_checked *checked, struct fay_span span, const ch
 
 /* --- events ------------------------------------------------------------------------------------------------------------- */
 
-static void add_move(struct fay_plan_private *p, const char *name, uint32_t to, uint32_t size)
+static void add_move(struct fay_plan_private *p, const struct fay_saved *saved, const char *name, uint32_t to, uint32_t size)
 {
-	const struct fay_saved_column *column = fay_saved_column(p->query->saved, name);
+	const struct fay_saved_column *column = fay_saved_column(saved, name);
 	if (column && size && p->move_count < FAY_SAVED_COLUMNS)
 		p->moves[p->move_count++] = (struct fay_saved_move){
 			column->offset, to, size < column->size ? size : column->size};
 }
 
-void fay_plan_find_saved(struct fay_plan_private *p)
+void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *saved)
 {
-	if (!p->query->saved)
+	if (!saved)
 		return;
 	for (size_t i = 0; i < fay_field_count; i++)
-		add_move(p, fay_fields[i].name, fay_fields[i].offset, fay_fields[i].size);
+		add_move(p, saved, fay_fields[i].name, fay_fields[i].offset, fay_fields[i].size);
 	for (uint32_t i = 0; i < 6; i++) {
 		char name[16];
 		snprintf(name, sizeof(name), "Arg(%u)", i);
-		add_move(p, name, (uint32_t)offsetof(struct fay_event, arg) + 8 * i, 8);
+		add_move(p, saved, name, (uint32_t)offsetof(struct fay_event, arg) + 8 * i, 8);
 	}
-	p->failed = fay_saved_column(p->query->saved, "Failed");
+	p->failed = fay_saved_column(saved, "Failed");
 }
 
-bool fay_plan_saved_event(const struct fay_plan *plan, const uint8_t *row, struct fay_event *event,
+bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint8_t *row, struct fay_event *event,
 			  uint32_t *probe)
 {
-	const struct fay_plan_private *p = fay_plan_private(plan);
+	const struct fay_plan_private *p = fay_plan_stage(plan, side);
 	uint64_t failed = 0;
 	memset(event, 0, sizeof(*event));
 	for (uint32_t i = 0; i < p->move_count; i++)
@@ -88,6 +88,6 @@ bool fay_plan_saved_event(const struct fay_plan *plan, const uint8_t *row, struc
 	event->comm[FAY_COMM_SIZE - 1] = 0;
 	if (p->failed)
 		memcpy(&failed, row + p->failed->offset, sizeof(failed));
-	*probe = failed != 0;
+	*probe = (side ? fay_plan_stage(plan, 0)->probe_count : 0) + (failed != 0);
 	return !failed || p->checked.uses_failed;
 }

@@ -40,6 +40,7 @@ struct fay_query {
 	struct fay_query_block *blocks;
 	size_t allocated;
 	struct fay_saved *saved; /* of file("NAME"), once it was read */
+	struct fay_saved *other_saved; /* of the other side of a join */
 	struct fay_btf *btf; /* the kernel's types, once they were needed */
 };
 
@@ -127,6 +128,7 @@ struct fay_argument {
 
 enum fay_clause_kind {
 	CLAUSE_FROM,
+	CLAUSE_JOIN,
 	CLAUSE_LET,
 	CLAUSE_WHERE,
 	CLAUSE_GROUP,
@@ -141,10 +143,11 @@ enum fay_clause_kind {
 struct fay_clause {
 	enum fay_clause_kind kind;
 	struct fay_span span;
-	const char *name; /* FROM, LET: the variable; GROUP, SELECT: after `into`, or NULL */
+	const char *name; /* FROM, JOIN, LET: the variable; GROUP, SELECT: after `into`, or NULL */
 	struct fay_span name_span;
-	struct fay_node *a; /* FROM: source; LET, WHERE, SELECT, ORDER ... SKIP: expression; GROUP: element; DISTINCT: NULL */
-	struct fay_node *b; /* GROUP: key */
+	struct fay_node *a; /* FROM, JOIN: source; LET, WHERE, SELECT, ORDER ... SKIP: expression; GROUP: element; DISTINCT: NULL */
+	struct fay_node *b; /* GROUP: key; JOIN: key of the rows before */
+	struct fay_node *c, *d; /* JOIN: key of the source's, how far apart in time */
 	bool descending;    /* ORDER, THEN */
 	struct fay_clause *next;
 };

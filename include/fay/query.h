@@ -15,6 +15,7 @@
 #include "fay/compiler.h"
 #include "fay/error.h"
 #include "fay/event.h"
+#include "fay/join.h"
 #include "fay/saved.h"
 
 /* A column of the result, in the order of the query's select. Values come from state 0 of the image. */
@@ -47,6 +48,13 @@ struct fay_plan {
 	bool collects;                /* streams: the rows are kept and finished, not shown as they come */
 	uint64_t first_row, row_limit; /* streams: of the rows as they come, skip `first_row`, show `row_limit` (UINT64_MAX: all), then end */
 	uint64_t window_width, window_step; /* ns; windows begin at multiples of the step since the epoch, key column 0 of rows is the start. 0: no windows */
+	/*
+	 * Two sources: state 0 of the image is of the left one, state 1 of the right one, both streams; `join` puts them together, fay_plan_pair() makes rows of the
+	 * result's state (fay_plan_schema()) of the pairs.
+	 */
+	bool joins;
+	struct fay_join_options join;
+	struct fay_saved *saved_right; /* DOMAIN_FILE: the right source; the plan's */
 	uint64_t deadline;            /* ns since the epoch after which no event can pass `where`; 0: none */
 	struct fay_image_spec spec;   /* for fay_compile_module(); strings owned by the plan */
 	struct fay_plan_column *columns;
@@ -66,8 +74,13 @@ int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan, struc
 int fay_query_plan_events(const char *text, uint64_t now, struct fay_plan **plan, struct fay_error *error);
 /* What the events are, as a saved trace says it: enum fay_source. */
 uint32_t fay_plan_source(const struct fay_plan *plan);
-/* The event that a row of plan->saved stands for, and which of the image's probes is for it; false: none. */
-bool fay_plan_saved_event(const struct fay_plan *plan, const uint8_t *row, struct fay_event *event, uint32_t *probe);
+/* The event that a row of plan->saved (side 0) or plan->saved_right (1) stands for, and which of the image's probes is for it; false: none. */
+bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint8_t *row, struct fay_event *event, uint32_t *probe);
+/*
+ * Of a plan that joins: what a pair adds to the result's state, as a row of it (its row_size bytes, at most 4096) for fay_aggregator_take_row(). false: the
+ * query's conditions do not hold for the pair.
+ */
+bool fay_plan_pair(const struct fay_plan *plan, const uint8_t *left, const uint8_t *right, uint8_t *row);
 void fay_plan_destroy(struct fay_plan *plan);
 /* The probe stage as a module in `context`, for fay_compile_module() with plan->spec. */
 int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error);
@@ -88,7 +101,7 @@ struct fay_bpf_options {
 /* A kernel query (system calls, tracepoints) as BPF programs. *object is to be given to fay_bpf_object_deinit(); it refers to options->pids. */
 int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_options *options, struct fay_bpf_object *object,
 			  struct fay_error *error);
-/* The state that the object fills, for the aggregator; refers to the plan. */
+/* The state of the result: what the image or the BPF object fills, or of a join its pairs. For the aggregator; refers to the plan. */
 void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema);
 /* A kernel event's `function` by its hash, or NULL. */
 const char *fay_plan_kernel_name(const struct fay_plan *plan, uint64_t hash);

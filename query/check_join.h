@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Joins: `join b in SOURCE on KEY equals KEY within DURATION`. Each side is checked as a source of its own; what the pairs see of it is marked by
+ * EXPR_SIDE, and a condition on one side alone goes into that side's filters: its probe leaves early.
+ */
+#ifndef FAY_QUERY_CHECK_JOIN_H
+#define FAY_QUERY_CHECK_JOIN_H
+
+#include "check.h"
+#include "fay/join.h"
+
+/* What struct fay_checked says about one source. */
+struct fay_check_source {
+	const char *pattern, *event_name;
+	enum fay_source kind;
+	enum fay_domain domain;
+	struct fay_span span;
+	struct fay_kernel_source *kernel;
+	bool uses_failed, uses_end, uses_duration;
+	struct fay_filter *filters;
+	struct fay_saved *saved;
+};
+
+struct fay_join_key {
+	const struct fay_expr *sides[2]; /* of one type, as each side's probe computes them */
+	struct fay_join_key *next;
+};
+
+struct fay_check_join {
+	struct fay_check_source sources[3]; /* of the pairs (with the left one's kind and domain), left, right */
+	unsigned active; /* the one that lies in struct fay_checked */
+	struct fay_join_key *keys;
+	uint32_t key_count;
+	uint64_t within; /* ns */
+	const char *names[2]; /* of the events */
+};
+
+/* The clause's effect on what is known: the new scope, or NULL with the error recorded. *sequence becomes that of the pairs. */
+const struct fay_scope *fay_check_join(struct fay_checked *checked, const struct fay_scope *outer, const struct fay_scope *scope,
+				       const struct fay_clause *clause, struct fay_value_node **sequence);
+/*
+ * Between these, `checked` speaks of the source of an event of `side` (1, 2; 0: nothing changes). leave() returns `value`, an expression over that event, as
+ * the pairs see it.
+ */
+unsigned fay_check_enter_side(struct fay_checked *checked, unsigned side);
+struct fay_value_node *fay_check_leave_side(struct fay_checked *checked, unsigned outside, struct fay_value_node *value);
+/* A condition (EXPR_SIDE) on events of one side. */
+bool fay_check_side_filter(struct fay_checked *checked, const struct fay_expr *condition);
+
+#endif

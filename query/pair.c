@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stage of a join's pairs: conditions, keys and values of one pair, interpreted. What codegen.c does in a probe is done here to a row of its own,
+ * which the aggregator then merges; the same operators of fay/image.h.
+ */
+#include "root.h"
+
+#include <string.h>
+
+#include "fay/sketch.h"
+
+static void store(uint8_t *at, const struct fay_layout_column *column, struct fay_cell cell)
+{
+	if (cell.kind == CELL_STRING) {
+		size_t length = fay_cell_length(cell);
+		memcpy(at + column->offset, cell.string, length < column->size ? length : column->size);
+	} else {
+		memcpy(at + column->offset, &cell.integer, sizeof(cell.integer));
+	}
+}
+
+/* As codegen_sketch.c makes one word of a string. */
+static uint64_t word_of(struct fay_cell cell)
+{
+	uint64_t words[2] = {0, 0};
+	if (cell.kind != CELL_STRING)
+		return (uint64_t)cell.integer;
+	size_t length = fay_cell_length(cell);
+	memcpy(words, cell.string, length < sizeof(words) ? length : sizeof(words));
+	return words[0] ^ words[1] * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static uint64_t extreme(const struct fay_aggregate *aggregate, uint64_t x)
+{
+	uint64_t flip = aggregate->type == TYPE_TIME ? 0 : UINT64_C(1) << 63;
+	return x ^ (aggregate->merge == FAY_MERGE_MIN ? ~flip : flip);
+}
+
+static void feed_sketch(const struct fay_aggregate *aggregate, void *column, uint64_t x, uint64_t time)
+{
+	switch (aggregate->merge) {
+	case FAY_MERGE_QUANTILE:
+		fay_quantiles(column, (int64_t)x);
+		break;
+	case FAY_MERGE_DISTINCT:
+		fay_distinct(column, x);
+		break;
+	case FAY_MERGE_TOP:
+		fay_top_add(column, (struct fay_pair *)((struct fay_top *)column + 1), aggregate->k, x);
+		break;
+	case FAY_MERGE_FIRST:
+		fay_first(column, time, x);
+		break;
+	default: /* LAST */
+		fay_last(column, time, x);
+		break;
+	}
+}
+
+/* The partial aggregate of one event, in a column that is zero. */
+static void feed(const struct fay_aggregate *aggregate, uint64_t *column, uint64_t x, uint64_t time)
+{
+	switch (aggregate->merge) {
+	case FAY_MERGE_COUNT:
+		column[0] = 1;
+		break;
+	case FAY_MERGE_SUM:
+		column[0] = x;
+		break;
+	case FAY_MERGE_MIN:
+	case FAY_MERGE_MAX:
+		column[0] = extreme(aggregate, x);
+		break;
+	case FAY_MERGE_AVERAGE:
+		column[0] = x;
+		column[1] = 1;
+		break;
+	case FAY_MERGE_HIST_LOG2:
+		column[(int64_t)x <= 0 ? 0 : 64 - __builtin_clzll(x)] = 1;
+		break;
+	default:
+		feed_sketch(aggregate, column, x, time);
+		break;
+	}
+}
+
+/* The pair is as late as its later event. */
+static uint64_t time_of(const struct fay_plan *plan, const uint8_t *left, const uint8_t *right)
+{
+	uint64_t a, b;
+	memcpy(&a, left + plan->join.sides[0].time_offset, sizeof(a));
+	memcpy(&b, right + plan->join.sides[1].time_offset, sizeof(b));
+	return a > b ? a : b;
+}
+
+static bool holds(const struct fay_evaluator *e, const struct fay_expr *condition)
+{
+	return !condition || fay_evaluate(e, condition).integer;
+}
+
+bool fay_plan_pair(const struct fay_plan *plan, const uint8_t *left, const uint8_t *right, uint8_t *row)
+{
+	const struct fay_plan_private *p = fay_plan_private(plan);
+	_Alignas(8) uint8_t pair[2 * 4096];
+	_Alignas(8) uint64_t value[4096 / 8];
+	struct fay_evaluator e = {.columns = p->join->columns, .column_of = p->join->column_of, .row = pair};
+	uint32_t size = plan->join.sides[0].row_size;
+	memcpy(pair, left, size);
+	memcpy(pair + size, right, plan->join.sides[1].row_size);
+	for (const struct fay_filter *filter = p->checked.filters; filter; filter = filter->next)
+		if (!holds(&e, filter->expr))
+			return false;
+	memset(row, 0, p->row_size);
+	for (uint32_t i = 0; i < p->keys; i++)
+		store(row, &p->columns[i], fay_evaluate(&e, p->columns[i].expr));
+	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
+		const struct fay_layout_column *column = &p->columns[i];
+		const struct fay_aggregate *aggregate = column->expr->aggregate;
+		if (!holds(&e, aggregate->condition))
+			continue;
+		uint64_t x = aggregate->operand ? word_of(fay_evaluate(&e, aggregate->operand)) : 1;
+		memset(value, 0, column->size);
+		feed(aggregate, value, x, time_of(plan, left, right));
+		memcpy(row + column->offset, value, column->size);
+	}
+	return true;
+}

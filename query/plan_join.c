@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stages of a join. Each side's probe hands on rows of: the time, the keys, and what else the pairs need of that side, computed there (EXPR_SIDE); what
+ * nothing needs is not among them. The aggregator puts them together (fay/join.h), and the stage of the pairs, which the plan's own layout
+ * describes, is interpreted (pair.c).
+ */
+#include "check_join.h"
+#include "planner.h"
+
+#include <string.h>
+
+/* Columns for each part of `expr` that is of one side. Depth is bounded by FAY_QUERY_MAX_DEPTH. */
+static bool need_sides(struct fay_planner *sides, const struct fay_expr *expr)
+{
+	if (!expr)
+		return true;
+	if (expr->op == EXPR_SIDE) {
+		struct fay_planner *side = &sides[expr->value];
+		const char *name = fay_query_format(side->query, "column_%u", side->private_plan->keys + 1);
+		return name && fay_planner_key(side, expr->a, name) >= 0;
+	}
+	if (expr->op == EXPR_AGGREGATE)
+		return need_sides(sides, expr->aggregate->operand) && need_sides(sides, expr->aggregate->condition);
+	return need_sides(sides, expr->a) && need_sides(sides, expr->b) && need_sides(sides, expr->c);
+}
+
+static const struct fay_expr *time_of_event(struct fay_exprs *exprs)
+{
+	const struct fay_field *field = fay_fields;
+	while (field->type != TYPE_TIME)
+		field++;
+	return fay_expr_field(exprs, field);
+}
+
+/* The stage of one side, with the columns by which rows are joined: the time first, then the keys. */
+static bool begin_side(struct fay_planner *planner, unsigned index, struct fay_planner *side)
+{
+	struct fay_plan_private *pairs = planner->private_plan;
+	const struct fay_check_source *source = &pairs->checked.join->sources[index + 1];
+	struct fay_plan_private *p = fay_query_alloc(planner->query, sizeof(*p));
+	if (!p)
+		return false;
+	*side = *planner;
+	side->private_plan = pairs->join->sides[index] = p;
+	p->query = planner->query;
+	p->kind = FAY_STATE_STREAM;
+	p->state_index = index;
+	p->checked.exprs.query = planner->query;
+	p->checked.pattern = source->pattern;
+	p->checked.event_name = pairs->checked.join->names[index];
+	p->checked.kind = source->kind;
+	p->checked.domain = source->domain;
+	p->checked.uses_failed = source->uses_failed;
+	p->checked.filters = source->filters;
+	if (source->saved && !fay_saved_column(source->saved, "time"))
+		return fay_query_fail(planner->query, FAY_E_REFUSED, source->span, "events are joined by time, which this saved trace does not have") != NULL;
+	fay_plan_find_saved(p, source->saved);
+	const struct fay_expr *time = time_of_event(&pairs->checked.exprs);
+	if (!time || fay_planner_key(side, time, "time") < 0)
+		return false;
+	for (const struct fay_join_key *key = pairs->checked.join->keys; key; key = key->next) {
+		const char *name = fay_query_format(planner->query, "key_%u", p->keys);
+		if (!name || fay_planner_key(side, key->sides[index], name) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Where the keys and the time lie in a side's rows. An expression that is twice a key is one column. */
+static void find_keys(struct fay_plan *plan, const struct fay_check_join *join, const struct fay_plan_private *p, unsigned index)
+{
+	uint32_t k = 0;
+	plan->join.sides[index].row_size = p->row_size;
+	plan->join.sides[index].time_offset = p->columns[0].offset;
+	for (const struct fay_join_key *key = join->keys; key; key = key->next, k++)
+		for (uint32_t i = 0; i < p->keys; i++)
+			if (p->columns[i].expr == key->sides[index])
+				plan->join.sides[index].keys[k] = (struct fay_join_column){p->columns[i].offset, p->columns[i].size};
+	/* A constant has no side, but a column of its own. */
+	plan->join.key_count = join->key_count;
+	plan->join.within = join->within;
+}
+
+static void add_to_image(struct fay_plan *plan, struct fay_plan_join *join, const struct fay_plan_private *p)
+{
+	struct fay_image_spec *spec = &plan->spec;
+	memcpy(join->probes + spec->probe_count, p->probes, p->probe_count * sizeof(p->probes[0]));
+	memcpy(join->spec_columns + spec->column_count, p->spec_columns, p->keys * sizeof(p->spec_columns[0]));
+	join->states[p->state_index] = p->state;
+	join->states[p->state_index].name = p->state_index ? "right" : "left";
+	join->states[p->state_index].first_column = spec->column_count;
+	spec->probe_count += p->probe_count;
+	spec->column_count += p->keys;
+	spec->state_count++;
+}
+
+/* How a pair's columns are read. */
+static bool describe_pairs(struct fay_planner *planner)
+{
+	struct fay_plan_private *pairs = planner->private_plan;
+	struct fay_plan_join *join = pairs->join;
+	struct fay_exprs *exprs = &pairs->checked.exprs;
+	uint32_t count = 0, base = 0;
+	for (unsigned s = 0; s < 2; s++) {
+		const struct fay_plan_private *p = join->sides[s];
+		for (uint32_t i = 0; i < p->keys; i++) {
+			const struct fay_expr *seen = fay_expr_side(exprs, s, pairs->checked.join->names[s], p->columns[i].expr);
+			if (!seen)
+				return false;
+			const struct fay_spec_column *c = &p->spec_columns[i];
+			join->columns[count++] = (struct fay_schema_column){
+				.name = c->name, .type = (uint16_t)c->type, .merge = (uint16_t)c->merge, .offset = base + c->offset, .size = c->size};
+		}
+		base += p->row_size;
+	}
+	join->column_of = fay_query_alloc(planner->query, (exprs->count + 1u) * sizeof(*join->column_of));
+	for (unsigned s = 0, column = 1; s < 2 && join->column_of; s++)
+		for (uint32_t i = 0; i < join->sides[s]->keys; i++, column++) {
+			const struct fay_expr *seen = fay_expr_side(exprs, s, NULL, join->sides[s]->columns[i].expr);
+			if (seen && seen->op == EXPR_SIDE)
+				join->column_of[seen->id] = column;
+		}
+	return join->column_of != NULL;
+}
+
+static bool need_all(struct fay_planner *planner, struct fay_planner *sides)
+{
+	const struct fay_plan_private *pairs = planner->private_plan;
+	for (const struct fay_filter *filter = pairs->checked.filters; filter; filter = filter->next)
+		if (!need_sides(sides, filter->expr))
+			return false;
+	for (uint32_t i = 0; i < pairs->keys + pairs->values; i++)
+		if (!need_sides(sides, pairs->columns[i].expr))
+			return false;
+	return true;
+}
+
+bool fay_planner_join(struct fay_planner *planner)
+{
+	static const char *const symbols[2][2] = {{"probe0", "probe1"}, {"probe2", "probe3"}};
+	struct fay_plan *plan = planner->plan;
+	struct fay_plan_private *pairs = planner->private_plan;
+	struct fay_planner sides[2];
+	pairs->join = fay_query_alloc(planner->query, sizeof(*pairs->join));
+	if (!pairs->join || !begin_side(planner, 0, &sides[0]) || !begin_side(planner, 1, &sides[1]) || !need_all(planner, sides))
+		return false;
+	plan->joins = true;
+	plan->spec = (struct fay_image_spec){.local_size = 8, .probes = pairs->join->probes, .states = pairs->join->states, .columns = pairs->join->spec_columns};
+	for (unsigned s = 0; s < 2; s++) {
+		struct fay_plan_private *p = sides[s].private_plan;
+		if (!fay_planner_lay_out(&sides[s]))
+			return false;
+		fay_planner_fill_stage(&sides[s], symbols[s]);
+		find_keys(plan, pairs->checked.join, p, s);
+		add_to_image(plan, pairs->join, p);
+		uint64_t end = fay_planner_deadline(p);
+		if (end && (!plan->deadline || end < plan->deadline - plan->join.within))
+			plan->deadline = end > UINT64_MAX - plan->join.within ? UINT64_MAX : end + plan->join.within;
+	}
+	if (!describe_pairs(planner))
+		return false;
+	/* The code generator's tables are by expression. */
+	sides[0].private_plan->checked.exprs = sides[1].private_plan->checked.exprs = pairs->checked.exprs;
+	return true;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by plan.c and plan_join.c: laying out what one stage of a plan keeps. */
+#ifndef FAY_QUERY_PLANNER_H
+#define FAY_QUERY_PLANNER_H
+
+#include "plan.h"
+
+struct fay_planner {
+	struct fay_plan *plan;
+	struct fay_plan_private *private_plan; /* the stage */
+	struct fay_query *query;
+	struct fay_span span; /* of the whole query, for errors about its shape */
+};
+
+enum fay_column_type fay_planner_column_type(enum fay_type type);
+/* Index of the key column that holds expr, added if need be; -1 with the error recorded. */
+int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, const char *name);
+/* Offsets of the row, and how many rows a table gets. */
+bool fay_planner_lay_out(struct fay_planner *planner);
+/* The stage's probes, state and columns, as they stand in an image; `symbols` are for calls that return and for those that end by an exception. */
+void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2]);
+/* The time at which the last event can pass the filters; 0: none. */
+uint64_t fay_planner_deadline(const struct fay_plan_private *p);
+/* The stages in the probes of both sides of a join, once that of the pairs is laid out. */
+bool fay_planner_join(struct fay_planner *planner);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by print.c and print_join.c: lines of `fay explain`. */
+#ifndef FAY_QUERY_PRINT_H
+#define FAY_QUERY_PRINT_H
+
+#include "plan.h"
+
+void fay_print_filters(FILE *out, const struct fay_plan_private *p);
+/* Keys and values, or columns of a stream. */
+void fay_print_columns(FILE *out, const struct fay_plan_private *p);
+/* How the rows of all `of` become one result. */
+void fay_print_merge(FILE *out, const struct fay_plan_private *p, const char *of);
+/* A JSON string. */
+void fay_print_string(FILE *out, const char *bytes, size_t length);
+/* An expression as a JSON string; of an aggregate: what it is of. */
+void fay_print_json_expr(FILE *out, const struct fay_plan_private *p, const struct fay_expr *expr, const struct fay_aggregate *aggregate);
+/* One JSON object: conditions, state, columns. */
+void fay_print_json_stage(FILE *out, const struct fay_plan_private *p);
+const char *fay_print_tracepoint_name(const struct fay_plan_private *p);
+
+/* print_join.c: where a join is done, by what, and what is done with its pairs. */
+void fay_print_pairs(FILE *out, const struct fay_plan *plan);
+void fay_print_json_join(FILE *out, const struct fay_plan *plan);
+
+#endif
