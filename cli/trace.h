@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_file.c, trace_budget.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_join.c, trace_file.c, trace_budget.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -60,6 +60,9 @@ struct trace {
 	bool verified;
 	const struct fay_schema *schema; /* of the image, or of the kernel's object */
 	struct fay_aggregator *aggregator;
+	struct fay_trace_join *join;       /* trace_join.c; NULL: the query has one source */
+	struct fay_schema pairs_schema;    /* of a query with a join: what its pairs fill */
+	const struct fay_schema *shown;    /* what views show: `schema`, or that of the pairs */
 	struct fay_view *views;
 	size_t view_count;
 	struct fay_writer writer;
@@ -153,6 +156,19 @@ void fay_trace_row(void *context, uint32_t state, const uint8_t *row);
 bool fay_trace_has_all_rows(const struct trace *trace);
 /* FAY_E_LIMIT if rows could not be kept. */
 int fay_trace_rows_error(const struct trace *trace, struct fay_error *error);
+
+/*
+ * trace_join.c: a query with two sources. Rows that the aggregator takes are joined, and the pairs fill an aggregator of their own, whose rows are shown.
+ */
+int fay_trace_join_start(struct trace *trace, struct fay_error *error);
+void fay_trace_join_deinit(struct trace *trace);
+/* All rows of events before `time` (ns since the epoch) are here, but for what a thread that was not running has not handed on yet. */
+void fay_trace_join_advance(struct trace *trace, uint64_t time);
+int fay_trace_join_error(const struct trace *trace, struct fay_error *error);
+/* What was joined, and what was dropped. */
+void fay_trace_join_print_end(const struct trace *trace);
+/* The rows that are shown, with what was lost. */
+int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *result, struct fay_error *error);
 
 /* trace_windows.c: shows windows of time that are over; at the end also those that are not, and leaves the last snapshot in *last. */
 #define FAY_WINDOWS_HORIZON 2000000000u /* ns after a window's end that it is looked at again and forgotten, where the events are */

@@ -17,6 +17,8 @@ static int start(struct trace *trace, struct fay_error *error)
 		return fay_error_set(error, FAY_E_REFUSED, "queries about the kernel cannot be asked of a cluster yet; ask each machine");
 	if (fay_trace_is_file(trace) || trace->save_path)
 		return fay_error_set(error, FAY_E_USAGE, "saved traces are files of this machine: leave out --cluster");
+	if (trace->join)
+		return fay_error_set(error, FAY_E_REFUSED, "joins cannot be asked of a cluster yet; ask each machine");
 	if (trace->plan && trace->plan->window_step && fay_schema_replaces(trace->schema))
 		return fay_error_set(error, FAY_E_REFUSED, "windows of time with TopK or Sample cannot be asked of a cluster yet");
 	if (fay_cli_cluster_keys(&trace->cluster, &keys, error))

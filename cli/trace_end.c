@@ -65,11 +65,13 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	size_t children = trace->follow ? 0 : child_slots(trace);
 	uint64_t lost = lost_events(result);
 	if (fay_trace_is_file(trace))
-		lost = fay_saved_header(trace->plan->saved)->events_lost;
+		lost = fay_saved_header(trace->plan->saved)->events_lost +
+		       (trace->join ? fay_saved_header(trace->plan->saved_right)->events_lost : 0);
 	fay_trace_budget_print(trace);
 	if (trace->writer.format == FAY_FORMAT_JSON) {
 		fprintf(trace->writer.out, "{\"type\":\"end\",\"reason\":");
 		fay_json_string(trace->writer.out, trace->end_reason, strlen(trace->end_reason));
+		fay_trace_join_print_end(trace);
 		fprintf(trace->writer.out,
 			",\"threads\":%u,\"events_lost\":%" PRIu64
 			",\"lost_reentrant\":%" PRIu64 ",\"lost_full\":%" PRIu64
@@ -77,6 +79,8 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 			result->threads, lost, result->events_lost_reentrant, result->events_lost_full,
 			result->events_lost_no_slot, result->calls_lost, children);
 	}
+	if (trace->writer.format != FAY_FORMAT_JSON)
+		fay_trace_join_print_end(trace);
 	if (fay_trace_is_file(trace)) {
 		fprintf(stderr, "fay: %s\n", trace->end_reason);
 		return;

@@ -18,6 +18,8 @@ int fay_trace_save_start(struct trace *trace, struct fay_error *error)
 	if (trace->plan->domain != DOMAIN_USER)
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "events of the kernel cannot be saved yet");
+	if (trace->plan->joins)
+		return fay_error_set(error, FAY_E_USAGE, "--save keeps events of one source: save each side of the join, and join the saved traces by file(\"...\")");
 	if (!trace->plan->streams || trace->plan->collects)
 		return fay_error_set(error, FAY_E_USAGE,
 				     "--save keeps rows of events, and this query has none: leave "
@@ -61,17 +63,42 @@ static void take_row(void *context, uint32_t state, const uint8_t *row)
 		fay_aggregator_take_row(taker->trace->aggregator, state, row, &taker->error);
 }
 
+/* A saved event that is fed next. */
+struct pending {
+	struct fay_event event;
+	uint32_t probe;
+	bool there;
+};
+
+static void read_event(const struct fay_plan *plan, unsigned side, struct pending *next, struct fay_error *error)
+{
+	const uint8_t *row;
+	next->there = false;
+	while (!next->there && (row = fay_saved_next(side ? plan->saved_right : plan->saved, error)))
+		next->there = fay_plan_saved_event(plan, side, row, &next->event, &next->probe);
+}
+
+/* Of two files, the event that came first; what is far before it does not come any more. */
+static unsigned choose(struct trace *trace, const struct pending next[2])
+{
+	unsigned side = !next[0].there || (next[1].there && next[1].event.time < next[0].event.time);
+	if (trace->join)
+		fay_trace_join_advance(trace, next[side].event.time);
+	return side;
+}
+
 static int replay_all(struct trace *trace, struct fay_replay *replay, struct taker *taker,
 		      struct fay_error *error)
 {
 	const struct fay_plan *plan = trace->plan;
-	const uint8_t *row;
+	struct pending next[2] = {0};
 	uint64_t rows = 0;
-	while (!trace->end_reason && (row = fay_saved_next(plan->saved, error))) {
-		struct fay_event event;
-		uint32_t probe;
-		if (fay_plan_saved_event(plan, row, &event, &probe))
-			fay_replay_event(replay, probe, &event);
+	for (unsigned side = 0; side < (plan->joins ? 2 : 1) && !error->code; side++)
+		read_event(plan, side, &next[side], error);
+	while (!trace->end_reason && !error->code && (next[0].there || next[1].there)) {
+		unsigned side = choose(trace, next);
+		fay_replay_event(replay, next[side].probe, &next[side].event);
+		read_event(plan, side, &next[side], error);
 		if (++rows % 1024)
 			continue;
 		if (taker->error.code || fay_trace_rows_error(trace, &taker->error)) {
@@ -84,7 +111,7 @@ static int replay_all(struct trace *trace, struct fay_replay *replay, struct tak
 			trace->end_reason = "the query has its rows";
 	}
 	if (!trace->end_reason)
-		trace->end_reason = "the saved trace ends here";
+		trace->end_reason = plan->joins ? "the saved traces end here" : "the saved trace ends here";
 	if (error->code)
 		return error->code;
 	fay_replay_end(replay);
@@ -93,19 +120,25 @@ static int replay_all(struct trace *trace, struct fay_replay *replay, struct tak
 	return taker->error.code;
 }
 
+static void report_events(const struct fay_saved_header *header)
+{
+	fprintf(stderr,
+		"fay: %" PRIu64 " saved events, %" PRIu64 " were lost when they were saved\n",
+		header->row_count, header->events_lost);
+}
+
 int fay_trace_file(struct trace *trace, struct fay_error *error)
 {
 	struct taker taker = {trace, {0}};
 	struct fay_replay *replay;
-	const struct fay_saved_header *header = fay_saved_header(trace->plan->saved);
 	uint64_t since = fay_cli_monotonic();
 	error->code = FAY_OK;
 	int result = fay_replay_create(&trace->verdict, take_row, &taker, &replay, error);
 	if (result)
 		return result;
-	fprintf(stderr,
-		"fay: %" PRIu64 " saved events, %" PRIu64 " were lost when they were saved\n",
-		header->row_count, header->events_lost);
+	report_events(fay_saved_header(trace->plan->saved));
+	if (trace->join)
+		report_events(fay_saved_header(trace->plan->saved_right));
 	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
 	result = fay_trace_windows_start(trace, error);
 	if (!result)

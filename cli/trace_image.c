@@ -110,7 +110,7 @@ static const struct fay_schema_column *computed_column(const struct fay_plan_col
 
 static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *view)
 {
-	const struct fay_schema *schema = trace->schema;
+	const struct fay_schema *schema = trace->shown;
 	const struct fay_schema_state *state = &schema->states[index];
 	view->state = index;
 	view->streams = state->kind == FAY_STATE_STREAM && !(trace->plan && trace->plan->collects);
@@ -143,7 +143,12 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 
 static int make_views(struct trace *trace, struct fay_error *error)
 {
-	trace->view_count = trace->plan ? 1 : trace->schema->state_count;
+	trace->shown = trace->schema;
+	if (trace->plan && trace->plan->joins) {
+		fay_plan_schema(trace->plan, &trace->pairs_schema);
+		trace->shown = &trace->pairs_schema;
+	}
+	trace->view_count = trace->plan ? 1 : trace->shown->state_count;
 	trace->views = calloc(trace->view_count + 1, sizeof(*trace->views));
 	for (size_t i = 0; trace->views && i < trace->view_count; i++) {
 		if (view_of_state(trace, (uint32_t)i, &trace->views[i]))

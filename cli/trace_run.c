@@ -72,7 +72,7 @@ int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last, str
 	for (size_t i = 0; i < trace->view_count; i++) {
 		const struct fay_view *view = &trace->views[i];
 		struct fay_result result;
-		if (fay_aggregator_snapshot(trace->aggregator, view->state, &result, error))
+		if (fay_trace_snapshot(trace, view->state, &result, error))
 			return error->code;
 		int drawn = view->streams ? FAY_OK : draw_finished(trace, view, &result, final, error);
 		if (last) {
@@ -199,9 +199,11 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 			fay_kernel_session_tick(trace->functions);
 		if (fay_trace_is_kernel(trace) ? fay_trace_bpf_poll(trace, error) : fay_trace_follow_tick(trace, error))
 			return error->code;
+		uint64_t polled = fay_cli_realtime();
 		if (fay_aggregator_poll(trace->aggregator, error) < 0 || fay_trace_rows_error(trace, error) ||
 		    fay_trace_windows_tick(trace, error))
 			return error->code;
+		fay_trace_join_advance(trace, polled);
 		if (waiting_first && any_event(trace)) {
 			fay_trace_stage(trace, "first event", now);
 			fay_trace_stage(trace, "start to first event", trace->started);

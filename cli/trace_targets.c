@@ -120,7 +120,7 @@ const char *fay_trace_function_name(void *context, uint64_t hash)
 	if (trace->root)
 		return fay_root_function_name(trace->root, hash);
 	if (fay_trace_is_file(trace))
-		return fay_saved_name(trace->plan->saved, hash);
+		return fay_saved_name(trace->plan->saved, hash) ?: trace->plan->joins ? fay_saved_name(trace->plan->saved_right, hash) : NULL;
 	if (trace->functions)
 		return fay_kernel_session_function_name(trace->functions, hash);
 	if (fay_trace_is_kernel(trace))

@@ -503,7 +503,7 @@ void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema)
 		.keys = p->state.keys,
 		.values = p->state.values,
 	};
-	*schema = (struct fay_schema){.local_size = plan->spec.local_size,
+	*schema = (struct fay_schema){.local_size = p->state.size ? p->state.size : 8,
 				      .state_count = 1,
 				      .column_count = p->keys + p->values,
 				      .states = &p->schema_state,

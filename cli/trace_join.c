@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* Queries with a join: from the rows of both sources to pairs, and on to what is shown. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "fay/join.h"
+#include "trace.h"
+
+/*
+ * How long after an event's time its row may come, ns: a thread may be taken off its processor in between. Saved rows lie in the order in which they were
+ * drained, thread by thread.
+ */
+#define LATENESS UINT64_C(2000000000)
+#define LATENESS_SAVED UINT64_C(10000000000)
+
+struct fay_trace_join {
+	const struct fay_plan *plan;
+	struct fay_join *join;
+	struct fay_aggregator *pairs;
+	struct fay_error error; /* the first; code 0: none */
+	uint8_t row[4096];
+};
+
+static void take_pair(void *context, const uint8_t *left, const uint8_t *right)
+{
+	struct fay_trace_join *j = context;
+	if (!j->error.code && fay_plan_pair(j->plan, left, right, j->row))
+		fay_aggregator_take_row(j->pairs, 0, j->row, &j->error);
+}
+
+/* State 0 has the left source's rows, state 1 the right one's. */
+static void take_row(void *context, uint32_t state, const uint8_t *row)
+{
+	struct fay_trace_join *j = context;
+	fay_join_add(j->join, state, row);
+}
+
+int fay_trace_join_start(struct trace *trace, struct fay_error *error)
+{
+	if (!trace->plan || !trace->plan->joins)
+		return FAY_OK;
+	struct fay_trace_join *j = trace->join = calloc(1, sizeof(*j));
+	if (!j)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	j->plan = trace->plan;
+	if (fay_join_create(&trace->plan->join, take_pair, j, &j->join, error) || fay_aggregator_create(trace->shown, &j->pairs, error))
+		return error->code;
+	if (trace->shown->states[0].kind == FAY_STATE_CELL) /* one value is there without any pair, too */
+		fay_aggregator_take_row(j->pairs, 0, j->row, &j->error);
+	fay_aggregator_on_row(j->pairs, fay_trace_row, trace);
+	fay_aggregator_on_row(trace->aggregator, take_row, j);
+	return FAY_OK;
+}
+
+void fay_trace_join_deinit(struct trace *trace)
+{
+	if (!trace->join)
+		return;
+	fay_join_destroy(trace->join->join);
+	fay_aggregator_destroy(trace->join->pairs);
+	free(trace->join);
+	trace->join = NULL;
+}
+
+void fay_trace_join_advance(struct trace *trace, uint64_t time)
+{
+	uint64_t lateness = fay_trace_is_file(trace) ? LATENESS_SAVED : LATENESS;
+	if (trace->join && time > lateness)
+		fay_join_advance(trace->join->join, time - lateness);
+}
+
+int fay_trace_join_error(const struct trace *trace, struct fay_error *error)
+{
+	if (!trace->join || !trace->join->error.code)
+		return FAY_OK;
+	*error = trace->join->error;
+	return error->code;
+}
+
+void fay_trace_join_print_end(const struct trace *trace)
+{
+	struct fay_join_counts c;
+	if (!trace->join)
+		return;
+	fay_join_counts(trace->join->join, &c);
+	if (trace->writer.format == FAY_FORMAT_JSON)
+		fprintf(trace->writer.out,
+			",\"join\":{\"left\":%" PRIu64 ",\"right\":%" PRIu64 ",\"pairs\":%" PRIu64 ",\"evicted\":%" PRIu64 ",\"late\":%" PRIu64 "}",
+			c.rows[0], c.rows[1], c.pairs, c.evicted[0] + c.evicted[1], c.late[0] + c.late[1]);
+	fprintf(stderr, "fay: joined %" PRIu64 " events with %" PRIu64 ": %" PRIu64 " pairs", c.rows[0], c.rows[1], c.pairs);
+	if (c.evicted[0] + c.evicted[1] + c.late[0] + c.late[1])
+		fprintf(stderr, "; pairs may be missing: %" PRIu64 " events were dropped early for want of memory, %" PRIu64 " came late",
+			c.evicted[0] + c.evicted[1], c.late[0] + c.late[1]);
+	fprintf(stderr, "\n");
+}
+
+int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *result, struct fay_error *error)
+{
+	struct fay_result sources, pairs;
+	if (!trace->join)
+		return fay_aggregator_snapshot(trace->aggregator, state, result, error);
+	if (fay_aggregator_snapshot(trace->aggregator, 0, &sources, error))
+		return error->code;
+	int failed = fay_aggregator_snapshot(trace->join->pairs, state, &pairs, error);
+	*result = sources; /* what was lost, and where */
+	if (failed)
+		return failed;
+	free(result->rows);
+	result->rows = pairs.rows;
+	result->row_count = pairs.row_count;
+	result->row_size = pairs.row_size;
+	result->state = pairs.state;
+	return FAY_OK;
+}
