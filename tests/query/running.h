@@ -28,7 +28,7 @@ struct running {
 	struct fay_plan *plan;
 	LLVMContextRef context;
 	LLVMExecutionEngineRef engine;
-	probe_function *probe;
+	probe_function *probe, *right; /* right: of a join's right source */
 	unsigned char *local;
 };
 
@@ -36,6 +36,8 @@ extern unsigned char *handed_on;  /* rows of fay_flush and fay_emit */
 extern size_t handed_count;
 extern unsigned flushes;
 extern bool no_room;
+/* If not NULL, called with what fay_emit gets. */
+extern void (*on_emit)(uint64_t state, const uint8_t *row);
 
 void start(struct running *r, const char *text);
 void stop(struct running *r);

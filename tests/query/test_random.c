@@ -5,20 +5,14 @@
  * all events and knows nothing of query/, must give the same rows in the same order. FAY_SEED sets the seed (printed), the first argument how many queries
  * there are; each meets five streams.
  */
+#include "cells.h"
 #include "running.h"
 #include "trees.h"
-
-#include <math.h>
-
-#include "fay/aggregator.h"
 
 #define STREAMS 5
 #define MAX_EVENTS 160
 #define MS UINT64_C(1000000)
 #define SPAN (20 * MS) /* from the first event to the last */
-
-enum kind { COUNT, COUNT_IF, SUM, MIN, MAX, FIRST, LAST, AVERAGE, ANY, ALL, KINDS };
-#define GIVES_INTEGER(a) ((a).kind <= LAST)
 
 struct aggregate {
 	enum kind kind;
@@ -45,14 +39,6 @@ struct shape {
 		bool descending;
 	} orders[2];        /* column: keys, then aggregates; of ROWS: columns */
 	int64_t skip, take; /* -1: not there */
-};
-
-/* A value of a result. */
-struct cell {
-	enum { NONE, INTEGER, WORD, REAL, STRING } kind; /* WORD: unsigned */
-	int64_t integer;
-	double real;
-	char string[FAY_COMM_SIZE + 1];
 };
 
 #define MAX_COLUMNS 8
@@ -146,9 +132,7 @@ static void free_shape(struct shape *s)
 
 static void print_aggregate(FILE *out, const struct aggregate *a)
 {
-	static const char *const names[] = {"Count", "Count", "Sum",     "Min", "Max",
-					    "First", "Last",  "Average", "Any", "All"};
-	fprintf(out, "%s(", names[a->kind]);
+	fprintf(out, "%s(", aggregate_names[a->kind]);
 	if (a->operand) {
 		fputs("x => ", out);
 		print_tree(out, a->operand);
@@ -272,88 +256,35 @@ static char *text_of_shape(const struct shape *s)
 
 /* --- the reference --- */
 
-static struct cell integer(int64_t x)
-{
-	return (struct cell){.kind = INTEGER, .integer = x};
-}
-
-static int compare(const struct cell *x, const struct cell *y)
-{
-	if (x->kind == NONE || y->kind == NONE)
-		return (x->kind != NONE) - (y->kind != NONE);
-	if (x->kind == STRING)
-		return memcmp(x->string, y->string, sizeof(x->string));
-	if (x->kind == REAL)
-		return (x->real > y->real) - (x->real < y->real);
-	if (x->kind == WORD)
-		return ((uint64_t)x->integer > (uint64_t)y->integer) -
-		       ((uint64_t)x->integer < (uint64_t)y->integer);
-	return (x->integer > y->integer) - (x->integer < y->integer);
-}
-
 static struct cell key_of(const struct shape *s, unsigned i, const struct fay_event *e)
 {
 	struct cell c = {.kind = STRING};
 	switch (s->keys[i].kind) {
 	case KEY_TID:
-		return integer(e->tid);
+		return integer_cell(e->tid);
 	case KEY_CPU:
-		return integer(e->cpu % 3);
+		return integer_cell(e->cpu % 3);
 	case KEY_COMM:
 		snprintf(c.string, sizeof(c.string), "%s", e->comm);
 		return c;
 	case KEY_FUNCTION:
 		return (struct cell){.kind = WORD, .integer = (int64_t)e->function};
 	case KEY_ARG:
-		return integer((int64_t)e->arg[0] & 3);
+		return integer_cell((int64_t)e->arg[0] & 3);
 	default:
-		return integer(evaluate(s->keys[i].tree, e));
+		return integer_cell(evaluate(s->keys[i].tree, e));
 	}
 }
 
 /* Over the events that are marked. */
 static struct cell aggregate(const struct aggregate *a, const bool *takes_part)
 {
-	uint64_t count = 0, matches = 0, sum = 0, first_time = UINT64_MAX, last_time = 0;
-	int64_t least = INT64_MAX, most = INT64_MIN, first = 0, last = 0;
-	for (unsigned i = 0; i < event_count; i++) {
-		if (!takes_part[i])
-			continue;
-		int64_t x = a->operand ? evaluate(a->operand, &events[i]) : 0;
-		count++;
-		matches += x != 0;
-		sum += (uint64_t)x;
-		least = x < least ? x : least;
-		most = x > most ? x : most;
-		first = events[i].time < first_time ? x : first;
-		last = events[i].time > last_time ? x : last;
-		first_time = events[i].time < first_time ? events[i].time : first_time;
-		last_time = events[i].time > last_time ? events[i].time : last_time;
-	}
-	switch (a->kind) {
-	case COUNT:
-		return integer((int64_t)count);
-	case COUNT_IF:
-		return integer((int64_t)matches);
-	case SUM:
-		return integer((int64_t)sum);
-	case MIN: /* the extreme itself reads as no value: docs/decisions/0004 */
-		return least == INT64_MAX ? (struct cell){NONE} : integer(least);
-	case MAX:
-		return most == INT64_MIN ? (struct cell){NONE} : integer(most);
-	case FIRST:
-		return count ? integer(first) : (struct cell){NONE};
-	case LAST:
-		return count ? integer(last) : (struct cell){NONE};
-	case AVERAGE:
-		return count ? (struct cell){.kind = REAL,
-					     .real = (double)(int64_t)sum / (double)count}
-			     : (struct cell){NONE};
-	case ANY:
-		return integer(matches != 0);
-	default:
-		return integer(matches == count);
-	}
+	struct sample samples[MAX_EVENTS];
+	size_t count = 0;
+	for (unsigned i = 0; i < event_count; i++)
+		if (takes_part[i])
+			samples[count++] = (struct sample){a->operand ? evaluate(a->operand, &events[i]) : 0, events[i].time};
+	return aggregate_samples(a->kind, samples, count);
 }
 
 static struct cell compute(char operator, struct cell x, struct cell y)
@@ -362,10 +293,10 @@ static struct cell compute(char operator, struct cell x, struct cell y)
 		return (struct cell){NONE};
 	__int128 a = x.integer, b = y.integer;
 	if (operator== '*')
-		return integer((int64_t)((uint64_t)x.integer * (uint64_t)y.integer));
+		return integer_cell((int64_t)((uint64_t)x.integer * (uint64_t)y.integer));
 	if (operator== '/')
-		return integer(b ? (int64_t)(a / b) : 0);
-	return integer((int64_t)(operator== '+' ? a + b : a - b));
+		return integer_cell(b ? (int64_t)(a / b) : 0);
+	return integer_cell((int64_t)(operator== '+' ? a + b : a - b));
 }
 
 static bool passes(const struct shape *s, const struct fay_event *e)
@@ -388,7 +319,7 @@ static void add_group(const struct shape *s, unsigned of_event, const bool *in_w
 		for (unsigned k = 0; k < s->key_count && takes_part[i]; k++) {
 			struct cell own = key_of(s, k, &events[of_event]),
 				    other = key_of(s, k, &events[i]);
-			takes_part[i] = compare(&own, &other) == 0;
+			takes_part[i] = compare_cells(&own, &other) == 0;
 		}
 		if (takes_part[i] && i < of_event && s->kind == GROUPS)
 			return; /* an earlier event's group */
@@ -414,13 +345,13 @@ static int compare_rows(const void *left, const void *right)
 	const struct shape *s = sorted_shape;
 	unsigned before = s->step != 0;
 	for (unsigned i = 0; i < s->order_count; i++) {
-		int c = compare(&x->cells[before + s->orders[i].column],
+		int c = compare_cells(&x->cells[before + s->orders[i].column],
 				&y->cells[before + s->orders[i].column]);
 		if (c)
 			return s->orders[i].descending ? -c : c;
 	}
 	for (unsigned k = 0; k < s->key_count; k++) {
-		int c = compare(&x->cells[before + k], &y->cells[before + k]);
+		int c = compare_cells(&x->cells[before + k], &y->cells[before + k]);
 		if (c)
 			return c;
 	}
@@ -449,7 +380,7 @@ static void refer(const struct shape *s, uint64_t start, struct table *t)
 		struct row *row = &t->rows[t->count++];
 		memset(row, 0, sizeof(*row));
 		for (unsigned c = 0; c < 2; c++)
-			row->cells[c] = integer(evaluate(s->columns[c], &events[i]));
+			row->cells[c] = integer_cell(evaluate(s->columns[c], &events[i]));
 		row->cells[MAX_COLUMNS - 1].integer = i;
 	}
 	sorted_shape = s;
@@ -503,45 +434,6 @@ static void run_probe(struct running *r, const struct fay_schema *schema, struct
 	fay_aggregator_destroy(aggregator);
 }
 
-static struct cell cell_of(const struct fay_plan *plan, const struct fay_schema *schema,
-			   const uint8_t *row, uint32_t index)
-{
-	const struct fay_plan_column *c = &plan->columns[index];
-	struct fay_schema_column computed = {.offset = c->offset,
-					     .size = FAY_RESULT_COMPUTED_SIZE,
-					     .type = (uint16_t)c->type,
-					     .merge = (uint16_t)c->merge};
-	const struct fay_schema_column *column =
-		c->source == FAY_PLAN_COMPUTED
-			? &computed
-			: &schema->columns[c->index + (c->source == FAY_PLAN_VALUE
-							       ? schema->states[0].keys
-							       : 0u)];
-	struct cell cell = {NONE};
-	struct fay_value value;
-	if (!fay_value_decode(column, row, &value))
-		return cell;
-	switch (value.kind) {
-	case FAY_VALUE_STRING:
-		cell.kind = STRING;
-		memcpy(cell.string, value.string.bytes, value.string.size);
-		return cell;
-	case FAY_VALUE_DOUBLE:
-		return (struct cell){.kind = REAL, .real = value.d};
-	default:
-		return integer(value.kind == FAY_VALUE_I64 ? value.i64 : (int64_t)value.u64);
-	}
-}
-
-static bool equal(const struct cell *want, const struct cell *got)
-{
-	if (want->kind == REAL && got->kind == REAL)
-		return fabs(want->real - got->real) <= 1e-9 * fabs(want->real);
-	if (want->kind == STRING)
-		return got->kind == STRING && !strcmp(want->string, got->string);
-	return (want->kind == NONE) == (got->kind == NONE) && want->integer == got->integer;
-}
-
 static void check(const char *text, const struct fay_plan *plan, const struct fay_schema *schema,
 		  const struct fay_result *result, const struct table *want)
 {
@@ -551,7 +443,7 @@ static void check(const char *text, const struct fay_plan *plan, const struct fa
 		for (uint32_t c = 0; c < plan->column_count; c++) {
 			struct cell got =
 				cell_of(plan, schema, result->rows + r * result->row_size, c);
-			if (!equal(&want->rows[r].cells[c], &got))
+			if (!equal_cells(&want->rows[r].cells[c], &got))
 				fail_msg("%s\nrow %zu, %s: (%d) %lld %g %s, not (%d) %lld %g %s",
 					 text, r, plan->columns[c].name, got.kind,
 					 (long long)got.integer, got.real, got.string,

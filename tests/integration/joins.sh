@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Joins of two sources: while programs run, and over saved traces beside a plain computation of the same pairs.
+. "$(dirname "$0")/lib.sh"
+bin=$(dirname "$TARGET")
+
+# run QUERY [COMMAND...]: the rows' values, one JSON object a line, into $work/rows; the end into $work/end
+run() {
+	local query=$1
+	shift
+	"$FAY" trace --json "$query" ${1:+-- "$@"} >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; fail "$query"; }
+	jq -c 'select(.type == "row" and .final) | .values' "$work/out" >"$work/rows"
+	jq -c 'select(.type == "end")' "$work/out" >"$work/end"
+	equal "events lost, dropped, late" '[0,0,0]' "$(jq -c '[.events_lost, .join.evicted, .join.late]' "$work/end")"
+}
+
+# The k-th call's end comes after k calls' beginnings, all of one thread: so many pairs each.
+head -c 123456 /dev/zero >"$work/file"
+run 'from a in cluster.Function("libc!read") where a.Arg(2) == 100
+	join b in cluster.Return("libc!read") on new { a.pid, a.tid } equals new { b.pid, b.tid } within 1h
+	where b.time >= a.time
+	group new { a, b } by b.ReturnValue into g
+	orderby g.Key descending
+	select new { bytes = g.Key, pairs = g.Count(), function = g.First(x => x.b.function), longest = g.Max(x => x.b.time - x.a.time) }' \
+	dd if="$work/file" of=/dev/null bs=100 status=none
+equal "pairs by what was returned" "[[100,$((1234 * 1235 / 2))],[56,1235],[0,1236]]" "$(jq -sc 'map([.bytes, .pairs])' "$work/rows")"
+equal "named" '"read"' "$(jq -s '.[0].function' "$work/rows")"
+equal "calls on both sides" '[1236,true]' "$(jq -c '[.join.left, .join.right >= 1236]' "$work/end")"
+
+# One value, with pairs and without.
+run '(from a in cluster.Function("libc!read") where a.Arg(2) == 100 join b in cluster.Function("libc!read") on a.time equals b.time within 0 select a).Count()' \
+	dd if="$work/file" of=/dev/null bs=100 status=none
+equal "each with itself" '{"Count":1236}' "$(cat "$work/rows")"
+run '(from a in cluster.Function("libc!read") join b in cluster.Function("libc!write") on a.tid equals b.tid + 1 within 1s select a).Count()' \
+	dd if="$work/file" of=/dev/null bs=10000 status=none
+equal "none" '{"Count":0}' "$(cat "$work/rows")"
+
+# Saved traces: all pairs, beside those that jq finds.
+"$FAY" trace --save "$work/calls.fay" 'cluster.Function("calls_target!traced_*")' -- "$bin/calls_target" exceptions >/dev/null 2>"$work/err"
+"$FAY" trace --save "$work/ends.fay" 'cluster.Return("calls_target!traced_*")' -- "$bin/calls_target" exceptions >/dev/null 2>"$work/err"
+times() { "$FAY" trace --json "from x in file(\"$1\") where x.Arg(0) < 40 select new { x.time, a = x.Arg(0) }" 2>/dev/null | jq -c 'select(.type == "row") | .values'; }
+times "$work/calls.fay" >"$work/calls"
+want=$(jq -sc '. as $all | [.[] as $l | $all[] | select(.a % 7 == $l.a % 5 and .a > $l.a and (.time - $l.time | fabs) <= 200000)] | [length, (map(.a) | add // 0)]' "$work/calls")
+[ "$want" != "[0,0]" ] || fail "no pairs to be found"
+run "from l in file(\"$work/calls.fay\") where l.Arg(0) < 40
+	join r in (from x in file(\"$work/calls.fay\") where x.Arg(0) < 40 select new { x.time, a = x.Arg(0) }) on l.Arg(0) % 5 equals r.a % 7 within 200us
+	where r.a > l.Arg(0)
+	group r by 1 into g
+	select new { pairs = g.Count(), sum = g.Sum(x => x.a) }"
+equal "pairs of saved events" "$want" "$(jq -c '[.pairs, .sum]' "$work/rows")"
+run "from l in file(\"$work/calls.fay\") join r in file(\"$work/ends.fay\") on l.function equals r.function within 1h
+	group r by l.function into g orderby g.Key select new { g.Key, n = g.Count(), failed = g.Count(x => x.Failed) } take 3"
+[ -s "$work/rows" ] || fail "two files have no pairs"
+jq -e '.Key | startswith("traced_")' "$work/rows" >"$work/named" || fail "functions of both files have names"
+
+# Refusals.
+query='from a in cluster.Function("libc!read") join b in cluster.Function("libc!write") on a.tid equals b.tid within 1ms select a'
+exits "a join is not saved" 2 "$FAY" trace --save "$work/x.fay" "$query" -- true
+contains "says what to do" "$work/err" "save each side"
+exits "live and saved" 1 "$FAY" trace "from a in cluster.Function(\"libc!read\") join b in file(\"$work/calls.fay\") on a.tid equals b.tid within 1ms select a" -- true
+exits "no bound" 2 "$FAY" trace 'from a in cluster.Function("libc!read") join b in cluster.Function("libc!write") on a.tid equals b.tid select a' -- true
+exits "a file without times" 0 "$FAY" trace --save "$work/y.fay" 'from x in cluster.Function("libc!read") select new { x.tid }' -- "$bin/calls_target" exceptions
+exits "cannot be joined" 1 "$FAY" trace "from a in file(\"$work/y.fay\") join b in file(\"$work/y.fay\") on a.tid equals b.tid within 1ms select a.tid"
+contains "says why" "$work/err" "joined by time"
