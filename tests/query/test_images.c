@@ -39,10 +39,15 @@ static void check_schema(const struct fay_plan *plan, const struct fay_verdict *
 	const struct fay_image_spec *spec = &plan->spec;
 	assert_int_equal(verdict->probe_count, spec->probe_count);
 	for (uint32_t i = 0; i < spec->probe_count; i++)
-		assert_string_equal(verdict->probes[i].pattern, plan->pattern);
+		assert_string_equal(verdict->probes[i].pattern, spec->probes[i].pattern);
+	assert_string_equal(spec->probes[0].pattern, plan->pattern);
 	assert_int_equal(verdict->schema.local_size, spec->local_size);
-	assert_int_equal(verdict->schema.state_count, 1);
-	assert_int_equal(verdict->schema.states[0].row_size, spec->states[0].row_size);
+	assert_int_equal(spec->state_count, plan->joins ? 2 : 1);
+	assert_int_equal(verdict->schema.state_count, spec->state_count);
+	for (uint32_t i = 0; i < spec->state_count; i++) {
+		assert_int_equal(verdict->schema.states[i].row_size, spec->states[i].row_size);
+		assert_int_equal(verdict->schema.states[i].first_column, spec->states[i].first_column);
+	}
 	assert_int_equal(verdict->schema.column_count, spec->column_count);
 	for (uint32_t i = 0; i < spec->column_count; i++) {
 		assert_string_equal(verdict->schema.columns[i].name, spec->columns[i].name);
