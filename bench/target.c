@@ -6,6 +6,7 @@
  *     run FUNCTION CALLS               answers "FUNCTION NANOSECONDS-PER-CALL CYCLES-PER-CALL" (TSC cycles)
  *     least FUNCTION CALLS SLICES      the same for the quickest of so many runs: what other guests of the machine take away is not in it
  *     nest DEPTH CALLS SLICES          nested() calls itself until DEPTH calls are under way; per call, the quickest of so many runs of CALLS calls
+ *     step FUNCTION CALLS              answers how many instructions a call and its loop execute in user mode, single-stepped
  *     threads N CALLS SLICES           N threads at once call work(); per call, the median of the threads' quickest slices, by the thread's own processor time
  *
  * FUNCTION is `work` (the traced one, never patched by the program itself), `bound_inlined` (the same body behind a jump to a
@@ -16,6 +17,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,13 +47,15 @@ void bound_probe(void)
 	"mov %rsp, %rbp\n\tlea (%rdi,%rdx), %eax\n\ttest %rsi, %rsi\n\tje 1f\n\tadd $1, %eax\n1:\tpop %rbp\n\tret\n"
 #ifdef FAY_BENCH_STATIC /* a header with a static tracepoint, TRACEPOINT(size): peers that cannot trace a binary as it is */
 #include FAY_BENCH_STATIC
-int plain_work(int fd, const void *buffer, unsigned long size);
-int work(int fd, const void *buffer, unsigned long size)
+#ifndef WORK_ATTRIBUTES
+#define WORK_ATTRIBUTES
+#endif
+__attribute__((noinline)) WORK_ATTRIBUTES int work(int fd, const void *buffer, unsigned long size)
 {
 	TRACEPOINT(size);
-	return plain_work(fd, buffer, size);
+	return fd + (int)size + (buffer ? 1 : 0);
 }
-#define WORK "plain_work"
+#define WORK "assembled_work"
 #else
 #define WORK "work"
 #endif
@@ -167,6 +171,31 @@ struct worker {
 	double least; /* ns of processor time per call */
 };
 
+static volatile sig_atomic_t steps;
+
+static void count_step(int signal)
+{
+	(void)signal;
+	steps++;
+}
+
+#define TRAP_FLAG 0x100u
+
+/* Instructions of a call and its loop, by the trap that follows each of them while the trap flag is set. */
+static double steps_of(work_function *function, uint64_t calls)
+{
+	static char buffer[16];
+	struct sigaction action = { .sa_handler = count_step };
+
+	sigaction(SIGTRAP, &action, NULL);
+	steps = 0;
+	__writeeflags(__readeflags() | TRAP_FLAG);
+	for (uint64_t i = 0; i < calls; i++)
+		function(3, buffer, 1000);
+	__writeeflags(__readeflags() & ~(unsigned long long)TRAP_FLAG);
+	return (double)steps / (double)calls;
+}
+
 static double thread_seconds(void)
 {
 	struct timespec now;
@@ -232,6 +261,8 @@ static void obey(const char *line)
 		for (uint64_t i = 0; i < slices; i++)
 			keep_lesser(&least, cost_of(function_named(name), calls));
 		answer(name, least);
+	} else if (sscanf(line, "step %63s %" SCNu64, name, &calls) == 2) {
+		answer(name, (struct cost){ steps_of(function_named(name), calls), 0 });
 	} else if (sscanf(line, "nest %" SCNu64 " %" SCNu64 " %" SCNu64, &number, &calls, &slices) == 3) {
 		for (uint64_t i = 0; i < slices; i++)
 			keep_lesser(&least, cost_of_nesting((int)number, calls));

@@ -1,0 +1,101 @@
+"""What a traced call costs: every mode in each round, interleaved with the untraced loop and with patches written by hand (the bounds)."""
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from . import mode as modes_of
+from .statistic import spread
+from .target import SLICES, Target
+
+# bound: what it is
+BOUNDS = {
+    "bound_inlined": "a count in place",
+    "bound_called": "nine registers saved, a C function counts",
+    "bound_return": "counts before and after, in place",
+    "bound_return_called": "the same by two C functions",
+    "bound_return_timed": "two time stamps, a histogram",
+}
+BOUND_CALLS = 200000
+STEPPED_CALLS = 100
+
+
+class Measured:
+    """What the rounds gave for one mode."""
+
+    def __init__(self, mode):
+        self.mode, self.base, self.added, self.beside, self.missed, self.instructions = mode, [], [], [], [], None
+
+    def result(self):
+        mode = self.mode
+        result = {"mode": mode.name, "peer": mode.peer.name, "label": mode.label, "question": mode.question, "calls": mode.calls,
+                  "added": spread(self.added), "rounds": self.added, "untraced": spread(self.base)["median"],
+                  "missed": None if None in self.missed else sum(self.missed), "instructions": self.instructions}
+        pairs = [(traced, bound) for traced, bound in zip(self.added, self.beside) if bound > 0]
+        if mode.bound and pairs:
+            result.update(bound=mode.bound, of_bound=spread([traced / bound for traced, bound in pairs]))
+        return result
+
+
+def measure_once(target, measured, slices, steps):
+    """One mode in one round; before it, at the same moment, the untraced loop and the bound."""
+    mode = measured.mode
+    base = target.answer(mode.question, BOUND_CALLS, slices)
+    beside = target.least(mode.bound, BOUND_CALLS, slices) - target.least("work", BOUND_CALLS, slices) if mode.bound else 0
+    untraced_steps = target.instructions("work", STEPPED_CALLS) if steps else 0
+    cost, missed, instructions = mode.measure(target, slices, steps)
+    measured.base.append(base)
+    measured.added.append(cost - base)
+    measured.beside.append(beside)
+    measured.missed.append(missed)
+    if instructions is not None:
+        measured.instructions = round(instructions - untraced_steps)
+
+
+def measure_bounds(target, bounds, slices):
+    base = target.least("work", BOUND_CALLS, slices)
+    bounds.setdefault("untraced", []).append(base)
+    for bound in BOUNDS:
+        bounds.setdefault(bound, []).append(target.least(bound, BOUND_CALLS, slices) - base)
+
+
+def one_round(target, running, bounds, skipped, slices, first):
+    measure_bounds(target, bounds, slices)
+    for measured in list(running):
+        mode = measured.mode
+        try:
+            measure_once(target, measured, slices, first and "steps" in mode.flags)
+        except (RuntimeError, subprocess.TimeoutExpired, OSError, ValueError) as error:
+            running.remove(measured)
+            skipped.append({"mode": mode.name, "question": mode.question, "reason": "it failed while it was measured: " + str(error).strip().replace("\n", "; ")})
+
+
+def bounds_result(target, bounds):
+    base = target.instructions("work", STEPPED_CALLS)
+    of = {name: {"what": BOUNDS[name], "added": spread(bounds[name]), "instructions": round(target.instructions(name, STEPPED_CALLS) - base)} for name in BOUNDS}
+    return {"untraced": spread(bounds["untraced"]), **of}
+
+
+def environment_of(binaries, peers, work, cpu):
+    program = str(binaries / "fay_bench_target")
+    return dict(os.environ, PEER_TARGET=program, PEER_CPU=cpu, PEER_MODULE="fay_bench_target", PEER_BIN=str(binaries), PEER_WORK=work, PEER_CONTEXT=str(peers.parent))
+
+
+def measure(binaries, peers, rounds, cpu="1", slices=SLICES, only_peers=None, only_modes=None):
+    """The section `calls` of a result, and the list of what could not run."""
+    with tempfile.TemporaryDirectory() as work:
+        target = Target([str(Path(binaries) / "fay_bench_target"), cpu])
+        environment = dict(environment_of(Path(binaries), Path(peers), work, cpu), PEER_PID=str(target.process.pid))
+        try:
+            modes, skipped = modes_of.find_modes(Path(peers), environment, only_peers, only_modes)
+            running, bounds = [Measured(mode) for mode in modes], {}
+            target.least("work", BOUND_CALLS)  # warm
+            for number in range(rounds):
+                one_round(target, running, bounds, skipped, slices, number == 0)
+                print(f"calls: round {number + 1} of {rounds} done, {len(running)} modes", file=sys.stderr)
+            section = {"unit": "ns added a call", "rounds": rounds, "slices": slices, "cycles_per_ns": target.cycles_per_ns,
+                       "bounds": bounds_result(target, bounds), "modes": [measured.result() for measured in running]}
+        finally:
+            target.end()
+    return section, skipped

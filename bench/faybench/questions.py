@@ -1,0 +1,32 @@
+"""The questions that tools are asked, so that only like is compared with like. A peer's mode names its question; the question says how the target calls."""
+
+# question: (heading, what is asked, what the target does: its command before the numbers, and the function that is traced)
+QUESTIONS = {
+    "empty": ("Nothing", "a probe that does nothing", "least work", "work"),
+    "count": ("Count", "how often is it called?", "least work", "work"),
+    "filtered": ("Filter that rejects", "a filter on an argument that never holds", "least work", "work"),
+    "untraced_thread": ("A thread left out", "another thread is traced, this one pays", "least work", "work"),
+    "histogram": ("Histogram", "how is an argument distributed?", "least work", "work"),
+    "group": ("Group by", "how many calls for each argument / 1024?", "least work", "work"),
+    "return": ("Return", "how often does it return?", "least work", "work"),
+    "entry_return": ("Entry and return", "how often is it entered, how often left?", "least work", "work"),
+    "duration": ("Latency", "how long do calls take? (histogram)", "least work", "work"),
+    "events": ("Every call recorded", "each call is written to a trace", "least work", "work"),
+    "marker": ("Static marker", "a USDT marker in the program, counted", "least work", "work"),
+    "marker_off": ("Marker, switched off", "a tracepoint in the program that nobody has enabled", "least work", "work"),
+    "nested_20": ("20 calls deep", "count, of a function that calls itself 20 deep", "nest 20", "nested"),
+    "entry_return_nested_20": ("20 calls deep, with returns", "entries and returns, 20 deep", "nest 20", "nested"),
+    "threads_1": ("1 thread", "count, by a thread's own processor time", "threads 1", "work"),
+    "threads_2": ("2 threads", "count, two threads at once", "threads 2", "work"),
+    "threads_4": ("4 threads", "count, four threads at once", "threads 4", "work"),
+    "threads_8": ("8 threads", "count, eight threads at once", "threads 8", "work"),
+}
+
+
+def calls_made(question, calls, slices):
+    """How many calls of the traced function the target makes for one measurement."""
+    kind, _, number = QUESTIONS[question][2].partition(" ")
+    if kind == "nest":
+        depth = int(number)
+        return (calls // depth + 1) * depth * slices
+    return calls * slices * (int(number) if kind == "threads" else 1)

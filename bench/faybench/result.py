@@ -1,0 +1,26 @@
+"""A result file: what was measured, when and where. One JSON object; docs/benchmarking.md lists its members."""
+import datetime
+import json
+
+from . import machine
+from .statistic import rounded
+
+FORMAT = 2
+
+
+def begin(root):
+    return {"format": FORMAT, "date": datetime.date.today().isoformat(), "commit": machine.commit(root), "machine": machine.machine()}
+
+
+def write(whole, path):
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump(rounded(whole), out, indent=1)
+        out.write("\n")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        whole = json.load(file)
+    if whole.get("format") != FORMAT:
+        raise SystemExit(f"{path}: no benchmark result of format {FORMAT}")
+    return whole
