@@ -19,7 +19,9 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fay/bpf.h"
@@ -28,6 +30,7 @@
 #define LOG_BYTES (1u << 20)
 #define MAX_PROCESSORS 4096u
 #define STACKS_MAX 16384u
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCu /* its inode number (PROC_PID_INIT_INO) */
 
 struct fay_bpf_session {
 	const struct fay_bpf_object *object;
@@ -90,6 +93,27 @@ uint32_t fay_bpf_threads(void)
 	return (uint32_t)read_number("/proc/sys/kernel/pid_max", 4194304);
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void fay_bpf_machine(uint64_t values[FAY_BPF_VALUES])
+{
+	values[FAY_BPF_VALUE_PROCESSORS] = fay_bpf_processors();
+	values[FAY_BPF_VALUE_THREADS] = fay_bpf_threads();
+	values[FAY_BPF_VALUE_CLOCK] = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	values[FAY_BPF_VALUE_SELF] = (uint64_t)getpid();
+}
+
+bool fay_bpf_knows_processes(void)
+{
+	struct stat status;
+	return stat("/proc/self/ns/pid", &status) || status.st_ino == INITIAL_PID_NAMESPACE;
+}
+
 /* --- maps --------------------------------------------------------------------------------------------------------------- */
 
 static size_t page_up(size_t size)
@@ -99,7 +123,7 @@ static size_t page_up(size_t size)
 
 static size_t slots_size(const struct fay_bpf_object *object)
 {
-	return page_up((size_t)(object->processors + 1) * object->slot_stride);
+	return page_up((size_t)(object->values[FAY_BPF_VALUE_PROCESSORS] + 1) * object->slot_stride);
 }
 
 static union bpf_attr map_attributes(const struct fay_bpf_object *object, enum fay_bpf_map map)
@@ -120,7 +144,7 @@ static union bpf_attr map_attributes(const struct fay_bpf_object *object, enum f
 		attributes.max_entries = RING_BYTES;
 		break;
 	case FAY_BPF_STARTS:
-		attributes.value_size = object->threads * (uint32_t)sizeof(struct fay_bpf_start);
+		attributes.value_size = (uint32_t)(object->values[FAY_BPF_VALUE_THREADS] * sizeof(struct fay_bpf_start));
 		break;
 	case FAY_BPF_NAMES:
 		attributes.value_size = FAY_BPF_SYSCALLS * sizeof(uint64_t);
@@ -202,13 +226,13 @@ static void fill_control(struct fay_bpf_session *session)
 	*(struct fay_shm_control *)session->memory = (struct fay_shm_control){
 		.magic = FAY_SHM_MAGIC,
 		.version = 1,
-		.slot_max = object->processors + 1,
+		.slot_max = (uint32_t)object->values[FAY_BPF_VALUE_PROCESSORS] + 1,
 		.slot_stride = object->slot_stride,
 		.slots_offset = FAY_SHM_PAGE,
 		.global_offset = FAY_SHM_PAGE,
 		.local_size = object->local_size,
 		.spill_offset = FAY_SLOT_HEADER,
-		.slot_next = object->processors + 1,
+		.slot_next = (uint32_t)object->values[FAY_BPF_VALUE_PROCESSORS] + 1,
 	};
 }
 
@@ -272,7 +296,7 @@ size_t fay_bpf_session_drain(struct fay_bpf_session *session, fay_bpf_take_row *
 
 /* --- programs -------------------------------------------------------------------------------------------------------------- */
 
-/* The instructions with descriptors in the maps' places. */
+/* The instructions with descriptors in the maps' places, and this machine's values. */
 static struct bpf_insn *resolve(const struct fay_bpf_session *session, const struct fay_bpf_program *program)
 {
 	struct bpf_insn *code = malloc((program->count + 1) * sizeof(*code));
@@ -282,8 +306,14 @@ static struct bpf_insn *resolve(const struct fay_bpf_session *session, const str
 	for (uint32_t i = 0; i + 1 < program->count; i++) {
 		if (code[i].code != (BPF_LD | BPF_IMM | BPF_DW))
 			continue;
-		if (code[i].src_reg && (uint32_t)code[i].imm < FAY_BPF_MAPS)
+		if (code[i].src_reg == FAY_BPF_PSEUDO_MACHINE && (uint32_t)code[i].imm < FAY_BPF_VALUES) {
+			uint64_t value = session->object->values[code[i].imm];
+			code[i].src_reg = 0;
+			code[i].imm = (int32_t)value;
+			code[i + 1].imm = (int32_t)(value >> 32);
+		} else if (code[i].src_reg && (uint32_t)code[i].imm < FAY_BPF_MAPS) {
 			code[i].imm = session->maps[code[i].imm];
+		}
 		i++;
 	}
 	return code;
@@ -384,8 +414,8 @@ int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_s
 		session->programs = malloc((object->program_count + 1) * sizeof(int));
 		session->links = malloc((object->program_count + 1) * sizeof(int));
 		session->refusals = calloc(object->program_count + 1, sizeof(int));
-		session->clocks = malloc((object->processors + 1) * sizeof(int));
-		for (uint32_t i = 0; session->clocks && i < object->processors; i++)
+		session->clocks = malloc((object->values[FAY_BPF_VALUE_PROCESSORS] + 1) * sizeof(int));
+		for (uint32_t i = 0; session->clocks && i < object->values[FAY_BPF_VALUE_PROCESSORS]; i++)
 			session->clocks[i] = -1;
 		for (uint32_t i = 0; session->programs && session->links && i < object->program_count; i++)
 			session->programs[i] = session->links[i] = -1;
@@ -424,7 +454,7 @@ static int attach_clocks(struct fay_bpf_session *session, uint32_t index)
 					      .config = PERF_COUNT_SW_CPU_CLOCK,
 					      .sample_period = session->object->programs[index].period };
 	int code = -ENODEV, clock;
-	for (uint32_t i = 0; i < session->object->processors; i++) {
+	for (uint32_t i = 0; i < session->object->values[FAY_BPF_VALUE_PROCESSORS]; i++) {
 		clock = (int)syscall(SYS_perf_event_open, &attributes, -1, i, -1, PERF_FLAG_FD_CLOEXEC);
 		if (clock < 0 && errno == ENODEV) /* offline */
 			continue;
@@ -445,7 +475,7 @@ static void close_links(struct fay_bpf_session *session)
 			close(session->links[i]);
 		session->links[i] = -1;
 	}
-	for (uint32_t i = 0; i < session->object->processors; i++) {
+	for (uint32_t i = 0; i < session->object->values[FAY_BPF_VALUE_PROCESSORS]; i++) {
 		if (session->clocks[i] >= 0)
 			close(session->clocks[i]);
 		session->clocks[i] = -1;
@@ -510,7 +540,7 @@ void fay_bpf_session_detach(struct fay_bpf_session *session)
 		usleep(50000); /* no processor runs a program for so long */
 	for (uint32_t i = 0; i < session->object->program_count; i++)
 		lost += missed(session->programs[i]);
-	struct fay_slot_header *own = (void *)(session->memory + FAY_SHM_PAGE + (size_t)session->object->processors * session->object->slot_stride);
+	struct fay_slot_header *own = (void *)(session->memory + FAY_SHM_PAGE + (size_t)session->object->values[FAY_BPF_VALUE_PROCESSORS] * session->object->slot_stride);
 	__atomic_store_n(&own->lost_reentrant, lost, __ATOMIC_RELAXED);
 }
 

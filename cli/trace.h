@@ -124,6 +124,8 @@ static inline bool fay_trace_is_kernel(const struct trace *trace)
 	return trace->plan && trace->plan->domain == DOMAIN_KERNEL && !trace->native;
 }
 int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error);
+/* The query's programs into trace->object. */
+int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error);
 int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error);
 int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error);
 /* Whether a process that was asked for, if any was, still runs. */

@@ -4,35 +4,31 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace.h"
 
 #define SKIPPED_SHOWN 5u
 #define PROGRAMS_SHOWN 4u
-#define INITIAL_PID_NAMESPACE 0xEFFFFFFCu /* its inode number (PROC_PID_INIT_INO) */
 
 int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error)
 {
-	struct stat status;
-	if (trace->plan->kernel == FAY_KERNEL_FUNCTIONS && !fay_cli_kernel_bpf_functions())
+	bool here = !trace->cluster.root.bus.url; /* else its agents say what they cannot do */
+	if (here && trace->plan->kernel == FAY_KERNEL_FUNCTIONS && !fay_cli_kernel_bpf_functions())
 		return fay_error_set(error, FAY_E_REFUSED, "functions of the kernel cannot be traced here: %s", fay_cli_kernel_back_end(FAY_KERNEL_FUNCTIONS));
-	if (!stat("/proc/self/ns/pid", &status) && status.st_ino != INITIAL_PID_NAMESPACE)
+	if (here && !fay_bpf_knows_processes())
 		return fay_error_set(error, FAY_E_REFUSED, "fay runs in a PID namespace (a container): the kernel's events have other process numbers than are known here");
 	fay_plan_schema(trace->plan, &trace->kernel_schema);
 	trace->schema = &trace->kernel_schema;
+	trace->verdict.schema = trace->kernel_schema; /* what a root merges by */
 	return FAY_OK;
 }
 
-static int generate(struct trace *trace, struct fay_error *error)
+int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
 	struct fay_bpf_options options = {
-		.processors = fay_bpf_processors(),
-		.threads = fay_bpf_threads(),
-		.clock_offset = (int64_t)(fay_cli_realtime() - fay_cli_monotonic()),
-		.self = getpid(),
+		.not_self = true,
 		.pids = trace->pids,
 		.pid_count = trace->pid_count,
 		.follow = trace->follow,
@@ -76,7 +72,7 @@ int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 	for (size_t i = 0; i < trace->pid_count; i++)
 		if (kill(trace->pids[i], 0) && errno == ESRCH)
 			return fay_error_set(error, FAY_E_REFUSED, "there is no process %d", trace->pids[i]);
-	if ((result = generate(trace, error)))
+	if ((result = fay_trace_bpf_generate(trace, error)))
 		return result;
 	uint64_t since = fay_cli_monotonic();
 	if ((result = fay_bpf_session_create(&trace->object, &trace->kernel, error)))

@@ -3,18 +3,38 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "object.h"
 #include "trace.h"
 
 #define TICK_MS 10
 #define REFUSALS_SHOWN 5u
 #define DETACHED_LEASE 3600000000000u /* ns without a server that stores anything */
 
+/* The query's BPF programs, as the image that is sent. */
+static int make_object(struct trace *trace, struct fay_error *error)
+{
+	struct fay_writer_buffer out = { .limit = FAY_WIRE_IMAGE_MAX };
+	int result = fay_trace_bpf_generate(trace, error);
+	if (!result)
+		result = fay_object_write(&trace->object, trace->schema, &out, error);
+	if (result) {
+		fay_wire_free(&out);
+		return result;
+	}
+	trace->image.data = out.bytes;
+	trace->image.size = out.size;
+	trace->cluster.root.is_bpf = true;
+	return FAY_OK;
+}
+
 static int start(struct trace *trace, struct fay_error *error)
 {
 	struct fay_root_options *options = &trace->cluster.root;
 	static struct fay_keys keys;
-	if (fay_trace_is_kernel(trace) || trace->native)
-		return fay_error_set(error, FAY_E_REFUSED, "queries about the kernel cannot be asked of a cluster yet; ask each machine");
+	if (trace->native)
+		return fay_error_set(error, FAY_E_REFUSED, "probe images for the kernel cannot be sent to a cluster; a query about it can");
+	if (!fay_trace_is_kernel(trace) && !trace->comm_count && !trace->pid_count)
+		return fay_error_set(error, FAY_E_USAGE, "which processes? Give --comm NAME, or -p PID");
 	if (fay_trace_is_file(trace) || trace->save_path)
 		return fay_error_set(error, FAY_E_USAGE, "saved traces are files of this machine: leave out --cluster");
 	if (trace->join)
@@ -39,6 +59,8 @@ static int start(struct trace *trace, struct fay_error *error)
 	if (trace->every)
 		options->window = trace->every;
 	trace->cluster_rows = trace->aggregator;
+	if (fay_trace_is_kernel(trace) && make_object(trace, error))
+		return error->code;
 	return fay_root_create(options, &keys, &trace->verdict, trace->image.data, trace->image.size, trace->aggregator, &trace->root, error);
 }
 
@@ -56,6 +78,11 @@ static void report(const struct trace *trace)
 	}
 	if (refused > REFUSALS_SHOWN && !trace->verbose)
 		fprintf(stderr, "fay: %u more machines do not trace; --verbose names them\n", refused - REFUSALS_SHOWN);
+	if (fay_trace_is_kernel(trace)) {
+		fprintf(stderr, "fay: tracing the kernel of %u machine%s of %zu through BPF; Ctrl-C ends\n", tracing, tracing == 1 ? "" : "s",
+			fay_root_machine_count(trace->root));
+		return;
+	}
 	fprintf(stderr, "fay: tracing %u process%s on %u machine%s of %zu; Ctrl-C ends\n", processes, processes == 1 ? "" : "es", tracing,
 		tracing == 1 ? "" : "s", fay_root_machine_count(trace->root));
 }

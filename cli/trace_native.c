@@ -30,6 +30,8 @@ static int choose(struct trace *trace, struct fay_error *error)
 
 int fay_trace_native_prepare(struct trace *trace, struct fay_error *error)
 {
+	if (trace->plan && trace->cluster.root.bus.url)
+		return FAY_OK; /* machines may have no fay.ko; through BPF all are asked in the same way */
 	if (!trace->plan)
 		trace->native = fay_kernel_is_target(&trace->verdict);
 	else if (trace->plan->domain == DOMAIN_KERNEL && trace->plan->kernel == FAY_KERNEL_FUNCTIONS && choose(trace, error))

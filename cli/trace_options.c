@@ -220,8 +220,6 @@ static int check_cluster(const struct trace *trace)
 {
 	if (trace->command || trace->follow || trace->save_path || trace->tid_count)
 		return usage("--cluster goes with --comm or -p, not with a command, --follow, --tid or --save");
-	if (!trace->comm_count && !trace->pid_count)
-		return usage("which processes? Give --comm NAME, or -p PID");
 	return FAY_OK;
 }
 

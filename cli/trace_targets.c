@@ -117,7 +117,7 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error)
 const char *fay_trace_function_name(void *context, uint64_t hash)
 {
 	const struct trace *trace = context;
-	if (trace->root)
+	if (trace->root && !fay_trace_is_kernel(trace))
 		return fay_root_function_name(trace->root, hash);
 	if (fay_trace_is_file(trace))
 		return fay_saved_name(trace->plan->saved, hash) ?: trace->plan->joins ? fay_saved_name(trace->plan->saved_right, hash) : NULL;

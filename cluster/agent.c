@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "kernel.h"
 #include "processes.h"
 
 #define HELLO_EVERY 5000000000ull /* ns */
@@ -108,19 +109,46 @@ static void answer(struct fay_agent *agent, uint64_t query, uint64_t sent, size_
 		fay_bus_send(agent->bus, subject, agent->out.bytes, agent->out.size);
 }
 
-/* The signer's policy, and the image's own proof. */
-static int verify(const struct fay_key_entry *signer, const struct fay_wire_start *start, struct fay_verdict *verdict, struct fay_error *error)
+static int read_policy(const struct fay_key_entry *signer, struct fay_policy *policy, struct fay_error *error)
 {
-	struct fay_policy policy;
 	char message[512];
-	fay_policy_default(&policy);
-	if (signer->policy[0] && fay_policy_read(signer->policy, &policy, message, sizeof(message)))
+	fay_policy_default(policy);
+	if (signer->policy[0] && fay_policy_read(signer->policy, policy, message, sizeof(message)))
 		return fay_error_set(error, FAY_E_REFUSED, "the policy of signer %s cannot be read on this machine", signer->name);
-	fay_verify(start->image, start->image_size, &policy, verdict);
+	return FAY_OK;
+}
+
+/* The image's own proof under the policy. *verdict is the caller's in any case, as is free(3) of it. */
+static int verify_image(const struct fay_policy *policy, const struct fay_wire_start *start, struct fay_verdict **result, struct fay_error *error)
+{
+	struct fay_verdict *verdict = *result = calloc(1, sizeof(*verdict));
+	if (!verdict)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	fay_verify(start->image, start->image_size, policy, verdict);
 	if (verdict->outcome == FAY_ACCEPTED)
 		return FAY_OK;
 	return fay_error_set(error, FAY_E_REFUSED, "refused by the verifier: %s: %s", fay_rule_id(verdict->rejection.rule),
 			     verdict->rejection.what ? verdict->rejection.what : fay_rule_title(verdict->rejection.rule));
+}
+
+/* A BPF object has none; the kernel's verifier will look at it. */
+static int verify_object(const struct fay_policy *policy, const struct fay_wire_start *start, struct fay_verdict **result, struct fay_error *error)
+{
+	struct fay_object *object;
+	if (fay_object_read(start->image, start->image_size, &object, error))
+		return error->code;
+	*result = &object->verdict;
+	return fay_object_check_policy(object, policy, error);
+}
+
+static int make_feed(const struct fay_agent *agent, const struct fay_wire_start *start, struct fay_verdict *verdict, struct fay_feed *feed,
+		     struct fay_error *error)
+{
+	if (agent->options.feed)
+		return agent->options.feed(verdict, start, feed, error);
+	if (start->flags & FAY_START_BPF)
+		return fay_kernel_feed_create((struct fay_object *)verdict, start, agent->options.limits.memory, feed, error);
+	return fay_processes_create(verdict, start, feed, error);
 }
 
 /* *job: started. The verdict is the job's then. */
@@ -128,16 +156,15 @@ static int launch(struct fay_agent *agent, const struct fay_wire_head *head, con
 		  struct fay_verdict *verdict, struct fay_job **job, struct fay_error *error)
 {
 	struct fay_feed feed;
-	bool made_up = agent->options.feed != NULL;
-	int result = made_up ? agent->options.feed(verdict, start, &feed, error) : fay_processes_create(verdict, start, &feed, error);
+	int result = make_feed(agent, start, verdict, &feed, error);
 	if (result)
 		return result;
 	result = fay_job_create(agent->bus, agent->keys, agent->id, head, start, verdict, &feed, &agent->options.limits, job, error);
 	if (result) {
 		feed.stop(feed.context);
 		feed.destroy(feed.context);
-	} else if (!made_up) {
-		fay_processes_rows(&feed, fay_job_row, *job);
+	} else if (feed.on_row) {
+		feed.on_row(feed.context, fay_job_row, *job);
 	}
 	return result;
 }
@@ -145,6 +172,8 @@ static int launch(struct fay_agent *agent, const struct fay_wire_head *head, con
 static int start_query(struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start, struct fay_error *error)
 {
 	const struct fay_key_entry *signer = fay_key_file_find(&agent->signers, head->key);
+	struct fay_verdict *verdict = NULL;
+	struct fay_policy policy;
 	if (!signer) {
 		fay_error_set(error, FAY_E_REFUSED, "who signed the query is not among this machine's signers");
 		audit(agent, head, start, "", NULL, error->message);
@@ -152,20 +181,20 @@ static int start_query(struct fay_agent *agent, const struct fay_wire_head *head
 	}
 	if (agent->job_count == FAY_AGENT_JOBS_MAX)
 		return fay_error_set(error, FAY_E_LIMIT, "%u queries run already", FAY_AGENT_JOBS_MAX);
-	struct fay_verdict *verdict = calloc(1, sizeof(*verdict));
-	if (!verdict)
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	int result = verify(signer, start, verdict, error);
+	int result = read_policy(signer, &policy, error);
+	if (!result)
+		result = start->flags & FAY_START_BPF ? verify_object(&policy, start, &verdict, error) : verify_image(&policy, start, &verdict, error);
 	audit(agent, head, start, signer->name, verdict, result ? error->message : "accepted");
 	if (!result)
 		result = launch(agent, head, start, verdict, &agent->jobs[agent->job_count], error);
-	if (result) {
-		fay_verdict_deinit(verdict);
-		free(verdict);
-		return result;
+	if (!result) {
+		agent->job_count++;
+		return FAY_OK;
 	}
-	agent->job_count++;
-	return FAY_OK;
+	if (verdict)
+		fay_verdict_deinit(verdict);
+	free(verdict);
+	return result;
 }
 
 /* A query that was answered is answered again in the same way, and not started again. */

@@ -16,7 +16,7 @@
 #define FAY_JOB_STREAM_MAX (8u << 20)    /* bytes of streamed rows of one window; more are shed */
 #define FAY_JOB_MEMBERS_MAX 2048u        /* of a combined partial */
 
-/* Where counts come from: processes (processes.c), or made up (tests and benchmarks). All functions get `context`. */
+/* Where counts come from: processes (processes.c), the kernel (kernel.c), or made up (tests and benchmarks). All functions get `context`. */
 struct fay_feed {
 	void *context;
 	void (*tick)(void *context);
@@ -26,6 +26,8 @@ struct fay_feed {
 	/* Groups of windows of time that are over, right behind a snapshot of that state; fay_changes_forget() says which. NULL: keeps them */
 	void (*forget)(void *context, struct fay_changes *changes, uint32_t state, uint64_t below);
 	const char *(*name)(void *context, uint64_t hash);
+	/* Where streamed rows go; called before the first tick. NULL: there are none. */
+	void (*on_row)(void *context, fay_row_function *function, void *function_context);
 	void (*destroy)(void *context);
 	uint32_t processes, functions;
 };

@@ -147,6 +147,12 @@ static const char *name(void *context, uint64_t hash)
 	return found;
 }
 
+static void on_row(void *context, fay_row_function *function, void *function_context)
+{
+	struct processes *processes = context;
+	fay_aggregator_on_row(processes->aggregator, function, function_context);
+}
+
 static void destroy(void *context)
 {
 	struct processes *processes = context;
@@ -193,14 +199,8 @@ int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wir
 		return error->code;
 	}
 	*feed = (struct fay_feed){ .context = processes, .tick = tick, .alive = alive, .stop = stop, .snapshot = snapshot, .forget = forget,
-				   .name = name, .destroy = destroy, .processes = (uint32_t)processes->count };
+				   .name = name, .on_row = on_row, .destroy = destroy, .processes = (uint32_t)processes->count };
 	for (size_t i = 0; i < processes->count; i++)
 		feed->functions += (uint32_t)fay_session_point_count(processes->sessions[i]);
 	return FAY_OK;
-}
-
-void fay_processes_rows(struct fay_feed *feed, fay_row_function *on_row, void *context)
-{
-	struct processes *processes = feed->context;
-	fay_aggregator_on_row(processes->aggregator, on_row, context);
 }

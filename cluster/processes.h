@@ -7,7 +7,5 @@
 
 /* Attaches the verdict's probes. FAY_E_REFUSED or FAY_E_USAGE: nothing is there to be traced (and nothing to wait for). The verdict must outlive the feed. */
 int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wire_start *start, struct fay_feed *feed, struct fay_error *error);
-/* Where streamed rows go; to be called before the first tick. */
-void fay_processes_rows(struct fay_feed *feed, fay_row_function *on_row, void *context);
 
 #endif

@@ -102,7 +102,7 @@ static void send_start(struct fay_root *root, struct fay_machine *machine)
 	fay_wire_put64(out, options->lease);
 	fay_wire_put64(out, options->life);
 	fay_wire_put64(out, options->horizon);
-	fay_wire_put32(out, (options->wait ? FAY_START_WAIT : 0) | (options->durable ? FAY_START_DURABLE : 0));
+	fay_wire_put32(out, (options->wait ? FAY_START_WAIT : 0) | (options->durable ? FAY_START_DURABLE : 0) | (options->is_bpf ? FAY_START_BPF : 0));
 	fay_wire_put32(out, options->bytes_per_second);
 	fay_wire_put_text(out, options->text, FAY_WIRE_TEXT_MAX);
 	fay_wire_put16(out, (uint16_t)options->comm_count);

@@ -24,6 +24,7 @@ struct fay_root_options {
 	size_t pid_count;
 	bool durable;              /* the asking side goes away; agents send to a stream, without a tree */
 	uint64_t life;             /* ns after which the query ends by itself; 0: when it is told to */
+	bool is_bpf;               /* the image is a BPF object (object.h) */
 	bool is_query;             /* text is a query; else a file's name */
 	bool wait;                 /* processes that come later, too */
 	unsigned await;            /* begin when so many machines were found, however long that takes; 0: those that answer at once */

@@ -85,6 +85,7 @@ struct fay_wire_start {
 	uint32_t image_size;
 };
 #define FAY_START_WAIT 1u    /* processes of the names that come later, too */
+#define FAY_START_BPF 4u     /* the image is a BPF object (object.h) */
 #define FAY_START_DURABLE 2u /* what is sent is stored; the server that stores it acknowledges */
 /* What `fay attach` has to know of a detached query. */
 struct fay_wire_meta {

@@ -28,14 +28,24 @@ LLVMValueRef fay_bpf_helper(struct fay_codegen *g, uint32_t helper, LLVMValueRef
 	return LLVMBuildCall2(g->builder, type, address, arguments, count, "");
 }
 
-LLVMValueRef fay_bpf_map_reference(struct fay_codegen *g, enum fay_bpf_map map, uint32_t pseudo)
+/* An ld_imm64 with that source register. */
+static LLVMValueRef pseudo(struct fay_codegen *g, uint32_t source, uint32_t number)
 {
 	unsigned id = LLVMLookupIntrinsicID("llvm.bpf.pseudo", strlen("llvm.bpf.pseudo"));
 	LLVMValueRef function = LLVMGetIntrinsicDeclaration(g->module, id, NULL, 0);
-	LLVMValueRef arguments[] = {i64(g, pseudo), i64(g, map)};
+	LLVMValueRef arguments[] = {i64(g, source), i64(g, number)};
+	return LLVMBuildCall2(g->builder, LLVMIntrinsicGetType(g->context, id, NULL, 0), function, arguments, 2, "");
+}
+
+LLVMValueRef fay_bpf_map_reference(struct fay_codegen *g, enum fay_bpf_map map, uint32_t source)
+{
 	g->bpf->maps |= 1u << map;
-	LLVMValueRef value = LLVMBuildCall2(g->builder, LLVMIntrinsicGetType(g->context, id, NULL, 0), function, arguments, 2, "");
-	return LLVMBuildIntToPtr(g->builder, value, g->pointer, "");
+	return LLVMBuildIntToPtr(g->builder, pseudo(g, source, map), g->pointer, "");
+}
+
+LLVMValueRef fay_bpf_machine_value(struct fay_codegen *g, enum fay_bpf_value value)
+{
+	return pseudo(g, FAY_BPF_PSEUDO_MACHINE, value);
 }
 
 /* Volatile: the kernel's verifier knows what lies at these places by size, so nothing may be merged or cut. */
@@ -184,7 +194,7 @@ void fay_bpf_enter(struct fay_codegen *g)
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef cpu = hide(g, processor(g));
-	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, cpu, i64(g, g->bpf->options->processors), ""));
+	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, cpu, fay_bpf_machine_value(g, FAY_BPF_VALUE_PROCESSORS), ""));
 	LLVMValueRef slots = fay_bpf_map_reference(g, FAY_BPF_SLOTS, BPF_PSEUDO_MAP_VALUE);
 	g->bpf->slot = fay_codegen_at(g, slots, LLVMBuildMul(b, cpu, i64(g, g->bpf->stride), ""));
 	g->local = fay_codegen_at(g, g->bpf->slot, i64(g, FAY_SLOT_HEADER));
@@ -232,7 +242,7 @@ LLVMValueRef fay_bpf_start_of_thread(struct fay_codegen *g)
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef thread = hide(g, LLVMBuildAnd(b, fay_bpf_identity(g), i64(g, UINT32_MAX), ""));
-	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, thread, i64(g, g->bpf->options->threads), ""));
+	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, thread, fay_bpf_machine_value(g, FAY_BPF_VALUE_THREADS), ""));
 	LLVMValueRef starts = fay_bpf_map_reference(g, FAY_BPF_STARTS, BPF_PSEUDO_MAP_VALUE);
 	return fay_codegen_at(g, starts, LLVMBuildMul(b, thread, i64(g, sizeof(struct fay_bpf_start)), ""));
 }
@@ -241,7 +251,7 @@ LLVMValueRef fay_bpf_time(struct fay_codegen *g)
 {
 	if (!g->bpf->time)
 		g->bpf->time = fay_bpf_helper(g, BPF_FUNC_ktime_get_ns, NULL, 0);
-	return LLVMBuildAdd(g->builder, g->bpf->time, i64(g, (uint64_t)g->bpf->options->clock_offset), "");
+	return LLVMBuildAdd(g->builder, g->bpf->time, fay_bpf_machine_value(g, FAY_BPF_VALUE_CLOCK), "");
 }
 
 static struct fay_operand_value one(LLVMValueRef value)

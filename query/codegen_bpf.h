@@ -20,6 +20,7 @@ enum fay_bpf_role {
 
 struct fay_codegen_bpf {
 	const struct fay_bpf_options *options;
+	struct fay_bpf_object *object;
 	const struct fay_kernel_source *source;
 	const struct fay_btf *btf;
 	enum fay_bpf_role role;
@@ -37,7 +38,9 @@ struct fay_codegen_bpf {
 /* Calls a helper of the kernel by its number. */
 LLVMValueRef fay_bpf_helper(struct fay_codegen *g, uint32_t helper, LLVMValueRef *arguments, unsigned count);
 /* A map's file descriptor for helpers, or the address of its only value. */
-LLVMValueRef fay_bpf_map_reference(struct fay_codegen *g, enum fay_bpf_map map, uint32_t pseudo);
+LLVMValueRef fay_bpf_map_reference(struct fay_codegen *g, enum fay_bpf_map map, uint32_t source);
+/* What the machine that runs the program puts there. */
+LLVMValueRef fay_bpf_machine_value(struct fay_codegen *g, enum fay_bpf_value value);
 /* Word `index` of what the tracepoint hands over. */
 LLVMValueRef fay_bpf_context(struct fay_codegen *g, uint32_t index);
 /* `bytes` at an address, zero-extended. */

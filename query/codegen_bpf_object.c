@@ -32,6 +32,20 @@ static LLVMValueRef any_of(struct fay_codegen *g, LLVMValueRef sofar, LLVMValueR
 	return sofar ? LLVMBuildOr(g->builder, sofar, one, "") : one;
 }
 
+static bool note_place(struct fay_bpf_object *object, const char *structure, const char *member, uint32_t offset)
+{
+	struct fay_bpf_place *place = object->places;
+	for (uint32_t i = 0; i < object->place_count; i++, place++)
+		if (!strcmp(place->structure, structure) && !strcmp(place->member, member))
+			return true;
+	if (object->place_count == FAY_BPF_PLACES_MAX)
+		return false;
+	object->place_count++;
+	place->offset = offset;
+	return (size_t)snprintf(place->structure, sizeof(place->structure), "%s", structure) < sizeof(place->structure) &&
+	       (size_t)snprintf(place->member, sizeof(place->member), "%s", member) < sizeof(place->member);
+}
+
 static LLVMValueRef member_offset(struct fay_codegen *g, LLVMValueRef object, const char *structure, const char *name, uint32_t *offset)
 {
 	struct fay_btf_field field;
@@ -39,7 +53,7 @@ static LLVMValueRef member_offset(struct fay_codegen *g, LLVMValueRef object, co
 	if (!id || !fay_btf_member(g->bpf->btf, id, name, &field))
 		return NULL;
 	*offset = field.bit_offset / 8;
-	return object;
+	return note_place(g->bpf->object, structure, name, *offset) ? object : NULL;
 }
 
 static LLVMValueRef current_task(struct fay_codegen *g)
@@ -121,9 +135,9 @@ static bool require_process(struct fay_codegen *g)
 		require_thread(g, options);
 	if (options->pid_count) {
 		fay_bpf_require(g, is_wanted_process(g, options));
-	} else if (options->self) {
+	} else if (options->not_self) {
 		LLVMValueRef process = LLVMBuildLShr(g->builder, fay_bpf_identity(g), fay_codegen_i64(g, 32), "");
-		fay_bpf_require(g, LLVMBuildICmp(g->builder, LLVMIntNE, process, fay_codegen_i64(g, (uint64_t)options->self), ""));
+		fay_bpf_require(g, LLVMBuildICmp(g->builder, LLVMIntNE, process, fay_bpf_machine_value(g, FAY_BPF_VALUE_SELF), ""));
 	}
 	return !options->comm_count || require_name(g, options);
 }
@@ -476,8 +490,8 @@ static int generate(struct job *job)
 	if (!code)
 		code = compile(job);
 	object->maps = job->bpf.maps | 1u << FAY_BPF_SLOTS;
-	object->processors = job->bpf.options->processors;
-	object->threads = job->bpf.options->threads;
+	fay_bpf_machine(object->values);
+	object->typed = functions || p->checked.kind == SOURCE_TRACEPOINT;
 	object->slot_stride = job->bpf.stride;
 	object->local_size = job->g.plan->spec.local_size;
 	object->row_size = p->row_size;
@@ -519,6 +533,7 @@ int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_opti
 	memset(object, 0, sizeof(*object));
 	job.g = (struct fay_codegen){.plan = plan, .p = fay_plan_private(plan), .bpf = &job.bpf};
 	job.bpf.options = options;
+	job.bpf.object = object;
 	int code = refuse(job.g.p, error);
 	if (!code)
 		code = find_types(&job, job.g.p->query);

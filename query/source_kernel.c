@@ -118,8 +118,6 @@ const char *fay_check_kernel_pattern(struct fay_checked *checked, const struct f
 	return fay_query_format(query, "kernel!%s%s", syscall ? "syscall:" : "", at->name);
 }
 
-#define PERIOD_LEAST 100000u        /* ns */
-#define PERIOD_MOST 3600000000000u
 
 const char *fay_check_timer(struct fay_checked *checked, const struct fay_node *call)
 {
@@ -130,7 +128,7 @@ const char *fay_check_timer(struct fay_checked *checked, const struct fay_node *
 		return fay_query_fail(query, FAY_E_USAGE, call->span, "`Timer` takes a period such as 10ms");
 	if (!period)
 		return NULL;
-	if (!fay_expr_is_constant(period) || period->value < PERIOD_LEAST || period->value > (int64_t)PERIOD_MOST)
+	if (!fay_expr_is_constant(period) || period->value < FAY_BPF_PERIOD_LEAST || period->value > (int64_t)FAY_BPF_PERIOD_MOST)
 		return fay_query_fail(query, FAY_E_USAGE, at->span, "a timer's period is a constant from 100us to 1h");
 	checked->domain = DOMAIN_KERNEL;
 	checked->kernel = fay_query_alloc(query, sizeof(*checked->kernel));

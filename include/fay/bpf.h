@@ -80,6 +80,25 @@ enum fay_bpf_map {
 	FAY_BPF_MAPS
 };
 
+/*
+ * What differs from machine to machine: an ld_imm64 with this as source register (which the kernel does not know) and one of these numbers; the session puts the
+ * machine's value there. So one object is for all machines whose kernels have the same types.
+ */
+#define FAY_BPF_PSEUDO_MACHINE 15u
+enum fay_bpf_value {
+	FAY_BPF_VALUE_PROCESSORS,
+	FAY_BPF_VALUE_THREADS,
+	FAY_BPF_VALUE_CLOCK, /* ns from the monotonic clock to the epoch's */
+	FAY_BPF_VALUE_SELF,  /* a process whose events do not count */
+	FAY_BPF_VALUES
+};
+
+/* Helpers of the kernel that programs call: all that reads, and what writes into maps. None changes anything else. */
+#define FAY_BPF_HELPERS                                                                                                                     \
+	{ BPF_FUNC_map_lookup_elem, BPF_FUNC_map_update_elem, BPF_FUNC_probe_read_kernel, BPF_FUNC_probe_read_kernel_str,                   \
+	  BPF_FUNC_ktime_get_ns, BPF_FUNC_get_smp_processor_id, BPF_FUNC_get_current_pid_tgid, BPF_FUNC_get_current_comm,                   \
+	  BPF_FUNC_get_current_task_btf, BPF_FUNC_ringbuf_reserve, BPF_FUNC_ringbuf_submit }
+
 struct fay_bpf_start {
 	uint64_t time; /* monotonic ns; 0: none */
 	uint64_t number;
@@ -97,14 +116,29 @@ struct fay_bpf_program {
 	uint32_t count;
 };
 
+/* Where programs take a member of a structure of the kernel's to be. */
+struct fay_bpf_place {
+	char structure[32], member[32];
+	uint32_t offset; /* bytes */
+};
+#define FAY_BPF_PLACES_MAX 8u
+
+/* Programs that one query may need; the timer's period in ns. */
+#define FAY_BPF_PROGRAMS_MAX 520u
+#define FAY_BPF_PERIOD_LEAST 100000u
+#define FAY_BPF_PERIOD_MOST 3600000000000u
+
 struct fay_bpf_object {
 	struct fay_bpf_program *programs;
 	uint32_t program_count;
+	uint64_t values[FAY_BPF_VALUES]; /* of the machine that runs it */
+	/* What was taken from the types of the kernel that it was made on: these places, or, if `typed`, anything. */
+	struct fay_bpf_place places[FAY_BPF_PLACES_MAX];
+	uint32_t place_count;
+	bool typed;
 	bool some;           /* programs that the kernel does not take are left out, as long as there is one that it does */
 	uint32_t maps;       /* 1 << enum fay_bpf_map */
-	uint32_t processors; /* slots */
-	uint32_t slot_stride, local_size; /* bytes */
-	uint32_t threads;    /* thread ids are below; of STARTS */
+	uint32_t slot_stride, local_size; /* bytes; a slot for each processor, and one */
 	uint32_t row_size;   /* of rows in the ring, all of state 0 */
 	uint64_t *names;     /* FAY_BPF_SYSCALLS of them, or NULL */
 	const pid_t *pids;   /* of PIDS; the caller's */
@@ -120,6 +154,10 @@ struct fay_bpf_session;
 uint32_t fay_bpf_processors(void);
 /* Thread ids are below (kernel.pid_max). */
 uint32_t fay_bpf_threads(void);
+/* An object's values on this machine, and in this process. */
+void fay_bpf_machine(uint64_t values[FAY_BPF_VALUES]);
+/* false: this process is in a PID namespace (a container); the kernel's events have other process numbers than are known here. */
+bool fay_bpf_knows_processes(void);
 
 /* Creates the maps and loads the programs; nothing runs yet. The kernel's refusal is in the message. */
 int fay_bpf_session_create(const struct fay_bpf_object *object, struct fay_bpf_session **session, struct fay_error *error);

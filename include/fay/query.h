@@ -87,9 +87,7 @@ int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMM
 
 /* What a BPF object is made for. */
 struct fay_bpf_options {
-	uint32_t processors, threads; /* fay_bpf_processors(), fay_bpf_threads() */
-	int64_t clock_offset;         /* ns from the monotonic clock to the epoch's */
-	pid_t self;                   /* a process whose events do not count; 0: none */
+	bool not_self;                /* events of the process that runs the object do not count */
 	const pid_t *pids;            /* only events of these processes; none: of all */
 	size_t pid_count;
 	bool follow;                  /* and of their children */
@@ -98,7 +96,7 @@ struct fay_bpf_options {
 	const char *const *comms;     /* only events of processes with one of these names; none: any */
 	size_t comm_count;
 };
-/* A kernel query (system calls, tracepoints) as BPF programs. *object is to be given to fay_bpf_object_deinit(); it refers to options->pids. */
+/* A kernel query (system calls, tracepoints) as BPF programs, for this kernel and machine. *object is to be given to fay_bpf_object_deinit(); it refers to options->pids. */
 int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_options *options, struct fay_bpf_object *object,
 			  struct fay_error *error);
 /* The state of the result: what the image or the BPF object fills, or of a join its pairs. For the aggregator; refers to the plan. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -40,11 +41,24 @@ static void read_all(struct fay_reader body, unsigned type)
 		fay_wire_read_control(body, &message.control);
 }
 
+static void read_object(const uint8_t *bytes, size_t size)
+{
+	struct fay_object *object;
+	struct fay_aggregator *aggregator;
+	struct fay_error error;
+	if (fay_object_read(bytes, size, &object, &error))
+		return;
+	if (!fay_aggregator_create(&object->verdict.schema, &aggregator, &error))
+		fay_aggregator_destroy(aggregator);
+	free(object);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct fixture fixture;
 	struct fay_wire_head whole;
 	fay_wire_open(bytes, size, &whole);
+	read_object(bytes, size);
 	fixture_init(&fixture, 3);
 	fixture.root.machines[2]->inner = true;
 	while (size >= 4) {

@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fay_plan_print(nowhere, plan);
 		fay_plan_print_json(nowhere, plan);
 		if (plan->domain == DOMAIN_KERNEL && plan->kernel != FAY_KERNEL_FUNCTIONS) {
-			struct fay_bpf_options options = {.processors = 2, .threads = 32768};
+			struct fay_bpf_options options = {0};
 			struct fay_bpf_object object;
 			if (!fay_plan_generate_bpf(plan, &options, &object, &error))
 				fay_bpf_object_deinit(&object);

@@ -170,7 +170,7 @@ static void damaged_types(void **state)
 static int generate(const char *query, struct fay_bpf_object *object)
 {
 	static const pid_t pids[] = {1, 2, 3, 4, 5, 6};
-	struct fay_bpf_options options = {.processors = 3, .threads = 32768, .pids = pids, .pid_count = 6};
+	struct fay_bpf_options options = {.pids = pids, .pid_count = 6};
 	struct fay_error error = {0};
 	struct fay_plan *plan;
 	if (fay_query_plan(query, NOW, &plan, &error))
