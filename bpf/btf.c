@@ -109,6 +109,23 @@ static bool read_file(struct fay_btf *btf, const char *path)
 	return fine;
 }
 
+int fay_btf_create(uint8_t *bytes, size_t size, const char *what, struct fay_btf **result, struct fay_error *error)
+{
+	struct fay_btf *btf = calloc(1, sizeof(*btf));
+	if (!btf) {
+		free(bytes);
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	}
+	btf->bytes = bytes;
+	btf->size = size;
+	if (!index_file(btf)) {
+		fay_btf_close(btf);
+		return fay_error_set(error, FAY_E_REFUSED, "%s: malformed", what);
+	}
+	*result = btf;
+	return FAY_OK;
+}
+
 int fay_btf_open(const char *path, struct fay_btf **result, struct fay_error *error)
 {
 	struct fay_btf *btf = calloc(1, sizeof(*btf));

@@ -50,6 +50,25 @@ int fay_cli_run_to_entry(pid_t pid, struct fay_error *error);
 bool fay_cli_kernel_bpf_functions(void);
 const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind);
 
+/* --- functions.c: the file whose debug information describes a query's function --------------------------------------- */
+
+struct fay_cli_functions {
+	/* where it is looked for: in processes, else in what would be run */
+	const pid_t *pids;
+	size_t pid_count;
+	const char *const *comms;
+	size_t comm_count;
+	char **command;
+	const char *none; /* why it is not looked for; NULL */
+	/* what was found last */
+	struct fay_function_file file; /* fd and path are not valid any more */
+	char pattern[256];
+};
+/* A fay_query_find_function; context: struct fay_cli_functions. */
+int fay_cli_find_function(void *context, const char *pattern, struct fay_query_function *function, struct fay_error *error);
+/* FAY_E_REFUSED: the process has another build of the file that was found. */
+int fay_cli_check_function(const struct fay_cli_functions *functions, struct fay_target *target, struct fay_error *error);
+
 /* --- leftovers.c: fay's code in processes ---------------------------------------------------------------------------- */
 
 struct fay_cli_leftovers {
@@ -70,6 +89,7 @@ enum fay_format { FAY_FORMAT_TABLE, FAY_FORMAT_JSON, FAY_FORMAT_CSV };
 struct fay_view_column {
 	const char *name;
 	const struct fay_schema_column *column;
+	const struct fay_enumeration *enumeration; /* what its values are called; NULL */
 };
 
 /* One state of the image as the user sees it. */

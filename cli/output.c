@@ -237,9 +237,10 @@ static void json_list(const struct fay_writer *writer, const struct fay_schema_c
 }
 
 /* Text of a value for tables and CSV. */
-static void format_value(const struct fay_writer *writer, const struct fay_schema_column *column,
-			 const uint8_t *row, char *text, size_t size)
+static void format_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, char *text, size_t size)
 {
+	const struct fay_schema_column *column = view->column;
+	const char *name = NULL;
 	struct fay_value value;
 	char unknown[32], readable[READABLE];
 	if (!fay_value_decode(column, row, &value)) {
@@ -248,7 +249,11 @@ static void format_value(const struct fay_writer *writer, const struct fay_schem
 	}
 	switch (value.kind) {
 	case FAY_VALUE_I64:
-		snprintf(text, size, "%" PRId64, value.i64);
+		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64) : NULL;
+		if (name)
+			snprintf(text, size, "%s", name);
+		else
+			snprintf(text, size, "%" PRId64, value.i64);
 		break;
 	case FAY_VALUE_U64:
 		if (column->type == FAY_TYPE_FUNCTION)
@@ -280,9 +285,10 @@ static void format_value(const struct fay_writer *writer, const struct fay_schem
 	}
 }
 
-static void json_value(const struct fay_writer *writer, const struct fay_schema_column *column,
-		       const uint8_t *row)
+static void json_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row)
 {
+	const struct fay_schema_column *column = view->column;
+	const char *name = NULL;
 	struct fay_value value;
 	char unknown[32];
 	FILE *out = writer->out;
@@ -292,11 +298,15 @@ static void json_value(const struct fay_writer *writer, const struct fay_schema_
 	}
 	switch (value.kind) {
 	case FAY_VALUE_I64:
-		fprintf(out, "%" PRId64, value.i64);
+		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64) : NULL;
+		if (name)
+			fay_json_string(out, name, strlen(name));
+		else
+			fprintf(out, "%" PRId64, value.i64);
 		break;
 	case FAY_VALUE_U64:
 		if (column->type == FAY_TYPE_FUNCTION) {
-			const char *name = function_name(writer, value.u64, unknown);
+			name = function_name(writer, value.u64, unknown);
 			fay_json_string(out, name, strlen(name));
 		} else if (column->type == FAY_TYPE_BOOL && is_plain(column)) {
 			fprintf(out, "%s", value.u64 ? "true" : "false");
@@ -376,7 +386,7 @@ static void write_json_row(struct fay_writer *writer, const struct fay_view *vie
 			fputc(',', out);
 		fay_json_string(out, view->columns[c].name, strlen(view->columns[c].name));
 		fputc(':', out);
-		json_value(writer, view->columns[c].column, row);
+		json_value(writer, &view->columns[c], row);
 	}
 	fprintf(out, "}}\n");
 }
@@ -427,7 +437,7 @@ static void write_csv_row(struct fay_writer *writer, const struct fay_view *view
 			}
 			continue;
 		}
-		format_value(writer, column, row, text, sizeof(text));
+		format_value(writer, &view->columns[c], row, text, sizeof(text));
 		write_csv_cell(writer->out, text);
 	}
 	fputc('\n', writer->out);
@@ -505,7 +515,7 @@ static void column_widths(const struct fay_writer *writer, const struct fay_view
 	for (size_t r = 0; r < rows; r++) {
 		for (uint32_t c = 0; c < view->column_count; c++) {
 			char text[CELL_SIZE];
-			format_value(writer, view->columns[c].column, row_at(result, ranked, r), text,
+			format_value(writer, &view->columns[c], row_at(result, ranked, r), text,
 				     sizeof(text));
 			if ((int)strlen(text) > widths[c])
 				widths[c] = (int)strlen(text);
@@ -546,7 +556,7 @@ static unsigned print_table(struct fay_writer *writer, const struct fay_view *vi
 		const uint8_t *row = row_at(result, ranked, r);
 		for (uint32_t c = 0; c < view->column_count; c++) {
 			char text[CELL_SIZE];
-			format_value(writer, view->columns[c].column, row, text, sizeof(text));
+			format_value(writer, &view->columns[c], row, text, sizeof(text));
 			print_cell(out, &view->columns[c], widths[c], text);
 		}
 		if (bars >= 0) {
@@ -641,7 +651,7 @@ void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const
 	}
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		char text[CELL_SIZE];
-		format_value(writer, view->columns[c].column, row, text, sizeof(text));
+		format_value(writer, &view->columns[c], row, text, sizeof(text));
 		print_cell(writer->out, &view->columns[c], 16, text);
 	}
 	fputs(writer->revised ? "  (revised)\n" : "\n", writer->out);

@@ -53,6 +53,7 @@ struct trace {
 	uint64_t next_look, next_names; /* monotonic ns */
 	struct fay_error first_failure; /* code 0: none */
 	size_t later, later_failures; /* processes and modules that came later */
+	struct fay_cli_functions described; /* whose types the query uses, if the plan is `typed` */
 	/* pipeline */
 	struct fay_plan *plan;
 	struct fay_buffer image;

@@ -12,9 +12,19 @@
 static int plan_query(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
-	uint64_t now = trace->asked ? trace->asked : fay_cli_realtime();
-	if (trace->save_path ? fay_query_plan_events(trace->query, now, &trace->plan, error) :
-			       fay_query_plan(trace->query, now, &trace->plan, error))
+	struct fay_query_options options = { .now = trace->asked ? trace->asked : fay_cli_realtime(),
+					     .whole_events = trace->save_path != NULL,
+					     .find = fay_cli_find_function,
+					     .find_context = &trace->described };
+	trace->described = (struct fay_cli_functions){
+		.pids = trace->pids,
+		.pid_count = trace->pid_count,
+		.comms = trace->comms,
+		.comm_count = trace->comm_count,
+		.command = trace->command,
+		.none = trace->cluster.root.bus.url ? "machines of a cluster may have different builds of a program" : NULL,
+	};
+	if (fay_query_plan_with(trace->query, &options, &trace->plan, error))
 		return error->code;
 	fay_trace_stage(trace, "parse and plan", since);
 	return FAY_OK;
@@ -135,6 +145,7 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 			view->columns[c].column = computed_column(&trace->plan->columns[c], &view->computed[c]);
 		else
 			view->columns[c].column = &schema->columns[state->first_column + position];
+		view->columns[c].enumeration = trace->plan ? trace->plan->columns[c].enumeration : NULL;
 		view->columns[c].name = trace->plan ? trace->plan->columns[c].name :
 						      view->columns[c].column->name;
 	}

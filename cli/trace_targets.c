@@ -47,6 +47,10 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	options.beside_count = sessions_of(trace, pid, beside);
 	if (fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &target, error))
 		return error->code;
+	if (trace->plan && trace->plan->typed && fay_cli_check_function(&trace->described, target, error)) {
+		fay_target_close(target);
+		return error->code;
+	}
 	if (fay_session_attach(target, &trace->verdict, &options, &trace->sessions[index], error)) {
 		fay_target_close(target);
 		return error->code;

@@ -8,11 +8,13 @@
  * function, shown as `read`, and `libc!__read` finds it as `__read`.
  */
 #include <elf.h>
+#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "target.h"
@@ -275,4 +277,35 @@ int fay_target_find(struct fay_target *target, const char *pattern, struct fay_f
 	list->items = matches.items;
 	list->count = matches.count;
 	return FAY_OK;
+}
+
+static void read_identity(const struct fay_module *module, struct fay_function_file *file)
+{
+	const void *id;
+	struct stat status;
+	ssize_t size = dwelf_elf_gnu_build_id(module->object->elf, &id);
+	if (size > 0 && (size_t)size <= sizeof(file->build_id)) {
+		memcpy(file->build_id, id, (size_t)size);
+		file->build_id_size = (size_t)size;
+	}
+	if (!fstat(file->fd, &status)) {
+		file->device = status.st_dev;
+		file->inode = status.st_ino;
+	}
+}
+
+bool fay_target_file_of(const struct fay_target *target, const struct fay_function *function, struct fay_function_file *file)
+{
+	for (size_t i = 0; i < target->module_count; i++) {
+		const struct fay_module *module = &target->modules[i];
+		for (size_t k = 0; k < module->range_count && module->object; k++) {
+			const struct fay_range *range = &module->ranges[k];
+			if (!range->placed || function->address < range->start || function->address >= range->end)
+				continue;
+			*file = (struct fay_function_file){.fd = module->object->fd, .path = module->path, .address = function->address - range->bias};
+			read_identity(module, file);
+			return true;
+		}
+	}
+	return false;
 }

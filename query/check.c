@@ -3,8 +3,8 @@
  * Checking of expressions: names, members, operators, `Now` and the event's methods. Sequences, groups
  * and comprehensions are in check_sequence.c.
  */
-#include "check.h"
 #include "check_join.h"
+#include "check_types.h"
 #include "source_file.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ const char *fay_check_describe(struct fay_checked *checked, const struct fay_val
 		[VALUE_EVENT] = "an event",	    [VALUE_RECORD] = "a record",
 		[VALUE_GROUP] = "a group",	    [VALUE_SEQUENCE] = "a sequence",
 		[VALUE_CLUSTER] = "the cluster", [VALUE_KERNEL] = "the kernel",
-		[VALUE_OBJECT] = "a structure of the kernel",
+		[VALUE_OBJECT] = "a structure or an array",
 	};
 	if (value->kind != VALUE_SCALAR)
 		return kinds[value->kind];
@@ -132,7 +132,7 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 					   const struct fay_node *node)
 {
 	struct fay_query *query = checked->exprs.query;
-	const char *candidates[32];
+	const char *candidates[64];
 	size_t count = 0;
 	for (size_t i = 0; i < fay_field_count; i++) {
 		const struct fay_field *field = &fay_fields[i];
@@ -151,7 +151,9 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 		checked->uses_failed |= field->size == 0;
 		checked->uses_end |= field->sources == (SOURCE_RETURN | SOURCE_SYSCALL);
 		checked->uses_duration |= field->offset == offsetof(struct fay_event, duration);
-		return fay_check_scalar(checked, fay_expr_field(&checked->exprs, field));
+		const struct fay_expr *value = fay_expr_field(&checked->exprs, field);
+		bool result = checked->kind == SOURCE_RETURN && checked->domain == DOMAIN_USER && field->offset == offsetof(struct fay_event, retval);
+		return value && result ? fay_check_function_result(checked, value) : fay_check_scalar(checked, value);
 	}
 	if (strcmp(node->name, "Arg") == 0)
 		return checked->kind != SOURCE_RETURN
@@ -160,15 +162,16 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 			       : fail_elsewhere(checked, node, false);
 	if (checked->kind != SOURCE_RETURN)
 		candidates[count++] = "Arg";
-	struct fay_value_node *argument = checked->kernel ? fay_check_kernel_argument(checked, node) : NULL;
+	struct fay_value_node *argument = checked->kernel ? fay_check_kernel_argument(checked, node) : fay_check_function_argument(checked, node);
 	if (argument || query->failed)
 		return argument;
 	for (uint32_t i = 0; checked->kernel && i < checked->kernel->argument_count; i++)
 		candidates[count++] = checked->kernel->arguments[i].name;
+	count += fay_check_function_names(checked, candidates + count, COUNT_OF(candidates) - count);
 	const char *hint = fay_query_did_you_mean(query, node->name, candidates, count);
 	const char *event = node->a->kind == NODE_NAME ? node->a->name : "";
-	return fay_query_fail(query, FAY_E_USAGE, node->name_span, "unknown field `%s` of event%s%s%s%s",
-			      node->name, *event ? " `" : "", event, *event ? "`" : "", hint);
+	return fay_query_fail(query, FAY_E_USAGE, node->name_span, "unknown field `%s` of event%s%s%s%s", node->name, *event ? " `" : "", event, *event ? "`" : "",
+			      *hint ? hint : fay_check_function_reason(checked));
 }
 
 static struct fay_value_node *record_member(struct fay_checked *checked,
@@ -205,8 +208,8 @@ static struct fay_value_node *check_member(struct fay_checked *checked,
 	}
 	if (object->kind == VALUE_RECORD)
 		return record_member(checked, node, object);
-	if (object->kind == VALUE_OBJECT)
-		return fay_check_kernel_member(checked, node, object);
+	if (fay_check_has_members(object))
+		return fay_check_typed_member(checked, node, object);
 	if (object->kind == VALUE_GROUP && strcmp(node->name, "Key") == 0)
 		return object->key;
 	if (object->kind == VALUE_GROUP || object->kind == VALUE_SEQUENCE) {
@@ -546,21 +549,27 @@ static bool is_name_hash(enum fay_type type)
 	return type == TYPE_FUNCTION || type == TYPE_MODULE;
 }
 
-/* A string constant compared with a function or module stands for its name's hash. */
+/* A string constant compared with a function or module stands for its name's hash, with an enumeration for its constant. */
 static const struct fay_expr *adapt(struct fay_checked *checked, const struct fay_node *node,
-				    const struct fay_expr *expr, enum fay_type other)
+				    const struct fay_expr *expr, const struct fay_expr *other)
 {
 	struct fay_query *query = checked->exprs.query;
 	if (expr->type != TYPE_STRING || !fay_expr_is_constant(expr))
 		return expr;
-	if (is_name_hash(other)) {
+	if (is_name_hash(other->type)) {
 		if (memchr(expr->string, '!', expr->length))
 			return fay_query_fail(query, FAY_E_USAGE, node->span,
 					      "a %s is compared by its bare name, without `!`",
-					      fay_type_name(other));
-		return fay_expr_int(&checked->exprs, other, (int64_t)fay_name_hash(expr->string));
+					      fay_type_name(other->type));
+		return fay_expr_int(&checked->exprs, other->type, (int64_t)fay_name_hash(expr->string));
 	}
-	if (other == TYPE_STRING && expr->length >= FAY_COMM_SIZE)
+	if (other->type == TYPE_INT && other->enumeration) {
+		int64_t value;
+		if (!fay_check_enumerator(checked, node, other->enumeration, expr->string, &value))
+			return NULL;
+		return fay_expr_int(&checked->exprs, TYPE_INT, value);
+	}
+	if (other->type == TYPE_STRING && expr->length >= FAY_COMM_SIZE)
 		return fay_query_fail(query, FAY_E_USAGE, node->span,
 				      "a thread's name has at most %d bytes, so it is never this",
 				      FAY_COMM_SIZE - 1);
@@ -613,8 +622,8 @@ static const struct fay_expr *check_binary(struct fay_checked *checked,
 	enum fay_expr_op op = binary_operators[i].op;
 	const struct fay_expr *a = operand(checked, scope, node->a);
 	const struct fay_expr *b = a ? operand(checked, scope, node->b) : NULL;
-	if (b && (a = adapt(checked, node->a, a, b->type)))
-		b = adapt(checked, node->b, b, a->type);
+	if (b && (a = adapt(checked, node->a, a, b)))
+		b = adapt(checked, node->b, b, a);
 	if (!a || !b)
 		return NULL;
 	bool real = is_real(a, b);
@@ -677,8 +686,8 @@ static const struct fay_expr *check_cond(struct fay_checked *checked,
 	const struct fay_expr *a = operand(checked, scope, node->a);
 	const struct fay_expr *b = a ? operand(checked, scope, node->b) : NULL;
 	const struct fay_expr *c = b ? operand(checked, scope, node->c) : NULL;
-	if (c && (b = adapt(checked, node->b, b, c->type)))
-		c = adapt(checked, node->c, c, b->type);
+	if (c && (b = adapt(checked, node->b, b, c)))
+		c = adapt(checked, node->c, c, b);
 	if (!b || !c)
 		return NULL;
 	if (a->type != TYPE_BOOL)
@@ -746,6 +755,8 @@ struct fay_value_node *fay_check_node(struct fay_checked *checked, const struct 
 		return check_name(checked, scope, node);
 	case NODE_MEMBER:
 		return check_member(checked, scope, node);
+	case NODE_INDEX:
+		return fay_check_index(checked, scope, node);
 	case NODE_CALL:
 		return check_call(checked, scope, node);
 	case NODE_UNARY:

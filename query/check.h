@@ -17,13 +17,20 @@ enum fay_value_kind {
 	VALUE_SEQUENCE, /* events or rows of the whole query */
 	VALUE_CLUSTER,
 	VALUE_KERNEL,
-	VALUE_OBJECT,   /* a structure in the kernel */
+	VALUE_OBJECT,   /* a structure or an array in memory */
 };
 
 struct fay_member {
 	const char *name;
 	struct fay_value_node *value;
 	struct fay_member *next;
+};
+
+/* Where types come from. */
+struct fay_types {
+	const struct fay_btf *kernel;
+	struct fay_debug_function *program; /* instead */
+	struct fay_enumeration *enumerations; /* that were met */
 };
 
 struct fay_value_node {
@@ -35,8 +42,9 @@ struct fay_value_node {
 	const struct fay_expr *condition; /* GROUP: of `.Where` inside it; NULL: all */
 	const char *name;                 /* SEQUENCE: the element's name where one can be inferred */
 	bool grouped;                     /* SEQUENCE: the rows are groups */
-	uint32_t type, offset;            /* OBJECT: by its number in the kernel's types, so many bytes behind the address `expr` */
-	const char *path;                 /* OBJECT: names since that address, with a dot behind each; "" */
+	struct fay_types *types;          /* OBJECT; SCALAR: a pointer to something known. check_types.h */
+	uint32_t type, offset;            /* of these: by its number in `types`, so many bytes behind the address `expr` */
+	const char *path;                 /* names since that address; "" */
 	unsigned side;                    /* EVENT: of a join, 1 left, 2 right; 0: there is no join */
 };
 
@@ -85,6 +93,7 @@ struct fay_checked {
 	struct fay_span source;  /* of cluster.Function(...) */
 	enum fay_domain domain;
 	struct fay_kernel_source *kernel; /* of DOMAIN_KERNEL */
+	struct fay_function_source *function; /* of DOMAIN_USER, once it was needed */
 	bool uses_end, uses_duration; /* of a system call: something is asked that is known when it ends; how long it took */
 	struct fay_filter *filters, **filters_tail;
 	struct fay_key *keys;    /* of the window and the grouping, in order */
@@ -103,6 +112,7 @@ struct fay_kernel_source {
 		const char *name; /* "read", "sched_switch" */
 		uint32_t number;  /* of a system call */
 	} points[FAY_KERNEL_POINTS_MAX + 256];
+	struct fay_types types;
 	uint64_t period;         /* of a timer, ns */
 	uint32_t argument_count; /* of a tracepoint, of a function as it begins; 0 if there are several */
 	struct {
@@ -167,8 +177,17 @@ bool fay_check_kernel_function(struct fay_checked *checked, const char *pattern)
 struct fay_value_node *fay_check_kernel_argument(struct fay_checked *checked, const struct fay_node *node);
 /* Argument `index` as a number. */
 struct fay_value_node *fay_check_kernel_arg(struct fay_checked *checked, const struct fay_node *at, uint32_t index);
-struct fay_value_node *fay_check_kernel_member(struct fay_checked *checked, const struct fay_node *node,
-					       const struct fay_value_node *object);
+
+/* --- source_function.c: what a program's debug information says --- */
+
+/* An argument of the traced function by its name. NULL without an error: there is none of this name, or nothing is known. */
+struct fay_value_node *fay_check_function_argument(struct fay_checked *checked, const struct fay_node *node);
+/* ReturnValue, with the type that it has; just the register's value if nothing is known of it. */
+struct fay_value_node *fay_check_function_result(struct fay_checked *checked, const struct fay_expr *word);
+/* Names of the arguments, up to `max`. */
+size_t fay_check_function_names(const struct fay_checked *checked, const char **names, size_t max);
+/* Why nothing is known, as the end of a message; "". */
+const char *fay_check_function_reason(const struct fay_checked *checked);
 
 /* The name that C# would infer for a member, or NULL. */
 const char *fay_check_inferred_name(const struct fay_node *node);

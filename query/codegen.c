@@ -56,8 +56,6 @@ static void begin_function(struct fay_codegen *g, const char *symbol)
 	if (g->p->kind == FAY_STATE_STREAM) /* in the entry block: a fixed place in the frame */
 		g->row = LLVMBuildAlloca(g->builder, LLVMArrayType2(g->i64, g->p->row_size / 8),
 					 "row");
-	if (g->p->checked.kernel)
-		g->buffer = LLVMBuildAlloca(g->builder, LLVMArrayType2(g->i64, FAY_COMM_SIZE / 8), "buffer");
 	g->leave = fay_codegen_block(g, "leave");
 }
 
@@ -448,7 +446,7 @@ int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMM
 	LLVMDisposeBuilder(g.builder);
 	free(g.values);
 	char *message = NULL;
-	int code = fay_codegen_link_sketches(&g, error);
+	int code = fay_codegen_link(&g, error);
 	if (code) {
 		LLVMDisposeModule(g.module);
 		return code;

@@ -23,9 +23,8 @@ struct fay_codegen {
 	LLVMValueRef function, event, local;
 	LLVMTypeRef i1, i8, i64, pointer;
 	LLVMValueRef row;        /* STREAM: the row on the stack */
-	LLVMValueRef buffer;     /* 16 bytes on the stack for what is read of the kernel */
 	LLVMBasicBlockRef leave; /* `ret void` */
-	bool sketches;           /* functions of sketches.c are called */
+	bool sketches, reads;    /* functions of sketches.c, of reads.c are called */
 	bool failed;             /* this probe is of calls that end by an exception */
 	struct fay_codegen_bpf *bpf; /* the kernel's machine is generated for; NULL: x86-64 */
 	struct fay_operand_value *values; /* by expression id: already generated */
@@ -81,6 +80,7 @@ LLVMValueRef fay_bpf_square_part(struct fay_codegen *g, LLVMValueRef x, int part
 bool fay_codegen_is_sketch(enum fay_merge merge);
 /* Feeds the operand to the column at row + offset. Continues in another block. */
 void fay_codegen_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate, LLVMValueRef row, uint32_t offset);
-int fay_codegen_link_sketches(struct fay_codegen *g, struct fay_error *error);
+/* Links in the bitcode of what is called. */
+int fay_codegen_link(struct fay_codegen *g, struct fay_error *error);
 
 #endif

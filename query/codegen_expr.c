@@ -269,36 +269,27 @@ LLVMValueRef fay_codegen_extend(struct fay_codegen *g, LLVMValueRef word, struct
 	return access.is_signed ? LLVMBuildSExt(g->builder, part, g->i64, "") : LLVMBuildZExt(g->builder, part, g->i64, "");
 }
 
-/* All bits below the first zero byte of the word; all if there is none. */
-static LLVMValueRef before_nul(struct fay_codegen *g, LLVMValueRef word, LLVMValueRef *has_nul)
-{
-	LLVMBuilderRef b = g->builder;
-	LLVMValueRef less = LLVMBuildSub(b, word, fay_codegen_i64(g, 0x0101010101010101u), "");
-	LLVMValueRef marks = LLVMBuildAnd(b, LLVMBuildAnd(b, less, LLVMBuildNot(b, word, ""), ""), fay_codegen_i64(g, 0x8080808080808080u), "");
-	LLVMValueRef first = LLVMBuildAnd(b, marks, LLVMBuildNeg(b, marks, ""), "");
-	*has_nul = LLVMBuildICmp(b, LLVMIntNE, marks, fay_codegen_i64(g, 0), "");
-	return LLVMBuildSub(b, LLVMBuildLShr(b, first, fay_codegen_i64(g, 7), ""), fay_codegen_i64(g, 1), "");
-}
-
-/* What lies at an address of the kernel, by the fault-safe helper: zero if it cannot be read. A string's 16 bytes end at the first zero byte, at the last one at the latest. */
+/* What lies at an address, by a function of reads.c. */
 static struct fay_operand_value member(struct fay_codegen *g, const struct fay_expr *expr, struct fay_access access)
 {
 	LLVMBuilderRef b = g->builder;
-	LLVMTypeRef parameters[] = {g->pointer, g->i64, g->i64}, type = LLVMFunctionType(g->i64, parameters, 3, 0);
+	LLVMTypeRef words[] = {g->i64, g->i64}, string = LLVMStructTypeInContext(g->context, words, 2, 0);
+	const char *of_string = g->plan->domain == DOMAIN_KERNEL ? "fay_query_read_string" : "fay_query_read_program_string";
+	const char *name = access.string       ? of_string
+			   : access.bytes == 1 ? "fay_query_read1"
+			   : access.bytes == 2 ? "fay_query_read2"
+			   : access.bytes == 4 ? "fay_query_read4"
+					       : "fay_query_read8";
+	LLVMTypeRef type = LLVMFunctionType(access.string ? string : g->i64, &g->i64, 1, 0);
 	LLVMValueRef address = LLVMBuildAdd(b, fay_codegen_expr(g, expr->a).low, fay_codegen_i64(g, access.offset), "");
-	LLVMValueRef arguments[] = {g->buffer, fay_codegen_i64(g, access.string ? FAY_COMM_SIZE : access.bytes), address}, in_low, in_high;
-	LLVMValueRef helper = LLVMGetNamedFunction(g->module, "fay_try_read");
-	if (!helper)
-		helper = LLVMAddFunction(g->module, "fay_try_read", type);
-	fay_codegen_store(g, g->buffer, 0, fay_codegen_i64(g, 0));
-	LLVMBuildCall2(b, type, helper, arguments, 3, "");
-	LLVMValueRef low = fay_codegen_load(g, g->buffer, 0);
+	LLVMValueRef function = LLVMGetNamedFunction(g->module, name);
+	if (!function)
+		function = LLVMAddFunction(g->module, name, type);
+	LLVMValueRef value = LLVMBuildCall2(b, type, function, &address, 1, "");
+	g->reads = true;
 	if (!access.string)
-		return (struct fay_operand_value){fay_codegen_extend(g, low, access), NULL};
-	LLVMValueRef high = LLVMBuildAnd(b, fay_codegen_load(g, g->buffer, 8), fay_codegen_i64(g, UINT64_MAX >> 8), "");
-	LLVMValueRef low_mask = before_nul(g, low, &in_low), high_mask = before_nul(g, high, &in_high);
-	high = LLVMBuildAnd(b, high, high_mask, "");
-	return (struct fay_operand_value){LLVMBuildAnd(b, low, low_mask, ""), LLVMBuildSelect(b, in_low, fay_codegen_i64(g, 0), high, "")};
+		return (struct fay_operand_value){fay_codegen_extend(g, value, access), NULL};
+	return (struct fay_operand_value){LLVMBuildExtractValue(b, value, 0, ""), LLVMBuildExtractValue(b, value, 1, "")};
 }
 
 static struct fay_operand_value leaf(struct fay_codegen *g, const struct fay_expr *expr)

@@ -9,7 +9,7 @@
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Linker.h>
 
-extern const char fay_query_sketches[], fay_query_sketches_end[];
+extern const char fay_query_sketches[], fay_query_sketches_end[], fay_query_reads[], fay_query_reads_end[];
 
 static const char *function_name(enum fay_merge merge)
 {
@@ -86,16 +86,19 @@ void fay_codegen_sketch(struct fay_codegen *g, const struct fay_aggregate *aggre
 	LLVMPositionBuilderAtEnd(g->builder, next);
 }
 
-int fay_codegen_link_sketches(struct fay_codegen *g, struct fay_error *error)
+static int link_bitcode(struct fay_codegen *g, const char *bytes, const char *end, struct fay_error *error)
 {
-	LLVMModuleRef sketches;
-	if (!g->sketches)
-		return FAY_OK;
-	LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(
-		fay_query_sketches, (size_t)(fay_query_sketches_end - fay_query_sketches), "sketches", 0);
-	bool failed = LLVMParseBitcodeInContext2(g->context, buffer, &sketches);
+	LLVMModuleRef module;
+	LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRange(bytes, (size_t)(end - bytes), "bitcode", 0);
+	bool failed = LLVMParseBitcodeInContext2(g->context, buffer, &module);
 	LLVMDisposeMemoryBuffer(buffer);
-	if (failed || LLVMLinkModules2(g->module, sketches))
-		return fay_error_set(error, FAY_E_INTERNAL, "query: the summaries' code cannot be linked in");
+	if (failed || LLVMLinkModules2(g->module, module))
+		return fay_error_set(error, FAY_E_INTERNAL, "query: code that the probe calls cannot be linked in");
 	return FAY_OK;
+}
+
+int fay_codegen_link(struct fay_codegen *g, struct fay_error *error)
+{
+	int code = g->sketches ? link_bitcode(g, fay_query_sketches, fay_query_sketches_end, error) : FAY_OK;
+	return !code && g->reads ? link_bitcode(g, fay_query_reads, fay_query_reads_end, error) : code;
 }

@@ -70,7 +70,7 @@ static bool same_aggregate(const struct fay_aggregate *a, const struct fay_aggre
 static bool same(const struct fay_expr *a, const struct fay_expr *b)
 {
 	return a->op == b->op && a->type == b->type && a->a == b->a && a->b == b->b &&
-	       a->c == b->c && a->value == b->value &&
+	       a->c == b->c && a->value == b->value && a->enumeration == b->enumeration &&
 	       memcmp(&a->real, &b->real, sizeof(a->real)) == 0 && a->length == b->length &&
 	       (a->length == 0 || memcmp(a->string, b->string, a->length) == 0) &&
 	       same_aggregate(a->aggregate, b->aggregate);
@@ -131,7 +131,7 @@ const struct fay_expr *fay_expr_arg(struct fay_exprs *exprs, unsigned index)
 		      &(struct fay_expr){.op = EXPR_ARG, .type = TYPE_INT, .value = (int64_t)index});
 }
 
-const struct fay_expr *fay_expr_kernel_arg(struct fay_exprs *exprs, struct fay_access access, const char *name)
+const struct fay_expr *fay_expr_named_arg(struct fay_exprs *exprs, struct fay_access access, const char *name)
 {
 	return intern(exprs, &(struct fay_expr){.op = EXPR_ARG, .type = TYPE_INT, .value = fay_access_pack(access), .name = name});
 }
@@ -146,6 +146,13 @@ const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay
 						.name = name});
 }
 
+const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct fay_expr *expr, const struct fay_enumeration *enumeration)
+{
+	struct fay_expr copy = *expr;
+	copy.enumeration = enumeration;
+	return intern(exprs, &copy);
+}
+
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field)
 {
 	return intern(exprs, &(struct fay_expr){.op = EXPR_FIELD,
@@ -155,7 +162,7 @@ const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_
 
 const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key)
 {
-	return intern(exprs, &(struct fay_expr){.op = EXPR_KEY, .type = key->type, .a = key});
+	return intern(exprs, &(struct fay_expr){.op = EXPR_KEY, .type = key->type, .a = key, .enumeration = key->enumeration});
 }
 
 const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_aggregate aggregate,

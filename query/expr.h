@@ -33,9 +33,9 @@ enum fay_type {
 
 enum fay_expr_op {
 	EXPR_CONSTANT, /* value, or string for TYPE_STRING, or real for TYPE_REAL */
-	EXPR_ARG,      /* event.arg[value]; of a kernel event with fay_expr_access() */
+	EXPR_ARG,      /* event.arg[value]; of one that is known by name with fay_expr_access() */
 	EXPR_FIELD,    /* event field at offset `value` (see fay_event_field_find) */
-	EXPR_MEMBER,   /* a: an address in the kernel; fay_expr_access() says what lies there. 0 or "" if a is 0 */
+	EXPR_MEMBER,   /* a: an address, of the kernel or of the program; fay_expr_access() says what lies there. 0 or "" if a is 0 */
 	EXPR_KEY,      /* a: a key of the group, seen from after the grouping */
 	EXPR_AGGREGATE,
 	EXPR_NEG, EXPR_BIT_NOT, EXPR_NOT,
@@ -63,7 +63,8 @@ struct fay_expr {
 	double real;
 	const char *string;
 	uint32_t length;
-	const char *name; /* of a kernel event's argument, or of a member: for people */
+	const char *name; /* of an argument that is known by name, or of a member: for people */
+	const struct fay_enumeration *enumeration; /* INT: what its values are called; NULL */
 	const struct fay_aggregate *aggregate;
 	/* Derived. */
 	uint32_t id, depth, operations;
@@ -109,7 +110,7 @@ struct fay_field {
 	uint8_t sources;      /* enum fay_source, added up: where it means something */
 };
 
-/* What is read of a kernel event's argument, or at an address in the kernel; in an expression's `value`. */
+/* What is read of an argument, or at an address; in an expression's `value`. */
 struct fay_access {
 	uint32_t offset;  /* bytes from the address; ARG: its number */
 	uint8_t bytes;    /* 1, 2, 4, 8; the rest of an argument's word is nothing */
@@ -135,9 +136,11 @@ const struct fay_expr *fay_expr_int(struct fay_exprs *exprs, enum fay_type type,
 const struct fay_expr *fay_expr_real(struct fay_exprs *exprs, double value);
 const struct fay_expr *fay_expr_string(struct fay_exprs *exprs, const char *bytes, uint32_t length);
 const struct fay_expr *fay_expr_arg(struct fay_exprs *exprs, unsigned index);
-/* Of a kernel event. */
-const struct fay_expr *fay_expr_kernel_arg(struct fay_exprs *exprs, struct fay_access access, const char *name);
+/* Of an argument that is known by name. */
+const struct fay_expr *fay_expr_named_arg(struct fay_exprs *exprs, struct fay_access access, const char *name);
 const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay_expr *address, struct fay_access access, const char *name);
+/* The same value, with names. */
+const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct fay_expr *expr, const struct fay_enumeration *enumeration);
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field);
 const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key);
 const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_aggregate aggregate,

@@ -22,9 +22,10 @@ static const struct {
 	{".", OPERATOR_DOT},	       {";", OPERATOR_SEMICOLON},  {"?", OPERATOR_QUESTION},
 	{":", OPERATOR_COLON},	       {"=", OPERATOR_ASSIGN},	   {"|", OPERATOR_BIT_OR},
 	{"^", OPERATOR_BIT_XOR},       {"&", OPERATOR_BIT_AND},	   {"<", OPERATOR_LT},
-	{">", OPERATOR_GT},	       {"+", OPERATOR_ADD},	   {"->", OPERATOR_DOT},
-	{"-", OPERATOR_SUB},	       {"*", OPERATOR_MUL},	   {"/", OPERATOR_DIV},
-	{"%", OPERATOR_MOD},	       {"!", OPERATOR_NOT},	   {"~", OPERATOR_BIT_NOT},
+	{"[", OPERATOR_OPEN_BRACKET},  {"]", OPERATOR_CLOSE_BRACKET}, {"->", OPERATOR_DOT},
+	{">", OPERATOR_GT},	       {"+", OPERATOR_ADD},	   {"-", OPERATOR_SUB},
+	{"*", OPERATOR_MUL},	       {"/", OPERATOR_DIV},	   {"%", OPERATOR_MOD},
+	{"!", OPERATOR_NOT},	       {"~", OPERATOR_BIT_NOT},
 };
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
 

@@ -11,7 +11,7 @@
  *              | "join" NAME "in" expression "on" expression "equals" expression "within" expression
  *              | ("group" expression "by" expression | "select" expression) "into" NAME
  *   lambda     = (NAME | "(" NAME ")") "=>" expression
- *   postfix    = primary { "." NAME | "(" [expression {"," expression}] ")" }
+ *   postfix    = primary { ("." | "->") NAME | "[" expression "]" | "(" [expression {"," expression}] ")" }
  *   primary    = literal | NAME | "(" expression ")" | "new" "{" [NAME "="] expression {","..} "}"
  */
 #include <string.h>
@@ -89,6 +89,17 @@ static bool expect(struct parser *parser, enum fay_operator op, const char *wher
 		       "expected `%s` %s, found %s", fay_operator_text(op), where,
 		       describe(parser));
 	return false;
+}
+
+/* After a dot every word is a name: structures have members called `in` and `from`. */
+static const char *expect_member(struct parser *parser, struct fay_span *span)
+{
+	const struct fay_token *token = parser->token;
+	*span = token->span;
+	if (token->kind != TOKEN_NAME)
+		return fay_query_fail(parser->query, FAY_E_USAGE, token->span, "expected a name after `.`, found %s", describe(parser));
+	advance(parser);
+	return token->string;
 }
 
 static const char *expect_name(struct parser *parser, const char *what, struct fay_span *span)
@@ -462,19 +473,31 @@ static struct fay_node *parse_primary(struct parser *parser)
 			      "expected an expression, found %s", describe(parser));
 }
 
+static struct fay_node *parse_index(struct parser *parser, struct fay_node *object)
+{
+	struct fay_node *node = new_node(parser, NODE_INDEX, object->span.start);
+	if (!node)
+		return NULL;
+	node->a = object;
+	node->b = parse_expression(parser);
+	return node->b && expect(parser, OPERATOR_CLOSE_BRACKET, "to close the index") ? finish(parser, node) : NULL;
+}
+
 static struct fay_node *parse_postfix(struct parser *parser)
 {
 	struct fay_node *node = parse_primary(parser);
 	while (node) {
 		if (accept(parser, OPERATOR_OPEN)) {
 			node = parse_call(parser, node);
+		} else if (accept(parser, OPERATOR_OPEN_BRACKET)) {
+			node = parse_index(parser, node);
 		} else if (accept(parser, OPERATOR_DOT)) {
 			struct fay_node *member =
 				new_node(parser, NODE_MEMBER, node->span.start);
 			if (!member)
 				return NULL;
 			member->a = node;
-			member->name = expect_name(parser, "a name after `.`", &member->name_span);
+			member->name = expect_member(parser, &member->name_span);
 			node = member->name ? finish(parser, member) : NULL;
 		} else {
 			return node;

@@ -183,6 +183,7 @@ static bool add_output(struct fay_planner *planner, const struct fay_expr *expr,
 		column->index = (uint32_t)index;
 		column->type = fay_planner_column_type(expr->type);
 		column->merge = FAY_MERGE_KEY;
+		column->enumeration = expr->enumeration;
 	}
 	plan->column_count++;
 	return true;
@@ -260,6 +261,10 @@ static bool add_outputs(struct fay_planner *planner, const struct fay_value_node
 				return false;
 		}
 		return true;
+	case VALUE_OBJECT:
+		fay_query_fail(planner->query, FAY_E_USAGE, planner->span, "`%s` is a structure or an array: name the member that is to be shown",
+			       *value->path ? value->path : name);
+		return false;
 	case VALUE_GROUP:
 		fay_query_fail(planner->query, FAY_E_USAGE, planner->span,
 			       "a group has no value of its own: select what to show, as in "
@@ -519,24 +524,27 @@ const char *fay_plan_kernel_name(const struct fay_plan *plan, uint64_t hash)
 	return NULL;
 }
 
-static int make_plan_of(const char *text, uint64_t now, bool whole_events, struct fay_plan **plan_out, struct fay_error *error)
+int fay_query_plan_with(const char *text, const struct fay_query_options *options, struct fay_plan **plan_out, struct fay_error *error)
 {
 	struct fay_error local;
 	if (!error)
 		error = &local;
-	struct fay_query *query = fay_query_create(text, now, error);
+	struct fay_query *query = fay_query_create(text, options->now, error);
 	if (!query)
 		return (int)error->code;
+	query->options = options;
 	struct fay_plan *plan = fay_query_alloc(query, sizeof(*plan));
 	struct fay_plan_private *p = plan ? fay_query_alloc(query, sizeof(*p)) : NULL;
 	const struct fay_node *root = p ? fay_query_parse(query) : NULL;
 	if (root) {
 		p->query = query;
 		p->checked.exprs.query = query;
-		p->checked.whole_events = whole_events;
+		p->checked.whole_events = options->whole_events;
 		plan->private_plan = p;
 		struct fay_planner planner = {plan, p, query, root->span};
 		if (fay_query_check(&p->checked, root) && make_plan(&planner)) {
+			query->options = NULL; /* the caller's */
+			plan->typed = query->function_count != 0;
 			*plan_out = plan;
 			return FAY_OK;
 		}
@@ -547,12 +555,7 @@ static int make_plan_of(const char *text, uint64_t now, bool whole_events, struc
 
 int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan, struct fay_error *error)
 {
-	return make_plan_of(text, now, false, plan, error);
-}
-
-int fay_query_plan_events(const char *text, uint64_t now, struct fay_plan **plan, struct fay_error *error)
-{
-	return make_plan_of(text, now, true, plan, error);
+	return fay_query_plan_with(text, &(struct fay_query_options){.now = now}, plan, error);
 }
 
 uint32_t fay_plan_source(const struct fay_plan *plan)

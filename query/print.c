@@ -138,7 +138,7 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		return;
 	case EXPR_MEMBER:
 		print_expr(printer, expr->a, 12);
-		fprintf(out, "%s%s", *expr->name ? "." : "", expr->name);
+		fprintf(out, "%s%s", *expr->name && *expr->name != '[' ? "." : "", expr->name);
 		return;
 	case EXPR_FIELD:
 		fprintf(out, "%s.%s", printer->event, fay_fields[expr->value].name);

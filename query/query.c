@@ -8,6 +8,7 @@
  */
 #include "syntax.h"
 
+#include "debug_function.h"
 #include "fay/bpf.h"
 
 #include <stdarg.h>
@@ -60,6 +61,8 @@ void fay_query_destroy(struct fay_query *query)
 	fay_saved_close(query->saved);
 	fay_saved_close(query->other_saved);
 	fay_btf_close(query->btf);
+	for (uint32_t i = 0; i < query->function_count; i++)
+		fay_debug_function_close(query->functions[i]);
 	free(query->text);
 	free(query);
 }

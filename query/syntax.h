@@ -26,6 +26,7 @@
 #define FAY_QUERY_MAX_MEMORY (64u << 20) /* bytes of the arena */
 #define FAY_QUERY_MAX_NAME 127u          /* bytes of an identifier */
 #define FAY_QUERY_MAX_COLUMNS 64u        /* of a result */
+#define FAY_QUERY_MAX_FUNCTIONS 8u       /* whose debug information is read */
 
 struct fay_span {
 	uint32_t start, end; /* byte offsets into the text, end excluded */
@@ -42,6 +43,10 @@ struct fay_query {
 	struct fay_saved *saved; /* of file("NAME"), once it was read */
 	struct fay_saved *other_saved; /* of the other side of a join */
 	struct fay_btf *btf; /* the kernel's types, once they were needed */
+	/* Debug information of functions, once it was needed. */
+	struct fay_debug_function *functions[FAY_QUERY_MAX_FUNCTIONS];
+	uint32_t function_count;
+	const struct fay_query_options *options; /* the caller's; NULL: none */
 };
 
 struct fay_query *fay_query_create(const char *text, uint64_t now, struct fay_error *error);
@@ -77,6 +82,7 @@ enum fay_token_kind {
 enum fay_operator {
 	OPERATOR_NONE,
 	OPERATOR_OPEN, OPERATOR_CLOSE, OPERATOR_OPEN_BRACE, OPERATOR_CLOSE_BRACE,
+	OPERATOR_OPEN_BRACKET, OPERATOR_CLOSE_BRACKET,
 	OPERATOR_COMMA, OPERATOR_DOT, OPERATOR_SEMICOLON, OPERATOR_QUESTION, OPERATOR_COLON,
 	OPERATOR_ASSIGN, OPERATOR_ARROW,
 	OPERATOR_OR, OPERATOR_AND, OPERATOR_BIT_OR, OPERATOR_BIT_XOR, OPERATOR_BIT_AND,
@@ -109,6 +115,7 @@ enum fay_node_kind {
 	NODE_BOOL,
 	NODE_NAME,
 	NODE_MEMBER, /* a.name */
+	NODE_INDEX,  /* a[b] */
 	NODE_CALL,   /* a(items) */
 	NODE_UNARY,  /* op a */
 	NODE_BINARY, /* a op b */

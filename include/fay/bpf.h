@@ -24,6 +24,8 @@ struct fay_btf;
 
 /* A type format file, BTF (the kernel's Documentation/bpf/btf.rst). path NULL: of the running kernel. */
 int fay_btf_open(const char *path, struct fay_btf **btf, struct fay_error *error);
+/* The same of bytes in memory, malloc'ed and taken over in any case; `what` is for messages. */
+int fay_btf_create(uint8_t *bytes, size_t size, const char *what, struct fay_btf **btf, struct fay_error *error);
 void fay_btf_close(struct fay_btf *btf);
 /* The number of types; ids are below it. */
 uint32_t fay_btf_count(const struct fay_btf *btf);

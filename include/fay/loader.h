@@ -62,6 +62,18 @@ int fay_target_find(struct fay_target *target, const char *pattern, struct fay_f
 /* All USDT markers that "module!provider:name" matches, a place each, sorted by address. No match: likewise. */
 int fay_target_find_markers(struct fay_target *target, const char *pattern, struct fay_function_list *list, struct fay_error *error);
 
+/* The object file that a found function is in, as it is mapped. */
+struct fay_function_file {
+	int fd;              /* the target's, open for reading while the target is */
+	const char *path;    /* the target's */
+	uint64_t address;    /* of the function, as a virtual address in the object */
+	uint8_t build_id[64];
+	size_t build_id_size; /* 0: it has none */
+	uint64_t device, inode;
+};
+/* false: the function is not of this target. */
+bool fay_target_file_of(const struct fay_target *target, const struct fay_function *function, struct fay_function_file *file);
+
 /* The name of function or marker `hash` (fay_name_hash) among those that this target resolved; NULL unknown. */
 const char *fay_target_function_name(const struct fay_target *target, uint64_t hash);
 

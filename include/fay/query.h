@@ -18,6 +18,26 @@
 #include "fay/join.h"
 #include "fay/saved.h"
 
+/* An enumeration's constants: what an integer of its type is shown as, and may be compared with. */
+struct fay_enumeration {
+	const char *name;
+	uint32_t type; /* its number among the types that it is of */
+	struct fay_enumeration *next;
+	uint32_t count;
+	struct {
+		const char *name;
+		int64_t value;
+	} items[];
+};
+/* The name of a value; NULL: it has none. */
+static inline const char *fay_enumeration_name(const struct fay_enumeration *enumeration, int64_t value)
+{
+	for (uint32_t i = 0; i < enumeration->count; i++)
+		if (enumeration->items[i].value == value)
+			return enumeration->items[i].name;
+	return NULL;
+}
+
 /* A column of the result, in the order of the query's select. Values come from state 0 of the image. */
 struct fay_plan_column {
 	const char *name;
@@ -27,6 +47,7 @@ struct fay_plan_column {
 	uint32_t offset;              /* COMPUTED: in a finished row */
 	enum fay_column_type type;    /* COMPUTED: also FAY_RESULT_REAL */
 	enum fay_merge merge;         /* COMPUTED: FAY_RESULT_COMPUTED */
+	const struct fay_enumeration *enumeration; /* KEY: what the values are called; NULL: they are just numbers */
 };
 
 /* Where the events are that a query is about. */
@@ -41,6 +62,7 @@ struct fay_plan {
 	enum fay_domain domain;
 	enum fay_kernel_kind kernel;
 	const char *back_end;         /* what runs it on this machine and why, for people; the caller's, NULL: nothing to say */
+	bool typed;                   /* names and types are those of the file that fay_query_options.find found: in another build they would be wrong */
 	bool streams;                 /* rows are events, not groups (no aggregation) */
 	bool scalar;                  /* one row without keys (Count() and the like) */
 	bool finishes;                /* the rows go through fay_plan_finish() before they are shown */
@@ -70,8 +92,25 @@ struct fay_plan {
  *                ^~~
  */
 int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan, struct fay_error *error);
-/* The same; an event as a row of its own has all that is known of it, not only what one wants to see first. */
-int fay_query_plan_events(const char *text, uint64_t now, struct fay_plan **plan, struct fay_error *error);
+
+/* The file that a function of a program lies in. */
+struct fay_query_function {
+	int fd;            /* open for reading; the query closes it */
+	char path[4096];   /* for people */
+	char name[256];    /* the function's symbol */
+	uint64_t address;  /* its virtual address in the file */
+	size_t count;      /* functions that the pattern matches; of several this is the first */
+};
+/* Finds what "module!function" means to the trace that the query is for. An error says why that is not known. */
+typedef int fay_query_find_function(void *context, const char *pattern, struct fay_query_function *function, struct fay_error *error);
+
+struct fay_query_options {
+	uint64_t now;
+	bool whole_events; /* an event as a row of its own has all that is known of it, not only what one wants to see first */
+	fay_query_find_function *find; /* NULL: arguments of programs' functions are not known by name */
+	void *find_context;
+};
+int fay_query_plan_with(const char *text, const struct fay_query_options *options, struct fay_plan **plan, struct fay_error *error);
 /* What the events are, as a saved trace says it: enum fay_source. */
 uint32_t fay_plan_source(const struct fay_plan *plan);
 /* The event that a row of plan->saved (side 0) or plan->saved_right (1) stands for, and which of the image's probes is for it; false: none. */

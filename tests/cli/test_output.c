@@ -49,7 +49,7 @@ static void print_all(FILE *out, enum fay_format format)
 	make_row(rows, "redis-server", 120, -5, 360);
 	make_row(rows + ROW_SIZE, "a \"quoted\", one", 7, 3, 22);
 	for (size_t i = 0; i < 5; i++)
-		view_columns[i] = (struct fay_view_column){ columns[i].name, &columns[i] };
+		view_columns[i] = (struct fay_view_column){ .name = columns[i].name, .column = &columns[i] };
 	struct fay_view view = { .title = "reads", .columns = view_columns, .column_count = 5 };
 	struct fay_result result = { .row_size = ROW_SIZE, .row_count = 2, .rows = rows };
 	struct fay_writer writer = { .out = out, .format = format };

@@ -228,8 +228,8 @@ static void refusals(void **state)
 	assert_int_equal(generate("cluster.Syscall(\"read\").TopK(3, r => r.Arg(2))", &object), FAY_E_REFUSED);
 	assert_int_equal(generate("cluster.Tracepoint(\"dem\").Count()", &object), FAY_E_USAGE);
 	assert_int_equal(generate("cluster.Tracepoint(\"demo\").Count(e => e.task.flag == 1)", &object), FAY_E_USAGE);
-	assert_int_equal(generate("cluster.Tracepoint(\"demo\").Count(e => e.task == 1)", &object), FAY_E_USAGE);
-	assert_int_equal(generate("cluster.Tracepoint(\"demo\").Count(e => e.Arg(0) == 1)", &object), FAY_E_USAGE);
+	assert_int_equal(generate("cluster.Tracepoint(\"demo\").Count(e => e.task == \"a\")", &object), FAY_E_USAGE);
+	assert_int_equal(generate("cluster.Tracepoint(\"demo\").Count(e => e.value.flag == 1)", &object), FAY_E_USAGE);
 	assert_int_equal(generate("cluster.Tracepoint(\"demo\").Count(e => e.Arg(2) == 1)", &object), FAY_E_USAGE);
 	assert_int_equal(generate("cluster.Tracepoint(\"*\").Count(e => e.value == 1)", &object), FAY_E_USAGE);
 	write_types(bytes, 10);

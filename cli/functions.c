@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The file whose debug information tells the names and types of a traced function's arguments: the one that the traced process has mapped. A command that is not
+ * started yet, and `fay explain` without a process, have the one that would be run. Offsets of another build would be wrong without a sign, so a process that turns out
+ * to have another file is not traced.
+ */
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+#define PROCESSES_MAX 64u
+
+/* The first function that matches, of an open target. */
+static int find_in(struct fay_cli_functions *functions, struct fay_target *target, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+{
+	struct fay_function_list list;
+	int code = fay_target_find(target, pattern, &list, error);
+	if (code)
+		return code;
+	if (!fay_target_file_of(target, &list.items[0], &functions->file) || (function->fd = dup(functions->file.fd)) < 0) {
+		code = fay_error_set(error, FAY_E_INTERNAL, "cannot read the file that `%s` is in", pattern);
+	} else {
+		snprintf(function->path, sizeof(function->path), "%s", functions->file.path);
+		snprintf(function->name, sizeof(function->name), "%s", list.items[0].name);
+		snprintf(functions->pattern, sizeof(functions->pattern), "%s", pattern);
+		function->address = functions->file.address;
+		function->count = list.count;
+	}
+	fay_function_list_deinit(&list);
+	return code;
+}
+
+static int find_in_process(struct fay_cli_functions *functions, pid_t pid, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+{
+	struct fay_target *target;
+	int code = fay_target_open_pid(pid, &target, error);
+	if (code)
+		return code;
+	code = find_in(functions, target, pattern, function, error);
+	fay_target_close(target);
+	return code;
+}
+
+static int find_in_file(struct fay_cli_functions *functions, const char *path, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+{
+	struct fay_target *target;
+	int code = fay_target_open_file(path, &target, error);
+	if (code)
+		return code;
+	code = find_in(functions, target, pattern, function, error);
+	fay_target_close(target);
+	return code;
+}
+
+/* As execvp() finds it. */
+static bool find_program(const char *name, char path[4096])
+{
+	const char *folders = getenv("PATH");
+	if (strchr(name, '/'))
+		return snprintf(path, 4096, "%s", name) < 4096;
+	for (folders = folders ? folders : "/bin:/usr/bin"; *folders;) {
+		size_t length = strcspn(folders, ":");
+		if (snprintf(path, 4096, "%.*s/%s", (int)length, length ? folders : ".", name) < 4096 && !access(path, X_OK))
+			return true;
+		folders += length + (folders[length] == ':');
+	}
+	return false;
+}
+
+/* A library by the name that a pattern calls it by. */
+static int find_in_libraries(struct fay_cli_functions *functions, const char *module, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+{
+	static const char *const folders[] = { "/lib/x86_64-linux-gnu", "/usr/local/lib", "/lib64", "/usr/lib" };
+	int code = fay_error_set(error, FAY_E_REFUSED, "which file `%s` means is known once a process is named: -p PID, --comm NAME, or -- COMMAND", module);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		char name[512];
+		glob_t files;
+		snprintf(name, sizeof(name), "%s/%s.so*", folders[i], module);
+		if (glob(name, 0, NULL, &files))
+			continue;
+		struct fay_error unused;
+		for (size_t k = 0; k < files.gl_pathc && code; k++)
+			if (!find_in_file(functions, files.gl_pathv[k], pattern, function, &unused))
+				code = FAY_OK;
+		globfree(&files);
+	}
+	return code;
+}
+
+static size_t processes_of(const struct fay_cli_functions *functions, pid_t pids[PROCESSES_MAX])
+{
+	size_t count = 0;
+	for (size_t i = 0; i < functions->pid_count && count < PROCESSES_MAX; i++)
+		pids[count++] = functions->pids[i];
+	for (size_t i = 0; i < functions->comm_count && count < PROCESSES_MAX; i++) {
+		size_t found = fay_cli_find_comm(functions->comms[i], pids + count, PROCESSES_MAX - count);
+		count = found < PROCESSES_MAX - count ? count + found : PROCESSES_MAX;
+	}
+	return count;
+}
+
+int fay_cli_find_function(void *context, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+{
+	struct fay_cli_functions *functions = context;
+	pid_t pids[PROCESSES_MAX];
+	char module[256], name[256], path[4096];
+	size_t count = processes_of(functions, pids);
+	if (functions->none)
+		return fay_error_set(error, FAY_E_REFUSED, "%s", functions->none);
+	for (size_t i = 0; i < count; i++)
+		if (!find_in_process(functions, pids[i], pattern, function, error))
+			return FAY_OK;
+	if (count)
+		return (int)error->code;
+	if (fay_pattern_split(pattern, module, name, error))
+		return error->code;
+	if (find_program(functions->command ? functions->command[0] : module, path) && !find_in_file(functions, path, pattern, function, error))
+		return FAY_OK;
+	return find_in_libraries(functions, module, pattern, function, error);
+}
+
+int fay_cli_check_function(const struct fay_cli_functions *functions, struct fay_target *target, struct fay_error *error)
+{
+	const struct fay_function_file *known = &functions->file;
+	struct fay_function_list list;
+	struct fay_function_file file;
+	if (fay_target_find(target, functions->pattern, &list, NULL))
+		return FAY_OK; /* it is not traced there */
+	bool found = fay_target_file_of(target, &list.items[0], &file);
+	bool same = found && (known->build_id_size ? known->build_id_size == file.build_id_size && !memcmp(known->build_id, file.build_id, known->build_id_size) :
+						     known->device == file.device && known->inode == file.inode);
+	fay_function_list_deinit(&list);
+	if (same)
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_REFUSED, "process %d runs another build of %s than the one that the query's types are of", fay_target_pid(target),
+			     functions->pattern);
+}

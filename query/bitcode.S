@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The bitcode of sketches.c and reads.c; FAY_SKETCHES_BC and FAY_READS_BC are the files that the build made of them. */
+	.section .rodata
+	.balign 16
+	.globl fay_query_sketches
+fay_query_sketches:
+	.incbin FAY_SKETCHES_BC
+	.globl fay_query_sketches_end
+fay_query_sketches_end:
+	.balign 16
+	.globl fay_query_reads
+fay_query_reads:
+	.incbin FAY_READS_BC
+	.globl fay_query_reads_end
+fay_query_reads_end:
+	.section .note.GNU-stack, "", @progbits
