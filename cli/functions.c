@@ -107,6 +107,7 @@ int fay_cli_find_function(void *context, const char *pattern, struct fay_query_f
 	struct fay_cli_functions *functions = context;
 	pid_t pids[PROCESSES_MAX];
 	char module[256], name[256], path[4096];
+	struct fay_error unused;
 	size_t count = processes_of(functions, pids);
 	if (functions->none)
 		return fay_error_set(error, FAY_E_REFUSED, "%s", functions->none);
@@ -117,9 +118,11 @@ int fay_cli_find_function(void *context, const char *pattern, struct fay_query_f
 		return (int)error->code;
 	if (fay_pattern_split(pattern, module, name, error))
 		return error->code;
-	if (find_program(functions->command ? functions->command[0] : module, path) && !find_in_file(functions, path, pattern, function, error))
+	bool program = find_program(functions->command ? functions->command[0] : module, path);
+	if (program && !find_in_file(functions, path, pattern, function, error))
 		return FAY_OK;
-	return find_in_libraries(functions, module, pattern, function, error);
+	/* If there is no such library either, what was wrong with the program is said. */
+	return find_in_libraries(functions, module, pattern, function, program ? &unused : error) ? (int)error->code : FAY_OK;
 }
 
 int fay_cli_check_function(const struct fay_cli_functions *functions, struct fay_target *target, struct fay_error *error)

@@ -45,7 +45,7 @@ struct fay_value_node {
 	struct fay_types *types;          /* OBJECT; SCALAR: a pointer to something known. check_types.h */
 	uint32_t type, offset;            /* of these: by its number in `types`, so many bytes behind the address `expr` */
 	const char *path;                 /* names since that address; "" */
-	unsigned side;                    /* EVENT: of a join, 1 left, 2 right; 0: there is no join */
+	unsigned side;                    /* of a join, 1 left, 2 right; 0: there is no join */
 };
 
 struct fay_filter {

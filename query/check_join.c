@@ -18,6 +18,7 @@ static void store(struct fay_checked *checked)
 		.domain = checked->domain,
 		.span = checked->source,
 		.kernel = checked->kernel,
+		.function = checked->function,
 		.uses_failed = checked->uses_failed,
 		.uses_end = checked->uses_end,
 		.uses_duration = checked->uses_duration,
@@ -35,6 +36,7 @@ static void load(struct fay_checked *checked)
 	checked->domain = source->domain;
 	checked->source = source->span;
 	checked->kernel = source->kernel;
+	checked->function = source->function;
 	checked->uses_failed = source->uses_failed;
 	checked->uses_end = source->uses_end;
 	checked->uses_duration = source->uses_duration;
@@ -103,8 +105,9 @@ static value *seen_from_pairs(struct fay_checked *checked, unsigned side, value 
 	if (!seen)
 		return NULL;
 	*seen = *of_side;
-	if (of_side->kind == VALUE_EVENT) {
-		seen->side = side;
+	seen->side = side;
+	if (of_side->kind == VALUE_EVENT || of_side->kind == VALUE_OBJECT) {
+		return seen;
 	} else if (of_side->kind == VALUE_SCALAR) {
 		seen->expr = side_expr(checked, side, of_side->expr);
 		return seen->expr ? seen : NULL;

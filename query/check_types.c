@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "check_join.h"
 #include "debug_function.h"
 
 const struct fay_btf *fay_types_btf(const struct fay_types *types)
@@ -246,7 +247,16 @@ bool fay_check_has_members(const struct fay_value_node *value)
 	return value->kind == VALUE_OBJECT || (value->kind == VALUE_SCALAR && value->types);
 }
 
-struct fay_value_node *fay_check_typed_member(struct fay_checked *checked, const struct fay_node *node, const struct fay_value_node *object)
+/* What the pairs of a join see of one side, as that side's probe has it. */
+static struct fay_value_node as_its_side_has_it(const struct fay_value_node *object)
+{
+	struct fay_value_node own = *object;
+	if (own.side && own.expr && own.expr->op == EXPR_SIDE)
+		own.expr = own.expr->a;
+	return own;
+}
+
+static struct fay_value_node *member_of(struct fay_checked *checked, const struct fay_node *node, const struct fay_value_node *object)
 {
 	struct fay_query *query = checked->exprs.query;
 	const char *candidates[512];
@@ -274,6 +284,13 @@ struct fay_value_node *fay_check_typed_member(struct fay_checked *checked, const
 	return place.name ? fay_check_typed_value(checked, node, &place, field.type) : NULL;
 }
 
+struct fay_value_node *fay_check_typed_member(struct fay_checked *checked, const struct fay_node *node, const struct fay_value_node *object)
+{
+	struct fay_value_node own = as_its_side_has_it(object);
+	unsigned outside = fay_check_enter_side(checked, object->side);
+	return fay_check_leave_side(checked, outside, member_of(checked, node, &own));
+}
+
 /* What is counted: an array's elements, or what a pointer points to. */
 static uint32_t element_of(const struct fay_value_node *object, uint64_t *count)
 {
@@ -287,14 +304,10 @@ static uint32_t element_of(const struct fay_value_node *object, uint64_t *count)
 	return array->type;
 }
 
-struct fay_value_node *fay_check_index(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *node)
+static struct fay_value_node *element_at(struct fay_checked *checked, const struct fay_node *node, const struct fay_value_node *object, const struct fay_expr *index)
 {
 	struct fay_query *query = checked->exprs.query;
-	struct fay_value_node *object = fay_check_node(checked, scope, node->a);
-	const struct fay_expr *index = object ? fay_check_typed(checked, scope, node->b, TYPE_INT, "an index") : NULL;
 	uint64_t count = 0;
-	if (!index)
-		return NULL;
 	uint32_t element = fay_check_has_members(object) ? element_of(object, &count) : 0;
 	if (!element)
 		return fay_query_fail(query, FAY_E_USAGE, node->a->span, "this has no elements: it is neither an array nor a pointer to something");
@@ -315,4 +328,15 @@ struct fay_value_node *fay_check_index(struct fay_checked *checked, const struct
 				  .offset = (uint32_t)at,
 				  .name = fay_query_format(query, "%s[%lld]", string ? object->expr->name : object->path, (long long)index->value)};
 	return place.name ? fay_check_typed_value(checked, node, &place, element) : NULL;
+}
+
+struct fay_value_node *fay_check_index(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *node)
+{
+	struct fay_value_node *object = fay_check_node(checked, scope, node->a);
+	const struct fay_expr *index = object ? fay_check_typed(checked, scope, node->b, TYPE_INT, "an index") : NULL;
+	if (!index)
+		return NULL;
+	struct fay_value_node own = as_its_side_has_it(object);
+	unsigned outside = fay_check_enter_side(checked, object->side);
+	return fay_check_leave_side(checked, outside, element_at(checked, node, &own, index));
 }

@@ -9,6 +9,7 @@
 
 #include "debug_types.h"
 
+#define SCOPES_MAX 32u   /* namespaces in one another */
 #define EDITIONS_MAX 64u /* of the types, each with one more structure looked up */
 
 struct fay_debug_function {
@@ -96,21 +97,27 @@ static bool starts_at(Dwarf_Die *die, uint64_t entry)
 	return dwarf_ranges(die, 0, &base, &start, &end) > 0 && start == entry;
 }
 
-/* The function that begins at `entry` among those of one unit. */
+/* The function that begins at `entry` among those of a unit, or of a namespace in it. */
+static bool find_in(struct fay_debug_function *function, Dwarf_Die *scope, unsigned depth)
+{
+	Dwarf_Die child;
+	for (int more = dwarf_child(scope, &child); !more; more = dwarf_siblingof(&child, &child)) {
+		int tag = dwarf_tag(&child);
+		bool inner = tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
+		if (inner && depth < SCOPES_MAX && find_in(function, &child, depth + 1))
+			return true;
+		if (tag != DW_TAG_subprogram || !starts_at(&child, function->entry))
+			continue;
+		function->die = child;
+		return true;
+	}
+	return false;
+}
+
 static bool find_in_unit(struct fay_debug_function *function, Dwarf_Die *unit)
 {
-	Dwarf_Die *scopes = NULL;
-	bool found = false;
-	int count = dwarf_getscopes(unit, function->entry, &scopes);
-	for (int i = 0; i < count && !found; i++) {
-		found = dwarf_tag(&scopes[i]) == DW_TAG_subprogram && starts_at(&scopes[i], function->entry);
-		if (found)
-			function->die = scopes[i];
-	}
-	free(scopes);
-	if (found)
-		function->unit = *unit;
-	return found;
+	function->unit = *unit;
+	return find_in(function, unit, 0);
 }
 
 static bool find_function(struct fay_debug_function *function)
@@ -140,39 +147,84 @@ static int argument_of_register(unsigned number)
 	return -1;
 }
 
-enum location { LOCATION_REGISTER, LOCATION_FRAME, LOCATION_NONE, LOCATION_OTHER };
+/*
+ * What the compiler says of the argument at the function's first instruction. FRAME: a place that holds for the whole function, so it is not true of its first
+ * instruction, where the frame is not there yet. REFERENCE: an object elsewhere, whose address was handed over.
+ */
+enum location { LOCATION_REGISTER, LOCATION_FRAME, LOCATION_REFERENCE, LOCATION_NONE, LOCATION_OTHER };
 
-/* What the compiler says of the argument at the function's first instruction. */
+/* LLVM says of a small integer that it is a register's value with the upper bits masked off. */
+static bool is_masked_register(const Dwarf_Op *ops, size_t count)
+{
+	if (count < 2 || ops[count - 1].atom != DW_OP_stack_value)
+		return false;
+	for (size_t i = 1; i + 1 < count; i++)
+		if (ops[i].atom != DW_OP_constu && ops[i].atom != DW_OP_and && ops[i].atom != DW_OP_convert && ops[i].atom != DW_OP_GNU_convert)
+			return false;
+	return true;
+}
+
+/* index: of the register, or -1. */
 static enum location location_of(const struct fay_debug_function *function, Dwarf_Die *parameter, int *index)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Op *ops;
 	size_t count;
-	if (!dwarf_attr_integrate(parameter, DW_AT_location, &attribute))
+	*index = -1;
+	if (!dwarf_attr_integrate(parameter, DW_AT_location, &attribute) ||
+	    dwarf_getlocation_addr(&attribute, function->entry, &ops, &count, 1) != 1 || !count)
 		return LOCATION_NONE;
-	int found = dwarf_getlocation_addr(&attribute, function->entry, &ops, &count, 1);
-	if (found != 1 || !count)
-		return LOCATION_NONE;
-	if (count == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31) {
+	if (count == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
 		*index = argument_of_register(ops[0].atom - DW_OP_reg0);
-		return *index < 0 ? LOCATION_OTHER : LOCATION_REGISTER;
-	}
+	else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg31 && !ops[0].number)
+		*index = argument_of_register(ops[0].atom - DW_OP_breg0);
 	unsigned form = dwarf_whatform(&attribute);
 	bool everywhere = form == DW_FORM_exprloc || form == DW_FORM_block1 || form == DW_FORM_block2 || form == DW_FORM_block4 || form == DW_FORM_block;
-	/* A place that holds for the whole function is not true of its first instruction, where the frame is not there yet. */
-	return count == 1 && ops[0].atom == DW_OP_fbreg && everywhere ? LOCATION_FRAME : LOCATION_OTHER;
+	if (ops[0].atom == DW_OP_fbreg && everywhere)
+		return count == 1 ? LOCATION_FRAME : count == 2 && ops[1].atom == DW_OP_deref ? LOCATION_REFERENCE : LOCATION_OTHER;
+	if (*index < 0)
+		return LOCATION_OTHER;
+	if (count == 1)
+		return ops[0].atom >= DW_OP_breg0 ? LOCATION_REFERENCE : LOCATION_REGISTER;
+	return is_masked_register(ops, count) ? LOCATION_REGISTER : LOCATION_OTHER;
 }
 
-/* A class with a copy constructor or the like is handed over by its address. */
-static bool by_reference(Dwarf_Die *parameter)
+static bool is_structure(const struct fay_btf *btf, uint32_t id)
+{
+	const struct btf_type *type = fay_btf_type(btf, fay_btf_strip(btf, id));
+	return type && (BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT || BTF_INFO_KIND(type->info) == BTF_KIND_UNION);
+}
+
+/* A class with a copy constructor or the like is handed over by its address. What is not said of a class of C++ is not known. */
+enum passing { PASSED_BY_VALUE, PASSED_BY_ADDRESS, PASSED_UNKNOWN };
+static enum passing passing_of(const struct fay_debug_function *function, Dwarf_Die *die, uint32_t id)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die type;
 	Dwarf_Word convention;
-	if (!dwarf_attr_integrate(parameter, DW_AT_type, &attribute) || !dwarf_formref_die(&attribute, &type) || dwarf_peel_type(&type, &type))
-		return false;
-	return dwarf_attr_integrate(&type, DW_AT_calling_convention, &attribute) && !dwarf_formudata(&attribute, &convention) &&
-	       convention == DW_CC_pass_by_reference;
+	if (!is_structure(fay_debug_function_types(function), id))
+		return PASSED_BY_VALUE;
+	if (dwarf_attr_integrate(die, DW_AT_type, &attribute) && dwarf_formref_die(&attribute, &type) && !dwarf_peel_type(&type, &type) &&
+	    dwarf_attr_integrate(&type, DW_AT_calling_convention, &attribute) && !dwarf_formudata(&attribute, &convention))
+		return convention == DW_CC_pass_by_reference ? PASSED_BY_ADDRESS : PASSED_BY_VALUE;
+	int language = dwarf_srclang((Dwarf_Die *)&function->unit);
+	return language == DW_LANG_C89 || language == DW_LANG_C99 || language == DW_LANG_C11 ? PASSED_BY_VALUE : PASSED_UNKNOWN;
+}
+
+static enum passing passing_of_parameter(const struct fay_debug_function *function, Dwarf_Die *parameter, uint32_t id)
+{
+	int index;
+	enum passing passing = passing_of(function, parameter, id);
+	if (passing != PASSED_UNKNOWN)
+		return passing;
+	switch (location_of(function, parameter, &index)) {
+	case LOCATION_REFERENCE:
+		return PASSED_BY_ADDRESS;
+	case LOCATION_FRAME:
+		return PASSED_BY_VALUE;
+	default:
+		return PASSED_UNKNOWN;
+	}
 }
 
 /* How a value is handed over: in so many general registers; 0: not in general registers, *why says where; -1: not known. */
@@ -198,63 +250,54 @@ static int general_registers(const struct fay_btf *btf, uint32_t id, const char 
 	}
 }
 
-#define AFTER_UNKNOWN "follows an argument that may be in several registers, so its own is not known"
+#define AFTER_UNKNOWN "follows one whose registers are not known, so its own is not known"
 
 /* The ABI's register for each argument, as far as the types tell. */
-static void place_by_abi(struct fay_debug_function *function, const bool *references, bool hidden_result)
+static void place_by_abi(struct fay_debug_function *function, const enum passing *passing, enum passing result)
 {
 	const struct fay_btf *btf = fay_debug_function_types(function);
-	int used = hidden_result;
-	bool known = true;
+	int used = result == PASSED_BY_ADDRESS;
+	bool known = result != PASSED_UNKNOWN;
 	for (uint32_t i = 0; i < function->argument_count; i++) {
 		struct fay_debug_argument *argument = &function->arguments[i];
-		argument->why = "is not in a register by itself";
-		int registers = !known ? -1 : references[i] ? 1 : general_registers(btf, argument->type, &argument->why);
-		if (registers < 0) {
+		argument->by_address = passing[i] == PASSED_BY_ADDRESS;
+		int registers = passing[i] == PASSED_UNKNOWN ? -1 : argument->by_address ? 1 : general_registers(btf, argument->type, &argument->why);
+		if (!known || registers < 0) {
 			argument->why = known ? "is a small structure, or of a type that is not understood" : AFTER_UNKNOWN;
 			known = false;
 		} else if (registers && used + registers > 6) {
 			argument->why = OUT_OF_REGISTERS;
 		} else if (registers) {
 			argument->index = (uint32_t)used;
-			argument->why = registers == 1 && !references[i] ? NULL : references[i] ? "is an object handed over by its address" : "has more than 64 bits";
+			argument->why = registers == 1 ? NULL : "has more than 64 bits";
 			used += registers;
 		}
 	}
 }
 
 /* What the compiler says goes before what the ABI says. */
-static void place_by_location(struct fay_debug_function *function, uint32_t i, Dwarf_Die *parameter, bool reference)
+static void place_by_location(struct fay_debug_function *function, struct fay_debug_argument *argument, Dwarf_Die *parameter)
 {
-	struct fay_debug_argument *argument = &function->arguments[i];
-	int index = -1;
-	switch (location_of(function, parameter, &index)) {
-	case LOCATION_REGISTER:
-		if (reference)
-			return;
+	int index;
+	enum location location = location_of(function, parameter, &index);
+	bool structure = is_structure(fay_debug_function_types(function), argument->type);
+	if (index >= 0 && (location == LOCATION_REGISTER ? !structure : location == LOCATION_REFERENCE && structure)) {
 		argument->index = (uint32_t)index;
+		argument->by_address = structure;
 		argument->why = NULL;
-		break;
-	case LOCATION_FRAME:
-	case LOCATION_NONE:
-		if (!argument->why && function->own_convention)
-			argument->why = "was left out by the compiler";
-		break;
-	case LOCATION_OTHER:
-		if (!argument->why)
-			argument->why = "is not in a register when the function begins";
-		break;
+	} else if (!argument->why && location == LOCATION_OTHER) {
+		argument->why = "is not in a register when the function begins";
+	} else if (!argument->why && function->own_convention) {
+		argument->why = "was left out by the compiler";
 	}
 }
 
 /* Whether the result is written to where the caller says, whose address takes the first register. */
-static bool hides_result(const struct fay_debug_function *function, Dwarf_Die *die)
+static enum passing passing_of_result(struct fay_debug_function *function)
 {
 	const struct fay_btf *btf = fay_debug_function_types(function);
-	const struct btf_type *type = fay_btf_type(btf, fay_btf_strip(btf, function->result));
-	if (!type || (BTF_INFO_KIND(type->info) != BTF_KIND_STRUCT && BTF_INFO_KIND(type->info) != BTF_KIND_UNION))
-		return false;
-	return type->size > 16 || by_reference(die);
+	bool large = is_structure(btf, function->result) && fay_btf_size(btf, function->result) > 16;
+	return large ? PASSED_BY_ADDRESS : passing_of(function, &function->die, function->result);
 }
 
 /* C's and C++'s compilers keep to the ABI, but for functions that nobody outside the unit can call: gcc names those otherwise, LLVM does not. */
@@ -291,7 +334,7 @@ static int next_edition(struct fay_debug_function *function, struct fay_error *e
 static int read_arguments(struct fay_debug_function *function, const char *name, struct fay_error *error)
 {
 	Dwarf_Die parameters[FAY_DEBUG_ARGUMENTS_MAX], child;
-	bool references[FAY_DEBUG_ARGUMENTS_MAX];
+	enum passing passing[FAY_DEBUG_ARGUMENTS_MAX];
 	uint32_t count = 0;
 	if (dwarf_srclang(&function->unit) == DW_LANG_Go)
 		return fay_error_set(error, FAY_E_REFUSED, "`%s` is written in Go, whose functions get their arguments in other registers", name);
@@ -301,7 +344,6 @@ static int read_arguments(struct fay_debug_function *function, const char *name,
 		const char *own = dwarf_diename(&child);
 		function->arguments[count].name = own ? own : "";
 		function->arguments[count].type = fay_debug_types_of(&function->types, &child);
-		references[count] = by_reference(&child);
 		parameters[count++] = child;
 	}
 	function->argument_count = count;
@@ -309,9 +351,11 @@ static int read_arguments(struct fay_debug_function *function, const char *name,
 	if (next_edition(function, error))
 		return error->code;
 	function->own_convention = has_own_convention(function, name);
-	place_by_abi(function, references, hides_result(function, &function->die));
 	for (uint32_t i = 0; i < count; i++)
-		place_by_location(function, i, &parameters[i], references[i]);
+		passing[i] = passing_of_parameter(function, &parameters[i], function->arguments[i].type);
+	place_by_abi(function, passing, passing_of_result(function));
+	for (uint32_t i = 0; i < count; i++)
+		place_by_location(function, &function->arguments[i], &parameters[i]);
 	return FAY_OK;
 }
 

@@ -24,6 +24,7 @@ struct fay_debug_argument {
 	const char *name;
 	uint32_t type;   /* in fay_debug_function_types() */
 	uint32_t index;  /* of event.arg[], if `why` is NULL */
+	bool by_address; /* there is the address of a structure of that type */
 	const char *why; /* it cannot be had: "is a floating-point number ..."; NULL */
 };
 

@@ -180,7 +180,7 @@ const struct fay_expr *fay_expr_side(struct fay_exprs *exprs, unsigned side, con
 {
 	if (!expr || fay_expr_is_constant(expr))
 		return expr;
-	return intern(exprs, &(struct fay_expr){.op = EXPR_SIDE, .type = expr->type, .a = expr, .value = side, .name = event});
+	return intern(exprs, &(struct fay_expr){.op = EXPR_SIDE, .type = expr->type, .a = expr, .value = side, .name = event, .enumeration = expr->enumeration});
 }
 
 /* The operand that says of which side the result is, if all that are not constant are of the same; else NULL. */

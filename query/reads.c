@@ -2,15 +2,10 @@
 /*
  * Reads of memory that generated probes make, as functions that they call: compiled to LLVM bitcode when Fay is built, linked into a query's module, guarded and
  * verified with it. What cannot be read is zero.
- *
- * Each function has one call of the helper and is not inlined: of several calls the compiler would keep the helper's address in a register, which the verifier refuses
- * where speculation is confined.
  */
 #include <stdint.h>
 
 #include "fay/event.h"
-
-#define READ __attribute__((noinline))
 
 extern int64_t fay_try_read(void *to, uint64_t size, uint64_t address);
 
@@ -18,28 +13,28 @@ struct fay_query_string {
 	uint64_t low, high; /* FAY_COMM_SIZE bytes, little-endian */
 };
 
-READ uint64_t fay_query_read1(uint64_t address)
+uint64_t fay_query_read1(uint64_t address)
 {
 	uint8_t value;
 	fay_try_read(&value, sizeof(value), address);
 	return value;
 }
 
-READ uint64_t fay_query_read2(uint64_t address)
+uint64_t fay_query_read2(uint64_t address)
 {
 	uint16_t value;
 	fay_try_read(&value, sizeof(value), address);
 	return value;
 }
 
-READ uint64_t fay_query_read4(uint64_t address)
+uint64_t fay_query_read4(uint64_t address)
 {
 	uint32_t value;
 	fay_try_read(&value, sizeof(value), address);
 	return value;
 }
 
-READ uint64_t fay_query_read8(uint64_t address)
+uint64_t fay_query_read8(uint64_t address)
 {
 	uint64_t value;
 	fay_try_read(&value, sizeof(value), address);
@@ -61,7 +56,7 @@ static struct fay_query_string end_at_nul(const uint64_t words[2])
 	return string;
 }
 
-READ struct fay_query_string fay_query_read_string(uint64_t address)
+struct fay_query_string fay_query_read_string(uint64_t address)
 {
 	uint64_t words[2];
 	fay_try_read(words, sizeof(words), address);
@@ -69,7 +64,7 @@ READ struct fay_query_string fay_query_read_string(uint64_t address)
 }
 
 /* Of a string whose 16 bytes cannot be read, those before the next multiple of 16: memory ends at none but such. */
-READ struct fay_query_string fay_query_read_string_end(uint64_t address)
+struct fay_query_string fay_query_read_string_end(uint64_t address)
 {
 	uint64_t words[2] = {0, 0};
 	uint64_t left = -address & (FAY_COMM_SIZE - 1);
@@ -78,7 +73,7 @@ READ struct fay_query_string fay_query_read_string_end(uint64_t address)
 }
 
 /* The same of a program's memory, where a string may lie at the end of what is mapped. */
-READ struct fay_query_string fay_query_read_program_string(uint64_t address)
+struct fay_query_string fay_query_read_program_string(uint64_t address)
 {
 	struct fay_query_string string = fay_query_read_string(address);
 	return string.low || string.high ? string : fay_query_read_string_end(address);

@@ -58,9 +58,20 @@ static struct fay_function_source *function_of(struct fay_checked *checked)
 	return function;
 }
 
-static void *unavailable(struct fay_checked *checked, const struct fay_node *node, const struct fay_function_source *function, const struct fay_debug_argument *argument)
+static struct fay_value_node *value_of_argument(struct fay_checked *checked, const struct fay_node *node, struct fay_function_source *function,
+						const struct fay_debug_argument *argument)
 {
-	return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->name_span, "argument `%s` of `%s` %s", argument->name, function->name, argument->why);
+	struct fay_place place = {.types = &function->types, .offset = argument->index, .name = argument->name};
+	if (argument->why)
+		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->name_span, "argument `%s` of `%s` %s", argument->name, function->name, argument->why);
+	if (argument->by_address) {
+		place.address = fay_expr_named_arg(&checked->exprs, (struct fay_access){.offset = argument->index, .bytes = 8}, argument->name);
+		place.offset = 0;
+		place.name = "";
+		if (!place.address)
+			return NULL;
+	}
+	return fay_check_typed_value(checked, node, &place, argument->type);
 }
 
 struct fay_value_node *fay_check_function_argument(struct fay_checked *checked, const struct fay_node *node)
@@ -71,13 +82,12 @@ struct fay_value_node *fay_check_function_argument(struct fay_checked *checked, 
 		return NULL;
 	const struct fay_debug_argument *arguments = fay_debug_function_arguments(function->types.program, &count);
 	for (uint32_t i = 0; i < count; i++) {
-		struct fay_place place = {.types = &function->types, .offset = arguments[i].index, .name = arguments[i].name};
 		if (strcmp(arguments[i].name, node->name))
 			continue;
 		if (checked->kind == SOURCE_RETURN)
 			return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->name_span,
 					      "`%s` is known when a call begins: use cluster.Function(...) as the source", node->name);
-		return arguments[i].why ? unavailable(checked, node, function, &arguments[i]) : fay_check_typed_value(checked, node, &place, arguments[i].type);
+		return value_of_argument(checked, node, function, &arguments[i]);
 	}
 	return NULL;
 }

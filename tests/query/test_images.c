@@ -4,6 +4,7 @@
  * it: no probe of ours may need more trust than a stranger's. With FAY_QUERY_IMAGES=FOLDER they are kept there.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -136,8 +137,73 @@ static void cases_are_accepted(void **state)
 		assert_true(accepted >= 30);
 }
 
+/* --- members of structures, by this program's own debug information ------------------------------------------------------ */
+
+enum colour { COLOUR_RED, COLOUR_BLUE };
+struct thing {
+	struct thing *next;
+	uint64_t count;
+	char name[16];
+	const char *title;
+	uint32_t small;
+	uint8_t byte;
+	uint16_t two;
+	enum colour colour;
+};
+extern int described_function(struct thing *thing, int number);
+__attribute__((noinline)) int described_function(struct thing *thing, int number)
+{
+	return thing && thing->count ? number : 0;
+}
+
+static int find_described(void *context, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+{
+	(void)context;
+	if (strcmp(pattern, "test!described_function"))
+		return fay_error_set(error, FAY_E_USAGE, "there is no %s", pattern);
+	extern const char __executable_start[];
+	function->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	function->address = (uint64_t)((uintptr_t)described_function - (uintptr_t)__executable_start);
+	function->count = 1;
+	snprintf(function->path, sizeof(function->path), "this program");
+	snprintf(function->name, sizeof(function->name), "described_function");
+	return FAY_OK;
+}
+
+/* Each kind of read at several places. */
+static void members_are_accepted(void **state)
+{
+	static const char *const queries[] = {
+		"cluster.Function(\"test!described_function\").Count(e => e.thing->count == 1)",
+		"cluster.Function(\"test!described_function\").Sum(e => e.thing->next->next->next->count + e.thing->count + e.number)",
+		"from e in cluster.Function(\"test!described_function\") let t = e.thing where t->name == \"a\" || t->next->name.StartsWith(\"b\") "
+		"group e by new { t->title, t->next->small, t->next->byte, t->two, t->colour, other = t->next->title } into g "
+		"select new { g.Key, n = g.Count(), m = g.Max(x => x.thing->next->small) }",
+		"from e in cluster.Function(\"test!described_function\") where e.thing != 0 select new { e.number, e.thing->next->name, e.thing->small, other = e.thing->next->small }",
+	};
+	struct fay_query_options options = {.now = NOW, .find = find_described};
+	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
+		struct fay_error error = {0};
+		struct fay_plan *plan;
+		struct fay_buffer image;
+		struct fay_verdict verdict;
+		if (fay_query_plan_with(queries[i], &options, &plan, &error))
+			fail_msg("%s", error.message);
+		assert_true(plan->typed);
+		compile(plan, &image);
+		fay_verify(image.data, image.size, NULL, &verdict);
+		if (verdict.outcome != FAY_ACCEPTED)
+			fay_verdict_print(stderr, queries[i], &verdict);
+		assert_int_equal(verdict.outcome, FAY_ACCEPTED);
+		fay_verdict_deinit(&verdict);
+		fay_buffer_deinit(&image);
+		fay_plan_destroy(plan);
+	}
+	assert_int_equal(described_function(NULL, 1), 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(cases_are_accepted)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(members_are_accepted), cmocka_unit_test(cases_are_accepted)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
