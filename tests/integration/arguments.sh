@@ -100,21 +100,31 @@ unset FAY_DEBUG_DIR
 
 # A process that runs; and one that runs another build than the one that was found first.
 target=arguments_gccO2gdwarf3
-cp "$work/$target" "$work/same_name" && "$work/same_name" wait &
-started+=($!)
-for _ in $(seq 100); do one=$(pgrep -x same_name || true); [ -n "$one" ] && break; sleep 0.05; done
+cp "$work/$target" "$work/same_name"
+"$work/same_name" wait &
+one=$!
+started+=("$one")
+for _ in $(seq 100); do [ "$(readlink "/proc/$one/exe")" = "$work/same_name" ] && break; sleep 0.05; done
 "$FAY" trace --json --for 500ms -p "$one" "from e in cluster.Function(\"same_name!handle\") group e by new { e.operation, e.extra->name, e.fd } into g select new { g.Key, n = g.Count() }" >"$work/out" 2>"$work/err" || fail "a process: $(cat "$work/err")"
 equal "of a process that runs" '"OPERATION_WRITE" "first" 4' "$(jq -r 'select(.type == "row" and .final) | .values | "\(.operation | tojson) \(.name | tojson) \(.fd)"' "$work/out")"
 mkdir "$work/other"
-cp "$work/arguments_clang19O2gdwarf4" "$work/other/same_name" && "$work/other/same_name" wait &
-started+=($!)
-for _ in $(seq 100); do two=$(pgrep -x same_name | grep -vx "$one" || true); [ -n "$two" ] && break; sleep 0.05; done
+cp "$work/arguments_clang19O2gdwarf4" "$work/other/same_name"
+"$work/other/same_name" wait &
+two=$!
+started+=("$two")
+for _ in $(seq 100); do [ "$(readlink "/proc/$two/exe")" = "$work/other/same_name" ] && break; sleep 0.05; done
 exits "two builds" 0 "$FAY" trace --for 200ms -p "$one" -p "$two" "cluster.Function(\"same_name!handle\").Count(e => e.fd == 4)"
 contains "the other build is not traced" "$work/err" "process $two runs another build of same_name!handle"
-kill "$one" "$two"
 
 # A library that nobody here built, with Debian's debug information.
 if readelf -S /lib/x86_64-linux-gnu/libc.so.6 | grep -q debug_info || find /usr/lib/debug -name '*.debug' -path "*$(readelf -n /lib/x86_64-linux-gnu/libc.so.6 | sed -n 's/.*Build ID: ..//p')*" | grep -q .; then
 	exits "Debian's C library" 0 "$FAY" trace --csv 'from e in cluster.Function("libc!read") where e.nbytes == 1234 group e by e.fd into g select new { g.Key, n = g.Count() }' -- dd if=/dev/zero of=/dev/null bs=1234 count=10 status=none
 	equal "reads of libc by name" 0,10 "$(tail -n 1 "$work/out")"
 fi
+
+# In a join, of each side.
+target=arguments_gccO2gdwarf3
+exits "in a join" 0 "$FAY" trace --csv "from e in cluster.Function(\"$target!handle\") join c in cluster.Return(\"$target!classify\") on e.tid equals c.tid within 1s
+	group e by new { e.operation, c.ReturnValue, e.extra->in[1].x } into g select new { g.Key, n = g.Count() }" -- "$work/$target"
+equal "in a join: names of both sides" "operation,ReturnValue,x,n" "$(head -n 1 "$work/out")"
+equal "in a join: values" "OPERATION_NONE,OPERATION_NONE,-7 OPERATION_NONE,OPERATION_WRITE,-7 OPERATION_READ,OPERATION_NONE,-7 OPERATION_READ,OPERATION_WRITE,-7" "$(tail -n +2 "$work/out" | cut -d, -f1-3 | sort | tr '\n' ' ' | sed 's/ $//')"
