@@ -34,8 +34,8 @@ static int detach_all(struct trace *trace, struct fay_error *error)
 	return result;
 }
 
-/* Slots that forked children took: their calls are not part of the result. */
-static size_t child_slots(const struct trace *trace)
+/* Threads of forked children that took a slot, one after the other: their calls are not part of the result. */
+static size_t child_threads(const struct trace *trace)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < trace->session_count; i++) {
@@ -49,7 +49,7 @@ static size_t child_slots(const struct trace *trace)
 				break; /* the target wrote over its control page */
 			const struct fay_slot_header *slot =
 				(const void *)((const char *)shm + offset);
-			count += slot->pid && slot->pid != shm->target_pid;
+			count += slot->pid && slot->pid != shm->target_pid ? slot->taken : 0;
 		}
 	}
 	return count;
@@ -62,7 +62,7 @@ static uint64_t lost_events(const struct fay_result *result)
 
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
-	size_t children = trace->follow ? 0 : child_slots(trace);
+	size_t children = trace->follow ? 0 : child_threads(trace);
 	uint64_t lost = lost_events(result);
 	if (fay_trace_is_file(trace))
 		lost = fay_saved_header(trace->plan->saved)->events_lost +

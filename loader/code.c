@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "inline.h"
@@ -90,7 +91,14 @@ static void write_runtime(struct fay_session *session, struct fay_zone_plan *zon
 		.key_step = session->thread_pointer ? 0 : 1,
 		.unwind_step = session->unwind_step,
 	};
+	struct stat status;
+	char path[64];
 
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)session->pid);
+	if (stat(path, &status) == 0) {
+		config.pid_namespace[0] = status.st_dev;
+		config.pid_namespace[1] = status.st_ino;
+	}
 	memcpy(config.tids, session->tids, session->options.tid_count * sizeof(*config.tids));
 	config.tid_count = session->options.tid_count;
 	memcpy(zone->code, fay_runtime_blob, runtime_size());
@@ -449,14 +457,14 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 	return 0;
 }
 
-/* Every zone's runtime knows the return points of all. */
+/* Every zone's runtime knows where the others are, and their return points. */
 static int write_zone_list(struct fay_session *session, struct fay_error *error)
 {
 	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
 	struct fay_runtime_config config;
 
-	if (!session->calls_size)
-		return 0;
+	if (!session->calls_size && session->zone_count > FAY_RUNTIME_MAX_ZONES)
+		return 0; /* whether a probe was left for good is then not found out (busy.c) */
 	if (session->zone_count > FAY_RUNTIME_MAX_ZONES)
 		return fay_error_set(error, FAY_E_LIMIT, "process %d: its modules lie too far apart to watch calls until they return (%zu regions, limit %u)",
 				     (int)session->pid, session->zone_count, FAY_RUNTIME_MAX_ZONES);

@@ -67,6 +67,7 @@ static struct fay_slot_header *take_slot(struct fay_session *session)
 		return NULL;
 	}
 	slot = (void *)((char *)control + session->geometry.slots_offset + index * session->geometry.slot_stride);
+	slot->taken = 1;
 	__atomic_store_n(&slot->pid, session->geometry.target_pid, __ATOMIC_RELEASE);
 	return slot;
 }

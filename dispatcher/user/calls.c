@@ -40,6 +40,11 @@ static struct fay_call_stack *stack_of_slot(uint32_t index)
 	return (struct fay_call_stack *)(fay_config.calls + (uint64_t)index * FAY_CALLS_STRIDE);
 }
 
+bool fay_rt_calls_used(uint32_t index)
+{
+	return fay_config.calls && stack_of_slot(index)->used;
+}
+
 /*
  * Where the taken places end. Of a thread of the process that this one was forked from nothing is left in the thread table, or something else stands
  * there: then it is the last place that is not empty.
@@ -153,10 +158,8 @@ static struct fay_call *find_call(struct fay_call_stack *stack, uint64_t slot)
 /* A call that began in another thread, or before this process was forked. */
 static uint64_t leave_elsewhere(uint64_t slot, uint64_t *cycles)
 {
-	uint32_t used = __atomic_load_n(&control_page()->slot_next, __ATOMIC_ACQUIRE);
+	uint32_t used = slots_used();
 
-	if (used > fay_config.slot_max)
-		used = fay_config.slot_max;
 	for (uint32_t i = 0; i < used; i++) {
 		struct fay_call_stack *stack = stack_of_slot(i);
 		struct fay_call *call = stack->used ? find_call(stack, slot) : NULL;
@@ -179,14 +182,13 @@ uint64_t fay_rt_leave(void *local, uint64_t slot, uint64_t *cycles)
 	struct fay_slot_header *header = local ? slot_of(local) : NULL;
 	struct fay_call_stack *stack = header ? (struct fay_call_stack *)header->calls : NULL;
 	struct fay_call *call = stack ? find_call(stack, slot) : NULL;
-	uint64_t address;
-	uint32_t busy;
+	uint64_t address, busy;
 
 	if (!call && stack)
 		call = find_call(stack, slot | FAY_CALL_LEFT);
 	if (call) {
 		busy = header->busy;
-		header->busy = 1;
+		header->busy = (uint64_t)&busy;
 		__asm__ volatile("" : : : "memory");
 		address = call->address;
 		*cycles = call->cycles;
@@ -228,14 +230,13 @@ static void inherit_calls(struct fay_call_stack *stack, uint32_t index, uint64_t
 {
 	uint32_t pid = (uint32_t)system_call(SYS_GETPID, 0, 0, 0, 0, 0, 0);
 
-	for (uint32_t i = 0; i < index; i++) {
+	for (uint32_t i = 0; i < slots_used(); i++) {
 		struct fay_call_stack *other = stack_of_slot(i);
-		struct fay_slot_header *slot =
-			(struct fay_slot_header *)(fay_config.slots + i * fay_config.slot_stride);
+		struct fay_slot_header *slot = slot_at(i);
 		struct fay_call *first = fay_first_call(other);
 		uint64_t size;
 
-		if (!other->used || other->key != key || slot->pid == pid)
+		if (i == index || !other->used || other->key != key || slot->pid == pid)
 			continue;
 		size = (uint64_t)top_of(other) - (uint64_t)first;
 		memcpy(fay_first_call(stack), first, size);

@@ -54,9 +54,14 @@ struct fay_lookup {
 struct fay_lookup fay_part_lookup(struct fay_emitter *e, const struct fay_part *part);
 /* Out of line: asks the runtime and goes back to `have`; falls through if there is no slot for this thread. */
 void fay_part_slow(struct fay_emitter *e, const struct fay_part *part, const struct fay_lookup *lookup, size_t have);
-void fay_part_set_busy(struct fay_emitter *e, uint32_t value);
-/* Returns the place of the jump that is taken if the thread is busy. */
-size_t fay_part_enter(struct fay_emitter *e);
+/* Marks the thread as busy; *reentrant is the place of the jump that is taken if it is already. */
+struct fay_guard {
+	size_t enter, reentrant;
+};
+struct fay_guard fay_part_enter(struct fay_emitter *e);
+void fay_part_leave(struct fay_emitter *e);
+/* Out of line: back to the beginning if the probe that marked the thread was left for good; else counts a lost event and falls through. */
+void fay_part_reentrant(struct fay_emitter *e, const struct fay_part *part, const struct fay_guard *guard);
 /* The probes of this part in turn; rsi = LOCAL before and after. */
 void fay_part_probes(struct fay_emitter *e, const struct fay_part *part);
 

@@ -36,33 +36,20 @@ void *memset(void *to, int value, size_t size)
 	return result;
 }
 
-static struct fay_slot_header *slot_at(uint32_t index)
-{
-	return (struct fay_slot_header *)(fay_config.slots + index * fay_config.slot_stride);
-}
-
-/* The number of a slot that nobody has; slot_max if there is none. */
-static uint32_t slot_take(void)
-{
-	uint32_t index = __atomic_fetch_add(&control_page()->slot_next, 1, __ATOMIC_RELAXED);
-
-	if (index < fay_config.slot_max)
-		return index;
-	/* Keep the counter from wrapping around to slots that are in use. */
-	__atomic_fetch_sub(&control_page()->slot_next, 1, __ATOMIC_RELAXED);
-	return fay_config.slot_max;
-}
-
 /* Makes the slot this thread's, by an entry that it has claimed. Returns LOCAL. */
-static uint64_t slot_enter(uint32_t index, struct fay_thread_entry *entry, uint64_t key)
+static uint64_t slot_enter(uint32_t index, bool retaken, struct fay_thread_entry *entry, uint64_t key)
 {
 	struct fay_slot_header *slot = slot_at(index);
+	uint32_t pid = (uint32_t)system_call(SYS_GETPID, 0, 0, 0, 0, 0, 0);
 
 	slot->tid = (uint32_t)system_call(SYS_GETTID, 0, 0, 0, 0, 0, 0);
 	slot->entry = (uint64_t)entry;
 	if (fay_config.calls)
 		fay_rt_calls_init(slot, index, entry, key);
-	__atomic_store_n(&slot->pid, (uint32_t)system_call(SYS_GETPID, 0, 0, 0, 0, 0, 0), __ATOMIC_RELEASE);
+	if (!retaken) {
+		slot->may_retake = pid != control_page()->target_pid && fay_rt_same_namespace();
+		__atomic_store_n((uint64_t *)&slot->pid, (uint64_t)1 << 32 | pid, __ATOMIC_RELEASE);
+	}
 	entry->local = (uint64_t)slot + FAY_SLOT_HEADER;
 	entry->tid = slot->tid;
 	__atomic_store_n(&entry->key, key, __ATOMIC_RELEASE);
@@ -93,7 +80,7 @@ uint64_t fay_rt_acquire(uint64_t key)
 	uint64_t home = ((key - fay_config.key_step) * FAY_THREAD_HASH_MULTIPLIER) >> (64 - FAY_THREAD_TABLE_BITS);
 	uint32_t index = fay_config.slot_max;
 	uint32_t tid = fay_config.tid_count ? (uint32_t)system_call(SYS_GETTID, 0, 0, 0, 0, 0, 0) : 0;
-	bool out = left_out(tid);
+	bool out = left_out(tid), retaken = false;
 
 	for (uint32_t step = 0; step < FAY_THREAD_TABLE_ENTRIES; step++) {
 		struct fay_thread_entry *entry = &table[(home + step) % FAY_THREAD_TABLE_ENTRIES];
@@ -104,20 +91,20 @@ uint64_t fay_rt_acquire(uint64_t key)
 		if (found == key) { /* left by a thread that has ended */
 			if (out)
 				return leave_out(entry, key, tid);
-			index = slot_take();
+			index = fay_rt_slot_take(&retaken);
 			if (index == fay_config.slot_max)
 				break;
-			return slot_enter(index, entry, key);
+			return slot_enter(index, retaken, entry, key);
 		}
 		if (found == 0) {
 			if (out && __atomic_compare_exchange_n(&entry->key, &found, FAY_THREAD_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 				return leave_out(entry, key, tid);
 			if (!out && index == fay_config.slot_max)
-				index = slot_take();
+				index = fay_rt_slot_take(&retaken);
 			if (!out && index == fay_config.slot_max)
 				break;
 			if (!out && __atomic_compare_exchange_n(&entry->key, &found, FAY_THREAD_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-				return slot_enter(index, entry, key);
+				return slot_enter(index, retaken, entry, key);
 		}
 		if (found == key)
 			return entry->local;

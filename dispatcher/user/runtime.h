@@ -96,7 +96,8 @@ struct fay_runtime_config {
 	uint64_t unwind_step; /* 1 to 7, different for each session in a process; see calls.c */
 	uint32_t tids[16];    /* the threads that are traced, tid_count of them; 0: all */
 	uint64_t tid_count;
-	uint64_t zone_count;
+	uint64_t pid_namespace[2]; /* st_dev, st_ino of the traced process's /proc/PID/ns/pid; 0: not known */
+	uint64_t zone_count;   /* 0: there are too many (none of them watches calls) */
 	struct fay_runtime_zone {
 		uint64_t start, end; /* of a zone's code */
 		uint64_t returns;    /* struct fay_return_point[return_count], sorted */
@@ -118,6 +119,8 @@ struct fay_runtime_header {
 	uint32_t find_object; /* hook at the start of _dl_find_object */
 	uint32_t find_fde;    /* hook at the start of _Unwind_Find_FDE */
 	uint32_t longjmp;     /* hook at the start of longjmp */
+	uint32_t busy;        /* rsi = LOCAL of a thread that is marked busy -> zero flag set: by a probe that was left for good; it is no longer marked. Keeps every
+				 register */
 };
 
 /* The blob as built into libfay_dispatcher. */

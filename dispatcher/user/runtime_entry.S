@@ -18,6 +18,7 @@ fay_runtime_start:
 	.long fay_rt_find_object_hook - fay_runtime_start
 	.long fay_rt_find_fde_hook - fay_runtime_start
 	.long fay_rt_longjmp_hook - fay_runtime_start
+	.long fay_rt_busy_entry - fay_runtime_start
 	.balign 64
 	.globl fay_config
 	.hidden fay_config
@@ -122,6 +123,18 @@ fay_rt_full_entry:
 	call fay_rt_full
 	test %rax, %rax
 	mov %rax, -40(%rbp)
+	leave_c
+	ret
+
+/* rsi = LOCAL. Out: zero flag set if the probe that marked the thread as busy was left. */
+	.globl fay_rt_busy_entry
+	.type fay_rt_busy_entry, @function
+fay_rt_busy_entry:
+	enter_c
+	mov %rsi, %rdi
+	lea 16(%rbp), %rsi
+	call fay_rt_still_busy
+	test %eax, %eax
 	leave_c
 	ret
 

@@ -20,8 +20,10 @@ enum {
 	SYS_NANOSLEEP = 35,
 	SYS_GETPID = 39,
 	SYS_GETTID = 186,
+	SYS_KILL = 62,
 	SYS_FUTEX = 202,
 	SYS_CLOCK_GETTIME = 228,
+	SYS_NEWFSTATAT = 262,
 	SYS_PROCESS_VM_READV = 310,
 };
 
@@ -30,7 +32,14 @@ void *memset(void *to, int value, size_t size);
 uint64_t fay_rt_acquire(uint64_t key);
 int64_t fay_rt_try_read(void *to, uint64_t size, uint64_t address);
 
-/* calls.c: a slot's call stack for the thread `key`, which has just taken the slot and claimed the entry. */
+/* slots.c: the number of a slot for this thread; slot_max if there is none. Whether it was an ended child's, and is this process's already. */
+uint32_t fay_rt_slot_take(bool *retaken);
+/* The process knows others by the numbers by which the traced program does. */
+bool fay_rt_same_namespace(void);
+
+/* calls.c: whether this process's memory has anything in a slot's call stack. */
+bool fay_rt_calls_used(uint32_t index);
+/* A slot's call stack for the thread `key`, which has just taken the slot and claimed the entry. */
 void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_thread_entry *entry, uint64_t key);
 
 #define FAY_CALL_LEFT 1u /* in fay_call.slot */
@@ -62,6 +71,18 @@ static inline int64_t system_call(uint64_t number, uint64_t a, uint64_t b, uint6
 static inline struct fay_shm_control *control_page(void)
 {
 	return (struct fay_shm_control *)fay_config.control;
+}
+
+static inline struct fay_slot_header *slot_at(uint32_t index)
+{
+	return (struct fay_slot_header *)(fay_config.slots + index * fay_config.slot_stride);
+}
+
+static inline uint32_t slots_used(void)
+{
+	uint32_t used = __atomic_load_n(&control_page()->slot_next, __ATOMIC_ACQUIRE);
+
+	return used < fay_config.slot_max ? used : fay_config.slot_max;
 }
 
 static inline struct fay_slot_header *slot_of(void *local)

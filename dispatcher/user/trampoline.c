@@ -10,13 +10,13 @@
  *	shr $45, %t; and $-64, %t; add table(%rip), %t
  *	cmp %rsi, (%t); jne slow; mov 8(%t), %rsi                  rsi = LOCAL
  *   have:
- *	cmpl $0, busy(%rsi); jne reentrant; movl $1, busy(%rsi)
+ *	cmpq $0, busy(%rsi); jne reentrant; mov %rsp, busy(%rsi)
  *	[other event fields]
  *	[vector registers and MXCSR -> stack; default MXCSR]       vectors.c
  *	[lea event, %rdi] [movabs $global, %rdx] call probe        for each probe; with rsp aligned if it asks for that
  *	[vector registers and MXCSR as they were]
  *	[watch the call: trampoline_call.c]
- *	movl $0, busy(%rsi)
+ *	movq $0, busy(%rsi)
  *   restore:
  *	[lea  area(%rsp), %rsp]
  *	pop   ...
@@ -26,7 +26,7 @@
  *   slow:
  *	call runtime.slow; test %rsi, %rsi; jne have; jmp restore
  *   reentrant:
- *	incq lost_reentrant(%rsi); jmp restore
+ *	call runtime.busy; je have; incq lost_reentrant(%rsi); jmp restore
  *
  * Flags are dead at a function's entry (System V ABI; gcc's -fipa-ra does not keep them across calls either). Everything else is kept: r10 and r11
  * too, which callers compiled with -fipa-ra may rely on. At entry rsp is 8 modulo 16, and so it is at each probe's entry.
@@ -228,21 +228,31 @@ void fay_part_slow(struct fay_emitter *e, const struct fay_part *part, const str
 	fay_emit_land(e, none);
 }
 
-void fay_part_set_busy(struct fay_emitter *e, uint32_t value)
+struct fay_guard fay_part_enter(struct fay_emitter *e)
 {
-	fay_emit_memory(e, false, 0xc7, 0, FAY_RSI, FAY_AT_BUSY);
-	fay_emit_imm32(e, value);
+	struct fay_guard guard = { .enter = e->size };
+
+	fay_emit_memory(e, true, 0x83, 7, FAY_RSI, FAY_AT_BUSY); /* cmpq $0 */
+	fay_emit_byte(e, 0);
+	guard.reentrant = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
+	fay_emit_store64(e, FAY_RSI, FAY_AT_BUSY, FAY_RSP);
+	return guard;
 }
 
-size_t fay_part_enter(struct fay_emitter *e)
+void fay_part_leave(struct fay_emitter *e)
 {
-	size_t reentrant;
+	fay_emit_memory(e, true, 0xc7, 0, FAY_RSI, FAY_AT_BUSY); /* movq $0 */
+	fay_emit_imm32(e, 0);
+}
 
-	fay_emit_memory(e, false, 0x83, 7, FAY_RSI, FAY_AT_BUSY); /* cmpl $0 */
-	fay_emit_byte(e, 0);
-	reentrant = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
-	fay_part_set_busy(e, 1);
-	return reentrant;
+void fay_part_reentrant(struct fay_emitter *e, const struct fay_part *part, const struct fay_guard *guard)
+{
+	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
+
+	fay_emit_land(e, guard->reentrant);
+	fay_emit_call(e, part->spec->runtime + runtime->busy);
+	fay_emit_jump_back_if(e, FAY_IF_EQUAL, guard->enter);
+	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
 }
 
 /* The traced program may have misaligned its stack; a probe that spills vectors in aligned form relies on it. rax is free here. */
@@ -308,7 +318,8 @@ static void leave_hole(struct fay_emitter *e, size_t room)
 /* Places of jumps to what is out of line. */
 struct aside {
 	struct fay_lookup lookup;
-	size_t have, reentrant, grow, push;
+	size_t have, grow, push;
+	struct fay_guard guard;
 	struct fay_cost cost;
 };
 
@@ -324,8 +335,7 @@ static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const
 		fay_emit_jump(e, e->address + restore);
 		if (part->spec->unguarded)
 			return;
-		fay_emit_land(e, aside->reentrant);
-		fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
+		fay_part_reentrant(e, part, &aside->guard);
 		fay_emit_jump(e, e->address + restore);
 		return;
 	}
@@ -340,8 +350,7 @@ static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const
 		fay_emit_jump(e, e->address + displaced);
 	}
 	if (!part->spec->unguarded) {
-		fay_emit_land(e, aside->reentrant);
-		fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
+		fay_part_reentrant(e, part, &aside->guard);
 		fay_emit_jump(e, e->address + unwatched);
 	}
 	fay_emit_land(e, aside->grow);
@@ -350,7 +359,7 @@ static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const
 	fay_emit_jump_back_if(e, FAY_IF_NOT_EQUAL, aside->push);
 	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_CALLS);
 	if (!part->spec->unguarded)
-		fay_part_set_busy(e, 0);
+		fay_part_leave(e);
 	fay_emit_jump(e, e->address + unwatched);
 }
 
@@ -366,7 +375,7 @@ void fay_entry_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 	aside.lookup = fay_part_lookup(e, &part);
 	aside.have = e->size;
 	if (!spec->unguarded)
-		aside.reentrant = fay_part_enter(e);
+		aside.guard = fay_part_enter(e);
 	fay_cost_begin(e, &part, &aside.cost);
 	fay_fields_late(e, &part);
 	fay_part_probes(e, &part);
@@ -374,7 +383,7 @@ void fay_entry_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 	if (watch)
 		aside.grow = fay_watch_push(e, &part, &aside.push);
 	if (!spec->unguarded)
-		fay_part_set_busy(e, 0);
+		fay_part_leave(e);
 	restore = e->size;
 	fay_part_close(e, &part);
 	if (spec->shared) {

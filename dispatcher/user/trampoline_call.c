@@ -104,26 +104,28 @@ size_t fay_watch_grow(struct fay_emitter *e, size_t push)
 	return full;
 }
 
-/* Fields, probes; ends with busy cleared. Returns the place of the jump taken if the thread is busy, 0 if that is not looked at. */
-static size_t run_probes(struct fay_emitter *e, const struct fay_part *part, struct fay_cost *cost)
+/* Fields, probes; ends with the thread no longer marked as busy. What is returned has no jump (0) if the mark is not looked at. */
+static struct fay_guard run_probes(struct fay_emitter *e, const struct fay_part *part, struct fay_cost *cost)
 {
-	size_t reentrant = part->spec->unguarded ? 0 : fay_part_enter(e);
+	struct fay_guard guard = { 0 };
+
+	if (!part->spec->unguarded)
+		guard = fay_part_enter(e);
 
 	fay_cost_begin(e, part, cost);
 	fay_fields_late(e, part);
 	fay_part_probes(e, part);
 	fay_cost_end(e, part, cost);
-	if (reentrant)
-		fay_part_set_busy(e, 0);
-	return reentrant;
+	if (guard.reentrant)
+		fay_part_leave(e);
+	return guard;
 }
 
-static void count_reentrant(struct fay_emitter *e, size_t reentrant, size_t restore)
+static void count_reentrant(struct fay_emitter *e, const struct fay_part *part, const struct fay_guard *guard, size_t restore)
 {
-	if (!reentrant)
+	if (!guard->reentrant)
 		return;
-	fay_emit_land(e, reentrant);
-	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
+	fay_part_reentrant(e, part, guard);
 	fay_emit_jump(e, e->address + restore);
 }
 
@@ -136,7 +138,8 @@ void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 	bool probes = !fay_part_empty(&part), timed = part.fields & FAY_FIELD_DURATION;
 	struct fay_lookup lookup;
 	struct fay_cost cost = { 0 };
-	size_t have, second, search, other, found, popped, reentrant = 0, restore, lost;
+	struct fay_guard guard = { 0 };
+	size_t have, second, search, other, found, popped, restore, lost;
 
 	if (!spec->shared)
 		fay_emit_lea(e, FAY_RSP, FAY_RSP, -8);
@@ -159,7 +162,7 @@ void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 	emit_store_zero(e, NEWEST + CALL_SLOT);
 	popped = e->size;
 	if (probes)
-		reentrant = run_probes(e, &part, &cost);
+		guard = run_probes(e, &part, &cost);
 	restore = e->size;
 	fay_part_close(e, &part);
 	if (part.pushed)
@@ -167,7 +170,7 @@ void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *sp
 	fay_emit_byte(e, 0xc3);
 
 	fay_cost_aside(e, &part, &cost);
-	count_reentrant(e, reentrant, restore);
+	count_reentrant(e, &part, &guard, restore);
 	fay_emit_land(e, second);
 	emit_compare_zero(e, NEWEST + CALL_SLOT);
 	search = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
@@ -199,7 +202,8 @@ void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec 
 	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_EXCEPTION, 0);
 	int32_t area = part.area;
 	struct fay_cost cost = { 0 };
-	size_t reentrant, restore;
+	struct fay_guard guard;
+	size_t restore;
 
 	part.saved = 0; /* a C function: the caller-saved registers are its own, the others no probe changes */
 	part.temporary = FAY_RAX;
@@ -214,10 +218,10 @@ void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec 
 		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, stack_pointer), FAY_RDX);
 	if (spec->shared)
 		fay_fields_names(e, &part, FAY_RCX);
-	reentrant = run_probes(e, &part, &cost);
+	guard = run_probes(e, &part, &cost);
 	restore = e->size;
 	fay_emit_lea(e, FAY_RSP, FAY_RSP, area);
 	fay_emit_byte(e, 0xc3);
 	fay_cost_aside(e, &part, &cost);
-	count_reentrant(e, reentrant, restore);
+	count_reentrant(e, &part, &guard, restore);
 }

@@ -86,7 +86,8 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	uint32_t arguments = part.fields & FAY_FIELDS_ARGUMENTS;
 	struct fay_lookup lookup;
 	struct fay_cost cost = { 0 };
-	size_t have, reentrant, restore, displaced;
+	struct fay_guard guard;
+	size_t have, restore, displaced;
 
 	open_all(e, (part.area + 15) & ~15);
 	if (spec->marker)
@@ -99,12 +100,12 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	part.fields &= ~(uint32_t)FAY_FIELD_STACK_POINTER;
 	lookup = fay_part_lookup(e, &part);
 	have = e->size;
-	reentrant = fay_part_enter(e);
+	guard = fay_part_enter(e);
 	fay_cost_begin(e, &part, &cost);
 	fay_fields_late(e, &part);
 	fay_part_probes(e, &part);
 	fay_cost_end(e, &part, &cost);
-	fay_part_set_busy(e, 0);
+	fay_part_leave(e);
 	restore = e->size;
 	close_all(e);
 	displaced = e->size;
@@ -113,8 +114,7 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	fay_cost_aside(e, &part, &cost);
 	fay_part_slow(e, &part, &lookup, have);
 	fay_emit_jump(e, e->address + restore);
-	fay_emit_land(e, reentrant);
-	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
+	fay_part_reentrant(e, &part, &guard);
 	fay_emit_jump(e, e->address + restore);
 	return displaced;
 }

@@ -45,6 +45,7 @@ struct fay_shm_control {
 	uint32_t cost_count;    /* struct fay_place_cost in each slot; 0: what the probes cost is not measured */
 	uint64_t cost_offset;   /* bytes from the slot's start */
 	_Alignas(64) uint32_t slot_next;   /* slots handed out; atomic; may exceed slot_max */
+	uint32_t retake_next;              /* where the next search for an ended child's slot begins; atomic */
 	_Alignas(64) uint64_t lost_no_slot; /* events lost because no slot was left; atomic */
 	_Alignas(64) uint32_t wake;        /* futex word: bumped by a producer whose spill ring is over half full */
 	uint32_t consumer_alive;           /* 1 while an aggregator polls; producers wait for room only then */
@@ -52,21 +53,24 @@ struct fay_shm_control {
 _Static_assert(sizeof(struct fay_shm_control) <= FAY_SHM_PAGE, "control page");
 
 struct fay_slot_header {
-	uint32_t busy;      /* 1 while a probe of this session runs on this thread */
-	uint32_t sequence;  /* odd while fay_flush changes tables */
+	uint64_t busy;      /* not 0 while a probe of this session runs on this thread: in processes, where its trampoline's stack frame is */
 	uint32_t pid;       /* of the process that took the slot (a forked child takes its own) */
-	uint32_t tid;       /* of the first thread that took it */
+	uint32_t taken;     /* how many processes have taken it: forked children take those of children that have ended */
+	uint32_t sequence;  /* odd while fay_flush changes tables */
+	uint32_t tid;       /* of the first thread that took it, in the last of these processes */
 	uint64_t lost_reentrant; /* events that came while busy */
 	uint64_t lost_full;      /* events lost because the spill ring had no room */
 	uint64_t lost_calls;     /* calls whose return was not watched: too many under way */
-	uint64_t calls;          /* address of the thread's struct fay_call_stack in the process; 0: none */
-	uint64_t calls_limit;    /* address behind its last place that may be taken */
+	uint64_t calls_limit;    /* address behind the call stack's last place that may be taken */
 	uint64_t entry;          /* address of the thread's struct fay_thread_entry in the process */
 	_Alignas(64) uint64_t spill_head; /* bytes ever produced */
+	uint64_t calls;          /* address of the thread's struct fay_call_stack in the process; 0: none */
+	uint32_t may_retake;     /* `pid` is one of the traced program's own PID namespace: once it means no process, another may take the slot */
 	_Alignas(64) uint64_t spill_tail; /* bytes ever consumed */
 };
 _Static_assert(sizeof(struct fay_slot_header) <= FAY_SLOT_HEADER, "slot header");
 _Static_assert(offsetof(struct fay_slot_header, spill_head) == 64 && offsetof(struct fay_slot_header, spill_tail) == 128, "slot header");
+_Static_assert(offsetof(struct fay_slot_header, pid) == 8 && offsetof(struct fay_slot_header, taken) == 12, "pid and taken are changed as one word");
 
 /*
  * What the probes at one place have cost one thread. Some events are timed, after a random number of others; cycles / timed stands for all. Written by the
