@@ -62,8 +62,8 @@ struct trace {
 	const struct fay_schema *schema; /* of the image, or of the kernel's object */
 	struct fay_aggregator *aggregator;
 	struct fay_trace_join *join;       /* trace_join.c; NULL: the query has one source */
-	struct fay_schema pairs_schema;    /* of a query with a join: what its pairs fill */
-	const struct fay_schema *shown;    /* what views show: `schema`, or that of the pairs */
+	struct fay_schema result_schema;   /* of a query with a join, or that groups groups */
+	const struct fay_schema *shown;    /* what views show: `schema` or `result_schema` */
 	struct fay_view *views;
 	size_t view_count;
 	struct fay_writer writer;

@@ -155,9 +155,9 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 static int make_views(struct trace *trace, struct fay_error *error)
 {
 	trace->shown = trace->schema;
-	if (trace->plan && trace->plan->joins) {
-		fay_plan_schema(trace->plan, &trace->pairs_schema);
-		trace->shown = &trace->pairs_schema;
+	if (trace->plan && (trace->plan->joins || trace->plan->regroups)) {
+		fay_plan_result_schema(trace->plan, &trace->result_schema);
+		trace->shown = &trace->result_schema;
 	}
 	trace->view_count = trace->plan ? 1 : trace->shown->state_count;
 	trace->views = calloc(trace->view_count + 1, sizeof(*trace->views));

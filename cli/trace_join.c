@@ -16,6 +16,7 @@
 struct fay_trace_join {
 	const struct fay_plan *plan;
 	struct fay_join *join;
+	struct fay_schema schema; /* of what the pairs fill */
 	struct fay_aggregator *pairs;
 	struct fay_error error; /* the first; code 0: none */
 	uint8_t row[4096];
@@ -43,9 +44,10 @@ int fay_trace_join_start(struct trace *trace, struct fay_error *error)
 	if (!j)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	j->plan = trace->plan;
-	if (fay_join_create(&trace->plan->join, take_pair, j, &j->join, error) || fay_aggregator_create(trace->shown, &j->pairs, error))
+	fay_plan_schema(j->plan, &j->schema);
+	if (fay_join_create(&trace->plan->join, take_pair, j, &j->join, error) || fay_aggregator_create(&j->schema, &j->pairs, error))
 		return error->code;
-	if (trace->shown->states[0].kind == FAY_STATE_CELL) /* one value is there without any pair, too */
+	if (j->schema.states[0].kind == FAY_STATE_CELL) /* one value is there without any pair, too */
 		fay_aggregator_take_row(j->pairs, 0, j->row, &j->error);
 	fay_aggregator_on_row(j->pairs, fay_trace_row, trace);
 	fay_aggregator_on_row(trace->aggregator, take_row, j);

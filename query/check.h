@@ -42,6 +42,7 @@ struct fay_value_node {
 	const struct fay_expr *condition; /* GROUP: of `.Where` inside it; NULL: all */
 	const char *name;                 /* SEQUENCE: the element's name where one can be inferred */
 	bool grouped;                     /* SEQUENCE: the rows are groups */
+	uint8_t level;                    /* GROUP: number of the grouping, from 1 up */
 	struct fay_types *types;          /* OBJECT; SCALAR: a pointer to something known. check_types.h */
 	uint32_t type, offset;            /* of these: by its number in `types`, so many bytes behind the address `expr` */
 	const char *path;                 /* names since that address; "" */
@@ -81,6 +82,14 @@ struct fay_root_op {
 struct fay_window {
 	uint64_t width, step;
 	const struct fay_expr *key; /* start of the pane of an event */
+	const struct fay_expr *shown; /* the same, seen from after the last grouping */
+};
+
+/* A grouping of the rows of groups, with what is done to its rows. */
+struct fay_regroup {
+	struct fay_key *keys;
+	struct fay_root_op *root;
+	struct fay_regroup *next;
 };
 
 struct fay_checked {
@@ -99,6 +108,8 @@ struct fay_checked {
 	struct fay_key *keys;    /* of the window and the grouping, in order */
 	struct fay_window window;
 	struct fay_root_op *root, **root_tail;
+	struct fay_regroup *regroups; /* the second grouping and those behind it */
+	unsigned regroup_count;
 	struct fay_check_join *join; /* check_join.h; NULL: one source */
 	struct fay_value_node *result;
 	const char *result_name; /* of a scalar result or a single column */

@@ -103,7 +103,7 @@ static const struct fay_expr *read_operand(struct call *c, value *argument)
 	if (argument->kind != VALUE_SCALAR || !has_type(c, argument->expr->type))
 		return fay_query_fail(query, FAY_E_USAGE, span, "`%s` needs %s, but this is %s", name, needed(c),
 				      fay_check_describe(c->checked, argument));
-	if (argument->expr->has_aggregate && !c->of_rows)
+	if (!c->of_rows && argument->expr->level >= (c->object.level ? c->object.level : 1))
 		return fay_query_fail(query, FAY_E_USAGE, span,
 				      "an aggregate of the events in a group cannot look at aggregates");
 	return argument->expr;
@@ -140,7 +140,8 @@ static const struct fay_expr *plain(struct call *c, const char *text, enum fay_m
 				      .operand = operand,
 				      .condition = c->object.condition,
 				      .type = operand ? operand->type : TYPE_INT,
-				      .text = text};
+				      .text = text,
+				      .level = c->object.level ? c->object.level : 1};
 	if (c->of_rows) {
 		value *folded = fay_check_fold(checked, c->node->a->name_span, text, merge, operand);
 		return folded ? folded->expr : NULL;
@@ -253,6 +254,8 @@ value *fay_check_aggregate(struct fay_checked *checked, const struct fay_scope *
 	if (on->kind == VALUE_SEQUENCE && !on->grouped &&
 	    !fay_check_before_root(checked, call->a->name_span, fay_query_format(checked->exprs.query, "`%s`", kind->name)))
 		return NULL;
+	if (on->level > 1 && (kind->merge == FAY_MERGE_FIRST || kind->merge == FAY_MERGE_LAST))
+		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, call->a->name_span, "groups have no time, so none of them is the first or the last");
 	if (!read_arguments(&c, scope))
 		return NULL;
 	const struct fay_expr *expr = kind->needs == OF_NOTHING ? counted(&c, scope) : measured(&c, scope);

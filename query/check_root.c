@@ -13,10 +13,25 @@ static struct fay_root_op *add_op(struct fay_checked *checked)
 	return op;
 }
 
+static struct fay_regroup *last_regroup(const struct fay_checked *checked)
+{
+	struct fay_regroup *regroup = checked->regroups;
+	while (regroup && regroup->next)
+		regroup = regroup->next;
+	return regroup;
+}
+
+/* The operations on the last grouping's rows. */
+static struct fay_root_op *operations(const struct fay_checked *checked)
+{
+	const struct fay_regroup *regroup = last_regroup(checked);
+	return regroup ? regroup->root : checked->root;
+}
+
 /* The last operation, or NULL. There are few. */
 static struct fay_root_op *last_op(const struct fay_checked *checked)
 {
-	struct fay_root_op *op = checked->root;
+	struct fay_root_op *op = operations(checked);
 	while (op && op->next)
 		op = op->next;
 	return op;
@@ -24,7 +39,7 @@ static struct fay_root_op *last_op(const struct fay_checked *checked)
 
 bool fay_check_at_root(const struct fay_checked *checked, const struct fay_expr *condition)
 {
-	if (condition->has_aggregate)
+	if (condition->has_aggregate || checked->regroups)
 		return true;
 	for (const struct fay_root_op *op = checked->root; op; op = op->next)
 		if (op->kind == ROOT_TAKE || op->kind == ROOT_SKIP)
@@ -144,8 +159,46 @@ bool fay_check_before_root(struct fay_checked *checked, struct fay_span span, co
 		[ROOT_FILTER] = "a condition on aggregates", [ROOT_ORDER] = "an order", [ROOT_DISTINCT] = "`Distinct`",
 		[ROOT_TAKE] = "`Take`", [ROOT_SKIP] = "`Skip`", [ROOT_FOLD] = "an aggregate",
 	};
-	if (!checked->root)
+	if (!operations(checked))
 		return true;
 	return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, span, "%s after %s is not supported yet", what,
 			      names[last_op(checked)->kind]) != NULL;
+}
+
+struct fay_key **fay_check_keys(struct fay_checked *checked)
+{
+	struct fay_regroup *regroup = last_regroup(checked);
+	struct fay_key **tail = regroup ? &regroup->keys : &checked->keys;
+	while (*tail)
+		tail = &(*tail)->next;
+	return tail;
+}
+
+/* The rows of each window are grouped by themselves. */
+static bool regroup_window(struct fay_checked *checked, struct fay_regroup *regroup)
+{
+	struct fay_window *window = &checked->window;
+	struct fay_key *key = fay_query_alloc(checked->exprs.query, sizeof(*key));
+	const struct fay_expr *before = key ? fay_expr_key(&checked->exprs, window->shown, fay_check_level(checked)) : NULL;
+	if (!before)
+		return false;
+	*key = (struct fay_key){.name = "window", .expr = before};
+	regroup->keys = key;
+	window->shown = fay_expr_key(&checked->exprs, before, fay_check_level(checked) + 1);
+	return window->shown != NULL;
+}
+
+bool fay_check_regroup(struct fay_checked *checked, struct fay_span span)
+{
+	struct fay_regroup *last = last_regroup(checked), *regroup = fay_query_alloc(checked->exprs.query, sizeof(*regroup));
+	if (!regroup)
+		return false;
+	if (fay_check_level(checked) == FAY_GROUPINGS_MAX)
+		return fay_query_fail(checked->exprs.query, FAY_E_LIMIT, span, "a query may group %u times", FAY_GROUPINGS_MAX) != NULL;
+	if (checked->window.step && !regroup_window(checked, regroup))
+		return false;
+	*(last ? &last->next : &checked->regroups) = regroup;
+	checked->regroup_count++;
+	checked->root_tail = &regroup->root;
+	return true;
 }

@@ -20,6 +20,15 @@ bool fay_check_distinct(struct fay_checked *checked, struct fay_span span, const
 /* An aggregate over the rows of groups; `operand` NULL: their number. */
 struct fay_value_node *fay_check_fold(struct fay_checked *checked, struct fay_span span, const char *text,
 				      enum fay_merge merge, const struct fay_expr *operand);
+/* The lists to which the next key, the next operation of the root go: of the last grouping. */
+struct fay_key **fay_check_keys(struct fay_checked *checked);
+/* Groups are grouped once more: keys and operations that follow are of that grouping. */
+bool fay_check_regroup(struct fay_checked *checked, struct fay_span span);
+/* Number of the last grouping, from 1 up; 1 if there is none yet. */
+static inline unsigned fay_check_level(const struct fay_checked *checked)
+{
+	return checked->regroup_count + 1;
+}
 /* Nothing but the root may follow what was said there: false with the error recorded if something was. */
 bool fay_check_before_root(struct fay_checked *checked, struct fay_span span, const char *what);
 

@@ -99,8 +99,8 @@ static value *add_keys(struct fay_checked *checked, const struct fay_node *node,
 	if (key->kind != VALUE_SCALAR)
 		return fay_query_fail(query, FAY_E_USAGE, node->span, "a key cannot be %s",
 				      fay_check_describe(checked, key));
-	if (key->expr->type == TYPE_REAL || key->expr->type == TYPE_MODULE ||
-	    key->expr->has_aggregate)
+	if (key->expr->type == TYPE_REAL || key->expr->type == TYPE_MODULE || key->expr->type == TYPE_HISTOGRAM || key->expr->type == TYPE_LIST ||
+	    key->expr->level >= fay_check_level(checked))
 		return fay_query_fail(query, FAY_E_REFUSED, node->span,
 				      "a key of type %s is not supported yet",
 				      fay_type_name(key->expr->type));
@@ -111,16 +111,7 @@ static value *add_keys(struct fay_checked *checked, const struct fay_node *node,
 	entry->expr = key->expr;
 	**tail = entry;
 	*tail = &entry->next;
-	return fay_check_scalar(checked, fay_expr_key(&checked->exprs, key->expr));
-}
-
-/* A window's key may be there already. */
-static struct fay_key **end_of_keys(struct fay_checked *checked)
-{
-	struct fay_key **tail = &checked->keys;
-	while (*tail)
-		tail = &(*tail)->next;
-	return tail;
+	return fay_check_scalar(checked, fay_expr_key(&checked->exprs, key->expr, fay_check_level(checked)));
 }
 
 static value *group_by(struct fay_checked *checked, const struct fay_node *node, value *sequence,
@@ -128,15 +119,13 @@ static value *group_by(struct fay_checked *checked, const struct fay_node *node,
 {
 	if (!key || !element)
 		return NULL;
-	if (sequence->grouped)
-		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->span,
-				      "grouping groups again is not supported yet");
-	if (!fay_check_before_root(checked, node->span, "grouping"))
+	if (sequence->grouped ? !fay_check_regroup(checked, node->span) : !fay_check_before_root(checked, node->span, "grouping"))
 		return NULL;
 	value *group = fay_check_value(checked, VALUE_GROUP);
-	struct fay_key **tail = end_of_keys(checked);
+	struct fay_key **tail = fay_check_keys(checked);
 	if (!group)
 		return NULL;
+	group->level = (uint8_t)fay_check_level(checked);
 	const char *name = fay_check_inferred_name(node);
 	group->key = add_keys(checked, node, key, name ? name : "key", &tail);
 	group->element = element;
@@ -152,7 +141,7 @@ bool fay_check_narrow(struct fay_checked *checked, const struct fay_node *node, 
 {
 	if (object->kind == VALUE_SEQUENCE)
 		return add_filter(checked, node, predicate);
-	if (predicate->has_aggregate)
+	if (predicate->level >= object->level)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
 				      "a condition on the events of a group cannot look at aggregates") != NULL;
 	object->condition = object->condition
@@ -224,7 +213,7 @@ static value *distinct(struct fay_checked *checked, struct fay_span span, value 
 	if (!fay_check_before_root(checked, span, "`Distinct`"))
 		return NULL;
 	struct fay_node place = {.kind = NODE_NAME, .span = span};
-	struct fay_key **tail = end_of_keys(checked);
+	struct fay_key **tail = fay_check_keys(checked);
 	value *element = add_keys(checked, &place, object->element, object->name ? object->name : "value", &tail);
 	value *result = element ? with_element(checked, object, element, object->name) : NULL;
 	if (result)

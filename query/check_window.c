@@ -62,7 +62,7 @@ struct fay_value_node *fay_check_time_window(struct fay_checked *checked, const 
 	checked->keys = key;
 	checked->window.step = (uint64_t)step;
 	checked->window.width = (uint64_t)width;
-	checked->window.key = key->expr;
+	checked->window.key = checked->window.shown = key->expr;
 	return key->expr ? object : NULL;
 }
 

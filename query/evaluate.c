@@ -179,7 +179,7 @@ static cell deviation(const struct fay_evaluator *e, const struct fay_expr *expr
 
 cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 {
-	while (expr->op == EXPR_KEY)
+	while (expr->op == EXPR_KEY && !e->column_of[expr->id]) /* a key of a later grouping may be one of an earlier's */
 		expr = expr->a;
 	uint32_t column = e->column_of[expr->id];
 	if (column)

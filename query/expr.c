@@ -64,7 +64,7 @@ static bool same_aggregate(const struct fay_aggregate *a, const struct fay_aggre
 	if (!a || !b)
 		return a == b;
 	return a->merge == b->merge && a->operand == b->operand && a->condition == b->condition &&
-	       a->k == b->k;
+	       a->k == b->k && a->level == b->level;
 }
 
 static bool same(const struct fay_expr *a, const struct fay_expr *b)
@@ -91,12 +91,14 @@ static const struct fay_expr *intern(struct fay_exprs *exprs, const struct fay_e
 	expr->depth = 1;
 	expr->operations = 1;
 	expr->has_aggregate = expr->op == EXPR_AGGREGATE || expr->op == EXPR_FOLDED;
+	expr->level = expr->op == EXPR_AGGREGATE ? expr->aggregate->level : expr->op == EXPR_FOLDED ? FAY_GROUPINGS_MAX : 0;
 	const struct fay_expr *children[] = {expr->a, expr->b, expr->c};
 	for (unsigned i = 0; i < 3; i++) {
 		if (!children[i])
 			continue;
 		expr->operations += children[i]->operations;
 		expr->has_aggregate |= children[i]->has_aggregate;
+		expr->level = children[i]->level > expr->level ? children[i]->level : expr->level;
 		if (children[i]->depth >= expr->depth)
 			expr->depth = children[i]->depth + 1;
 	}
@@ -160,9 +162,9 @@ const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_
 						.value = field - fay_fields});
 }
 
-const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key)
+const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key, unsigned level)
 {
-	return intern(exprs, &(struct fay_expr){.op = EXPR_KEY, .type = key->type, .a = key, .enumeration = key->enumeration});
+	return intern(exprs, &(struct fay_expr){.op = EXPR_KEY, .type = key->type, .a = key, .value = level, .enumeration = key->enumeration});
 }
 
 const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_aggregate aggregate,

@@ -36,7 +36,7 @@ enum fay_expr_op {
 	EXPR_ARG,      /* event.arg[value]; of one that is known by name with fay_expr_access() */
 	EXPR_FIELD,    /* event field at offset `value` (see fay_event_field_find) */
 	EXPR_MEMBER,   /* a: an address, of the kernel or of the program; fay_expr_access() says what lies there. 0 or "" if a is 0 */
-	EXPR_KEY,      /* a: a key of the group, seen from after the grouping */
+	EXPR_KEY,      /* a: a key of the group, seen from after grouping number `value`, from 1 up */
 	EXPR_AGGREGATE,
 	EXPR_NEG, EXPR_BIT_NOT, EXPR_NOT,
 	EXPR_ADD, EXPR_SUB, EXPR_MUL, EXPR_DIV, EXPR_MOD,
@@ -69,6 +69,7 @@ struct fay_expr {
 	/* Derived. */
 	uint32_t id, depth, operations;
 	bool has_aggregate; /* an aggregate lies below */
+	uint8_t level;      /* of the last grouping of whose groups an aggregate lies below; 0: none */
 	struct fay_expr *next; /* of the same hash bucket */
 };
 
@@ -80,8 +81,10 @@ struct fay_aggregate {
 	enum fay_type type;               /* of the operand; INT for COUNT */
 	const char *text;                 /* "Sum" ... */
 	uint32_t k;                       /* TOP: how many values are kept */
+	uint8_t level;                    /* number of the grouping; 1 for the whole query, too */
 };
 #define FAY_TOP_MAX 200u
+#define FAY_GROUPINGS_MAX 8u /* one behind the other */
 
 #define FAY_EXPR_BUCKETS 1024u
 
@@ -142,7 +145,7 @@ const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay
 /* The same value, with names. */
 const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct fay_expr *expr, const struct fay_enumeration *enumeration);
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field);
-const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key);
+const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key, unsigned level);
 const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_aggregate aggregate,
 					  enum fay_type type);
 /* Any other operation; the operands' types are the caller's care. `span` is for the limits' messages. */

@@ -39,10 +39,10 @@ enum fay_column_type fay_planner_column_type(enum fay_type type)
 	}
 }
 
-/* The key without the marks that say it is seen from after the grouping. */
-static const struct fay_expr *strip(const struct fay_expr *expr)
+/* The key without the marks that say it is seen from after the stage's grouping, or a later one. */
+static const struct fay_expr *strip(const struct fay_plan_private *p, const struct fay_expr *expr)
 {
-	while (expr->op == EXPR_KEY)
+	while (expr->op == EXPR_KEY && expr->value > p->number)
 		expr = expr->a;
 	return expr;
 }
@@ -64,7 +64,7 @@ static bool storable(struct fay_planner *planner, const struct fay_expr *expr)
 int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
 {
 	struct fay_plan_private *p = planner->private_plan;
-	expr = strip(expr);
+	expr = strip(p, expr);
 	for (uint32_t i = 0; i < p->keys; i++)
 		if (p->columns[i].expr == expr)
 			return (int)i;
@@ -113,7 +113,7 @@ static uint32_t value_column(struct fay_planner *planner, const struct fay_expr 
 	return p->values++;
 }
 
-/* The columns that the root needs to compute `expr`; depth is bounded by FAY_QUERY_MAX_DEPTH. */
+/* The columns of the stage that are needed to compute `expr` of its rows; depth is bounded by FAY_QUERY_MAX_DEPTH. */
 static bool need(struct fay_planner *planner, const struct fay_expr *expr)
 {
 	const struct fay_plan_private *p = planner->private_plan;
@@ -125,6 +125,8 @@ static bool need(struct fay_planner *planner, const struct fay_expr *expr)
 			     fay_query_format(planner->query, "%s_%u", expr->aggregate->text, p->values + 1));
 		return true;
 	}
+	if (expr->op == EXPR_KEY && expr->value > p->number + 1)
+		return need(planner, expr->a);
 	if (expr->op == EXPR_KEY || (!expr->has_aggregate && !grouped))
 		return fay_planner_key(planner, expr, fay_query_format(planner->query, "root_%u", p->keys + 1)) >= 0;
 	return need(planner, expr->a) && (!expr->b || need(planner, expr->b)) && (!expr->c || need(planner, expr->c));
@@ -145,7 +147,7 @@ static bool add_computed(struct fay_planner *planner, const struct fay_expr *exp
 
 static bool need_for_root(struct fay_planner *planner)
 {
-	for (const struct fay_root_op *op = planner->private_plan->checked.root; op; op = op->next) {
+	for (const struct fay_root_op *op = planner->private_plan->root; op; op = op->next) {
 		if (op->expr && !need(planner, op->expr))
 			return false;
 		for (const struct fay_order *order = op->orders; order; order = order->next)
@@ -171,7 +173,7 @@ static bool add_output(struct fay_planner *planner, const struct fay_expr *expr,
 		column->index = value_column(planner, expr, name);
 		column->type = fay_planner_column_type(expr->aggregate->type);
 		column->merge = expr->aggregate->merge;
-	} else if (expr->has_aggregate) {
+	} else if (expr->level > planner->private_plan->number) {
 		if (!add_computed(planner, expr, column))
 			return false;
 	} else {
@@ -205,10 +207,10 @@ static bool has_field(const struct fay_planner *planner, const struct fay_checke
 
 static bool add_arguments(struct fay_planner *planner, const char *prefix)
 {
-	struct fay_exprs *exprs = &planner->private_plan->checked.exprs;
+	struct fay_exprs *exprs = planner->exprs;
 	for (unsigned i = 0; i < 6; i++) {
 		const char *name = fay_query_format(planner->query, "Arg(%u)", i);
-		bool there = planner->private_plan->checked.domain != DOMAIN_FILE || (name && fay_saved_column(planner->query->saved, name));
+		bool there = planner->checked->domain != DOMAIN_FILE || (name && fay_saved_column(planner->query->saved, name));
 		if (there && (!name || !add_event_column(planner, prefix, name, fay_expr_arg(exprs, i))))
 			return false;
 	}
@@ -228,7 +230,7 @@ static const struct fay_expr *event_field(struct fay_checked *checked, unsigned 
 /* An event as a row of its own: the fields one wants to see first, or all. */
 static bool add_event(struct fay_planner *planner, const char *prefix, unsigned side)
 {
-	struct fay_checked *checked = &planner->private_plan->checked;
+	struct fay_checked *checked = planner->checked;
 	const size_t first = 6;
 	for (size_t i = 0; i < (checked->whole_events ? fay_field_count : first); i++) {
 		const struct fay_field *field = &fay_fields[i];
@@ -314,6 +316,13 @@ bool fay_planner_lay_out(struct fay_planner *planner)
 	return true;
 }
 
+static const struct fay_expr *inner(const struct fay_expr *expr)
+{
+	while (expr->op == EXPR_KEY)
+		expr = expr->a;
+	return expr;
+}
+
 /* `time < CONSTANT` in any of its four spellings bounds the query. */
 static uint64_t deadline_of(const struct fay_expr *filter)
 {
@@ -325,7 +334,7 @@ static uint64_t deadline_of(const struct fay_expr *filter)
 		limit = filter->a;
 		below = true;
 	}
-	if (!below || strip(time)->op != EXPR_FIELD || time->type != TYPE_TIME ||
+	if (!below || inner(time)->op != EXPR_FIELD || time->type != TYPE_TIME ||
 	    !fay_expr_is_constant(limit))
 		return 0;
 	uint64_t end = (uint64_t)limit->value;
@@ -363,12 +372,11 @@ static void find_window(struct fay_plan *plan, const struct fay_root_op *op)
 	}
 }
 
-/* What the root reads merged rows with. */
-static bool prepare_root(struct fay_planner *planner)
+/* What the stage's rows are read with. */
+static bool prepare_rows(struct fay_planner *planner)
 {
-	struct fay_plan *plan = planner->plan;
 	struct fay_plan_private *p = planner->private_plan;
-	p->column_of = fay_query_alloc(planner->query, (p->checked.exprs.count + 1u) * sizeof(*p->column_of));
+	p->column_of = fay_query_alloc(planner->query, (planner->exprs->count + 1u) * sizeof(*p->column_of));
 	if (!p->column_of)
 		return false;
 	for (uint32_t i = 0; i < p->keys + p->values; i++) {
@@ -380,22 +388,30 @@ static bool prepare_root(struct fay_planner *planner)
 							  .size = column->size};
 		p->column_of[p->columns[i].expr->id] = i + 1;
 	}
-	for (uint32_t i = 0; i < plan->column_count; i++)
-		if (plan->columns[i].source == FAY_PLAN_COMPUTED)
-			plan->columns[i].offset = p->row_size + plan->columns[i].index * FAY_RESULT_COMPUTED_SIZE;
-	for (const struct fay_root_op *op = p->checked.root; op; op = op->next)
-		plan->ordered |= op->kind == ROOT_ORDER;
-	if (plan->streams)
-		find_window(plan, p->checked.root);
-	plan->finishes = p->computed_count || (plan->streams ? plan->collects : p->checked.root != NULL);
 	return true;
 }
 
-static void fill_columns(struct fay_plan_private *p)
+/* What is left to the root, once the last stage's rows are laid out. */
+static void plan_root(struct fay_plan *plan, const struct fay_plan_private *first)
+{
+	const struct fay_plan_private *last = fay_plan_last(plan);
+	for (uint32_t i = 0; i < plan->column_count; i++)
+		if (plan->columns[i].source == FAY_PLAN_COMPUTED)
+			plan->columns[i].offset = last->row_size + plan->columns[i].index * FAY_RESULT_COMPUTED_SIZE;
+	for (const struct fay_root_op *op = last->root; op; op = op->next)
+		plan->ordered |= op->kind == ROOT_ORDER;
+	plan->regroups = last != first;
+	if (plan->streams)
+		find_window(plan, first->root);
+	plan->finishes = last->computed_count || plan->regroups || (plan->streams ? plan->collects : first->root != NULL);
+}
+
+/* The stage's state and its columns, as they stand in an image. */
+static void fill_state(struct fay_plan_private *p)
 {
 	for (uint32_t i = 0; i < p->keys + p->values; i++) {
 		const struct fay_layout_column *column = &p->columns[i];
-		const struct fay_aggregate *aggregate = column->expr->aggregate;
+		const struct fay_aggregate *aggregate = i < p->keys ? NULL : column->expr->aggregate; /* a key may be an aggregate of the stage before */
 		p->spec_columns[i] = (struct fay_spec_column){
 			.name = column->name,
 			.type = fay_planner_column_type(aggregate ? aggregate->type : column->expr->type),
@@ -404,21 +420,6 @@ static void fill_columns(struct fay_plan_private *p)
 			.size = column->size,
 		};
 	}
-}
-
-void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2])
-{
-	struct fay_plan_private *p = planner->private_plan;
-	static const enum fay_probe_kind kinds[] = {[SOURCE_ENTRY] = FAY_PROBE_ENTRY,
-						    [SOURCE_RETURN] = FAY_PROBE_RETURN,
-						    [SOURCE_MARKER] = FAY_PROBE_MARKER,
-						    [SOURCE_SYSCALL] = FAY_PROBE_ENTRY,
-						    [SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY,
-						    [SOURCE_TIMER] = FAY_PROBE_TIMER};
-	p->probes[0] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = kinds[p->checked.kind], .symbol = symbols[0]};
-	p->probes[1] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = FAY_PROBE_EXCEPTION, .symbol = symbols[1]};
-	p->probe_count = p->checked.kind == SOURCE_RETURN && p->checked.uses_failed ? 2 : 1;
-	fill_columns(p);
 	uint32_t size = p->kind == FAY_STATE_TABLE
 				? (uint32_t)sizeof(struct fay_table_header) + p->rows * p->row_size
 			: p->kind == FAY_STATE_CELL ? p->row_size
@@ -433,6 +434,21 @@ void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbo
 		.keys = (uint16_t)p->keys,
 		.values = (uint16_t)p->values,
 	};
+}
+
+void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2])
+{
+	struct fay_plan_private *p = planner->private_plan;
+	static const enum fay_probe_kind kinds[] = {[SOURCE_ENTRY] = FAY_PROBE_ENTRY,
+						    [SOURCE_RETURN] = FAY_PROBE_RETURN,
+						    [SOURCE_MARKER] = FAY_PROBE_MARKER,
+						    [SOURCE_SYSCALL] = FAY_PROBE_ENTRY,
+						    [SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY,
+						    [SOURCE_TIMER] = FAY_PROBE_TIMER};
+	p->probes[0] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = kinds[p->checked.kind], .symbol = symbols[0]};
+	p->probes[1] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = FAY_PROBE_EXCEPTION, .symbol = symbols[1]};
+	p->probe_count = p->checked.kind == SOURCE_RETURN && p->checked.uses_failed ? 2 : 1;
+	fill_state(p);
 }
 
 static void fill_spec(struct fay_planner *planner)
@@ -452,11 +468,86 @@ static void fill_spec(struct fay_planner *planner)
 	};
 }
 
-static bool make_plan(struct fay_planner *planner)
+/* Stages for the groupings of groups, behind the first one. */
+static bool make_stages(struct fay_planner *planner)
+{
+	struct fay_plan_private *p = planner->private_plan;
+	for (const struct fay_regroup *regroup = p->checked.regroups; regroup; regroup = regroup->next) {
+		struct fay_plan_private *next = fay_query_alloc(planner->query, sizeof(*next));
+		if (!next)
+			return false;
+		next->query = p->query;
+		next->kind = FAY_STATE_TABLE;
+		next->number = p->number + 1;
+		next->grouping = regroup->keys;
+		next->root = regroup->root;
+		next->checked.event_name = p->checked.event_name;
+		next->checked.window = p->checked.window;
+		p->next = next;
+		p = next;
+	}
+	return true;
+}
+
+/* The keys that the query names come first. */
+static bool add_keys(struct fay_planner *planner)
+{
+	for (const struct fay_key *key = planner->private_plan->grouping; key; key = key->next)
+		if (fay_planner_key(planner, key->expr, key->name) < 0)
+			return false;
+	return true;
+}
+
+static bool add_result(struct fay_planner *planner)
+{
+	const struct fay_checked *checked = planner->checked;
+	const struct fay_value_node *result = checked->result;
+	bool scalar = result->kind == VALUE_SCALAR;
+	const struct fay_value_node *row = scalar ? result : result->element;
+	const char *name = scalar ? checked->result_name : result->name ? result->name : "";
+	if (planner->plan->window_step && !add_output(planner, checked->window.shown, "window"))
+		return false;
+	if (row->kind == VALUE_SCALAR && row->expr->op == EXPR_AGGREGATE)
+		name = row->expr->aggregate->text;
+	return add_outputs(planner, row, name) && unique_names(planner);
+}
+
+/* What the stage behind computes with, of the rows of this one. */
+static bool need_for_next(struct fay_planner *planner)
+{
+	const struct fay_plan_private *next = planner->private_plan->next;
+	for (uint32_t i = 0; i < next->keys + next->values; i++) {
+		const struct fay_expr *expr = next->columns[i].expr;
+		const struct fay_aggregate *aggregate = i < next->keys ? NULL : expr->aggregate;
+		if (!aggregate && !need(planner, expr))
+			return false;
+		if (aggregate && ((aggregate->operand && !need(planner, aggregate->operand)) || (aggregate->condition && !need(planner, aggregate->condition))))
+			return false;
+	}
+	return true;
+}
+
+/* From the last stage, whose rows are the result, to the one in the probe. The stages are few. */
+static bool lay_out_stages(const struct fay_planner *planner, struct fay_plan_private *p)
+{
+	struct fay_planner stage = *planner;
+	stage.private_plan = p;
+	if (p->next && !lay_out_stages(planner, p->next))
+		return false;
+	if (!add_keys(&stage) || (p->next ? !need_for_next(&stage) : !add_result(&stage)) || !need_for_root(&stage) || !fay_planner_lay_out(&stage))
+		return false;
+	if (p->number)
+		fill_state(p);
+	else
+		fill_spec(&stage);
+	return true;
+}
+
+/* What is known of the plan before its stages are. */
+static void describe_source(struct fay_planner *planner)
 {
 	struct fay_plan *plan = planner->plan;
 	struct fay_plan_private *p = planner->private_plan;
-	const struct fay_value_node *result = p->checked.result;
 	plan->text = planner->query->text;
 	plan->pattern = p->checked.pattern;
 	plan->domain = p->checked.domain;
@@ -467,6 +558,14 @@ static bool make_plan(struct fay_planner *planner)
 		       : p->checked.kind == SOURCE_TRACEPOINT ? FAY_KERNEL_TRACEPOINTS
 		       : p->checked.kind == SOURCE_TIMER      ? FAY_KERNEL_TIMER
 							      : FAY_KERNEL_FUNCTIONS;
+}
+
+static bool make_plan(struct fay_planner *planner)
+{
+	struct fay_plan *plan = planner->plan;
+	struct fay_plan_private *p = planner->private_plan;
+	const struct fay_value_node *result = p->checked.result;
+	describe_source(planner);
 	plan->columns = p->plan_columns;
 	bool scalar = result->kind == VALUE_SCALAR;
 	plan->window_width = p->checked.window.width;
@@ -477,27 +576,20 @@ static bool make_plan(struct fay_planner *planner)
 		  : plan->scalar  ? FAY_STATE_CELL
 		  : plan->streams ? FAY_STATE_STREAM
 				  : FAY_STATE_TABLE;
-	for (struct fay_key *key = p->checked.keys; key; key = key->next)
-		if (fay_planner_key(planner, key->expr, key->name) < 0)
-			return false;
-	if (plan->window_step && !add_output(planner, p->checked.window.key, "window"))
-		return false;
-	const struct fay_value_node *row = scalar ? result : result->element;
-	const char *name = scalar	  ? p->checked.result_name
-			   : result->name ? result->name
-					  : "";
-	if (row->kind == VALUE_SCALAR && row->expr->op == EXPR_AGGREGATE)
-		name = row->expr->aggregate->text;
-	if (!add_outputs(planner, row, name) || !unique_names(planner) || !need_for_root(planner) || !fay_planner_lay_out(planner))
+	p->grouping = p->checked.keys;
+	p->root = p->checked.root;
+	if (!make_stages(planner) || !lay_out_stages(planner, p))
 		return false;
 	plan->deadline = fay_planner_deadline(p);
-	fill_spec(planner);
-	return prepare_root(planner) && (!p->checked.join || fay_planner_join(planner));
+	for (struct fay_planner stage = *planner; stage.private_plan; stage.private_plan = stage.private_plan->next)
+		if (!prepare_rows(&stage))
+			return false;
+	plan_root(plan, p);
+	return !p->checked.join || fay_planner_join(planner);
 }
 
-void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema)
+void fay_stage_schema(struct fay_plan_private *p, struct fay_schema *schema)
 {
-	struct fay_plan_private *p = plan->private_plan;
 	p->schema_state = (struct fay_schema_state){
 		.name = p->state.name,
 		.kind = (uint16_t)p->state.kind,
@@ -513,6 +605,16 @@ void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema)
 				      .column_count = p->keys + p->values,
 				      .states = &p->schema_state,
 				      .columns = p->schema};
+}
+
+void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema)
+{
+	fay_stage_schema(plan->private_plan, schema);
+}
+
+void fay_plan_result_schema(const struct fay_plan *plan, struct fay_schema *schema)
+{
+	fay_stage_schema(fay_plan_last(plan), schema);
 }
 
 const char *fay_plan_kernel_name(const struct fay_plan *plan, uint64_t hash)
@@ -541,7 +643,7 @@ int fay_query_plan_with(const char *text, const struct fay_query_options *option
 		p->checked.exprs.query = query;
 		p->checked.whole_events = options->whole_events;
 		plan->private_plan = p;
-		struct fay_planner planner = {plan, p, query, root->span};
+		struct fay_planner planner = {plan, p, &p->checked, &p->checked.exprs, query, root->span};
 		if (fay_query_check(&p->checked, root) && make_plan(&planner)) {
 			query->options = NULL; /* the caller's */
 			plan->typed = query->function_count != 0;

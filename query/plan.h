@@ -28,6 +28,10 @@ struct fay_layout_column {
 struct fay_plan_private {
 	struct fay_query *query;
 	struct fay_checked checked;
+	unsigned number;                 /* of groupings before this stage's own */
+	const struct fay_key *grouping;  /* keys that the query names */
+	const struct fay_root_op *root;  /* what is done with the merged rows of this stage */
+	struct fay_plan_private *next;   /* the stage that groups the rows of this one once more, at the root; NULL: these are the result */
 	enum fay_state_kind kind;
 	uint32_t keys, values;
 	struct fay_layout_column columns[FAY_QUERY_MAX_COLUMNS * 2];
@@ -68,6 +72,18 @@ struct fay_plan_join {
 static inline const struct fay_plan_private *fay_plan_private(const struct fay_plan *plan)
 {
 	return plan->private_plan;
+}
+
+/* The one state that the stage fills, for an aggregator; refers to the stage. */
+void fay_stage_schema(struct fay_plan_private *p, struct fay_schema *schema);
+
+/* The stage whose rows are the result. */
+static inline struct fay_plan_private *fay_plan_last(const struct fay_plan *plan)
+{
+	struct fay_plan_private *p = plan->private_plan;
+	while (p->next)
+		p = p->next;
+	return p;
 }
 
 /* Finds the columns of the saved trace that the stage reads, if there is one, in events. */

@@ -8,6 +8,8 @@
 struct fay_planner {
 	struct fay_plan *plan;
 	struct fay_plan_private *private_plan; /* the stage */
+	struct fay_checked *checked;           /* the whole query, and its expressions */
+	struct fay_exprs *exprs;
 	struct fay_query *query;
 	struct fay_span span; /* of the whole query, for errors about its shape */
 };

@@ -381,24 +381,46 @@ static void print_root_op(FILE *out, const struct fay_plan_private *p, const str
 	}
 }
 
+/* Rows are grouped once more: by what, and what is kept of them. */
+static void print_grouping(FILE *out, const struct fay_plan_private *p)
+{
+	fputs("group by ", out);
+	for (uint32_t i = 0; i < p->keys; i++) {
+		fputs(i ? ", " : "", out);
+		fay_expr_print(out, p->columns[i].expr, event_name(p));
+	}
+	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
+		fprintf(out, "%s%s = ", i == p->keys ? ": " : ", ", p->columns[i].name);
+		print_aggregate(out, p, p->columns[i].expr->aggregate);
+	}
+}
+
 static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_plan_private *p)
 {
-	if (!p->checked.root && !p->computed_count && !plan->window_step)
+	const struct fay_plan_private *last = fay_plan_last(plan);
+	if (!p->root && !last->computed_count && !plan->window_step && last == p)
 		return;
 	fputs("root         where the query was asked\n", out);
 	if (plan->window_step)
 		fprintf(out, "  windows    of %" PRIu64 " ms, every %" PRIu64 " ms; what follows is done in each by itself\n",
 			plan->window_width / 1000000, plan->window_step / 1000000);
-	for (const struct fay_root_op *op = p->checked.root; op; op = op->next) {
-		fputs("  rows       ", out);
-		print_root_op(out, p, op);
-		fputc('\n', out);
+	for (const struct fay_plan_private *stage = p; stage; stage = stage->next) {
+		if (stage != p) {
+			fputs("  rows       ", out);
+			print_grouping(out, stage);
+			fputc('\n', out);
+		}
+		for (const struct fay_root_op *op = stage->root; op; op = op->next) {
+			fputs("  rows       ", out);
+			print_root_op(out, p, op);
+			fputc('\n', out);
+		}
 	}
 	for (uint32_t i = 0; i < plan->column_count; i++) {
 		if (plan->columns[i].source != FAY_PLAN_COMPUTED)
 			continue;
 		fprintf(out, "  compute    %s = ", plan->columns[i].name);
-		fay_expr_print(out, p->computed[plan->columns[i].index], event_name(p));
+		fay_expr_print(out, last->computed[plan->columns[i].index], event_name(p));
 		fputc('\n', out);
 	}
 }
@@ -539,20 +561,35 @@ void fay_print_json_stage(FILE *out, const struct fay_plan_private *p)
 	fputs("]}", out);
 }
 
+/* One operation as a JSON string: of `op`, or the grouping of a stage. */
+static void print_json_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op, bool first)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+	if (memory) {
+		if (op)
+			print_root_op(memory, p, op);
+		else
+			print_grouping(memory, p);
+		fclose(memory);
+	}
+	fputs(first ? "" : ",", out);
+	fay_print_string(out, text ? text : "", size);
+	free(text);
+}
+
 static void print_json_root(FILE *out, const struct fay_plan_private *p)
 {
+	bool first = true;
 	fputs(",\"root\":[", out);
-	for (const struct fay_root_op *op = p->checked.root; op; op = op->next) {
-		char *text = NULL;
-		size_t size = 0;
-		FILE *memory = open_memstream(&text, &size);
-		if (memory) {
-			print_root_op(memory, p, op);
-			fclose(memory);
+	for (const struct fay_plan_private *stage = p; stage; stage = stage->next) {
+		if (stage != p) {
+			print_json_op(out, stage, NULL, first);
+			first = false;
 		}
-		fay_print_string(out, text ? text : "", size);
-		fputs(op->next ? "," : "", out);
-		free(text);
+		for (const struct fay_root_op *op = stage->root; op; op = op->next, first = false)
+			print_json_op(out, stage, op, first);
 	}
 	fputc(']', out);
 }

@@ -229,7 +229,7 @@ static void store_computed(uint8_t *at, struct fay_cell cell)
 /* An aggregate over the rows of a window: the row says which window it is. */
 static void write_window(const struct fay_plan_private *p, const struct fay_result *merged, uint8_t *to)
 {
-	const struct fay_layout_column *key = &p->columns[0];
+	const struct fay_layout_column *key = &p->columns[0]; /* of every stage, at the same place */
 	if (p->checked.window.step)
 		memcpy(to + key->offset, merged->rows + key->offset, key->size);
 }
@@ -266,27 +266,58 @@ static struct rows all_rows(const struct fay_result *result)
 	return rows;
 }
 
+/* From the rows of one stage to those of the next: *rows then points into *grouped, whose memory before is freed. */
+static int regroup(struct finisher *f, struct rows *rows, struct fay_result *grouped, struct fay_error *error)
+{
+	struct fay_result next;
+	if (fay_stage_group(f->p->next, &f->evaluator, rows->at, rows->count, &next, error))
+		return (int)error->code;
+	free(grouped->rows);
+	free(rows->at);
+	*grouped = next;
+	*rows = all_rows(grouped);
+	f->p = f->p->next;
+	f->evaluator.columns = f->p->schema;
+	f->evaluator.column_of = f->p->column_of;
+	return rows->at ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "query: out of memory for the result");
+}
+
+static bool apply_all(struct finisher *f, struct rows *rows)
+{
+	bool fine = rows->at != NULL;
+	for (const struct fay_root_op *op = f->p->root; op && fine; op = op->next)
+		fine = apply(f, op, rows);
+	return fine;
+}
+
 int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged, fay_plan_name_function *name,
 		    void *name_context, struct fay_result *out, struct fay_error *error)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
 	struct finisher f = {.p = p, .evaluator = {.columns = p->schema, .column_of = p->column_of}, .name = name, .name_context = name_context};
 	struct rows rows = all_rows(merged);
-	bool fine = rows.at != NULL;
+	struct fay_result grouped = {0};
+	int code = FAY_OK;
 	*out = *merged;
 	out->rows = NULL;
-	for (const struct fay_root_op *op = p->checked.root; op && fine; op = op->next)
-		fine = apply(&f, op, &rows);
+	bool fine = apply_all(&f, &rows);
+	while (fine && !code && f.p->next) {
+		code = regroup(&f, &rows, &grouped, error);
+		fine = !code && apply_all(&f, &rows);
+	}
 	fine = fine && write_rows(&f, &rows, merged, out);
 	free(rows.at);
-	return fine ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "query: out of memory for the result");
+	fay_result_deinit(&grouped);
+	if (code || fine)
+		return code;
+	return fay_error_set(error, FAY_E_LIMIT, "query: out of memory for the result");
 }
 
 bool fay_plan_prune(const struct fay_plan *plan, struct fay_result *rows_in, fay_plan_name_function *name,
 		    void *name_context)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
-	const struct fay_root_op *op = p->checked.root;
+	const struct fay_root_op *op = p->root;
 	while (op && (op->kind == ROOT_FILTER || op->kind == ROOT_ORDER))
 		op = op->next;
 	if (!op || op->kind != ROOT_TAKE || op->count >= rows_in->row_count)
@@ -295,7 +326,7 @@ bool fay_plan_prune(const struct fay_plan *plan, struct fay_result *rows_in, fay
 	struct rows rows = all_rows(rows_in);
 	uint8_t *kept = rows.at ? malloc((size_t)op->count * p->row_size + 1) : NULL;
 	bool fine = kept != NULL;
-	for (const struct fay_root_op *o = p->checked.root; fine && o != op->next; o = o->next)
+	for (const struct fay_root_op *o = p->root; fine && o != op->next; o = o->next)
 		fine = apply(&f, o, &rows);
 	for (size_t r = 0; fine && r < rows.count; r++)
 		memcpy(kept + r * p->row_size, rows.at[r], p->row_size);

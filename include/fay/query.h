@@ -67,6 +67,7 @@ struct fay_plan {
 	bool scalar;                  /* one row without keys (Count() and the like) */
 	bool finishes;                /* the rows go through fay_plan_finish() before they are shown */
 	bool ordered;                 /* the query says in which order rows are shown */
+	bool regroups;                /* groups are grouped again: finished rows have another schema than merged ones */
 	bool collects;                /* streams: the rows are kept and finished, not shown as they come */
 	uint64_t first_row, row_limit; /* streams: of the rows as they come, skip `first_row`, show `row_limit` (UINT64_MAX: all), then end */
 	uint64_t window_width, window_step; /* ns; windows begin at multiples of the step since the epoch, key column 0 of rows is the start. 0: no windows */
@@ -140,6 +141,8 @@ int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_opti
 			  struct fay_error *error);
 /* The state of the result: what the image or the BPF object fills, or of a join its pairs. For the aggregator; refers to the plan. */
 void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema);
+/* Of the finished rows: the same, unless groups are grouped again. */
+void fay_plan_result_schema(const struct fay_plan *plan, struct fay_schema *schema);
 /* A kernel event's `function` by its hash, or NULL. */
 const char *fay_plan_kernel_name(const struct fay_plan *plan, uint64_t hash);
 /* A function's or module's name by its hash, or NULL. */

@@ -61,3 +61,9 @@ exits "no bound" 2 "$FAY" trace 'from a in cluster.Function("libc!read") join b 
 exits "a file without times" 0 "$FAY" trace --save "$work/y.fay" 'from x in cluster.Function("libc!read") select new { x.tid }' -- "$bin/calls_target" exceptions
 exits "cannot be joined" 1 "$FAY" trace "from a in file(\"$work/y.fay\") join b in file(\"$work/y.fay\") on a.tid equals b.tid within 1ms select a.tid"
 contains "says why" "$work/err" "joined by time"
+
+# Pairs, grouped twice.
+run "from l in file(\"$work/calls.fay\") join r in file(\"$work/calls.fay\") on l.time equals r.time within 0
+	group r by r.function into g group g by g.Count() % 2 into h orderby h.Key select new { odd = h.Key, functions = h.Count(), calls = h.Sum(x => x.Count()) }"
+want=$(jq -sc 'group_by(.f) | map(length) | group_by(. % 2) | map([.[0] % 2, length, add])' <("$FAY" trace --json "from x in file(\"$work/calls.fay\") select new { f = x.function }" 2>/dev/null | jq -c 'select(.type == "row") | .values'))
+equal "functions by whether their calls are odd" "$want" "$(jq -sc 'map([.odd, .functions, .calls])' "$work/rows")"

@@ -32,6 +32,9 @@ struct shape {
 	struct aggregate aggregates[3];
 	uint64_t width, step;
 	bool computes, has_condition;
+	bool regroups; /* the groups are grouped by `regroup_key`; `kinds` of aggregate 0 of each */
+	enum { BY_AGGREGATE, BY_REST, BY_KEY, ALL_TOGETHER } regroup_key;
+	enum kind kinds[2];
 	char operator; /* computed column: aggregate 0 with aggregate 1 */
 	int64_t limit; /* condition: aggregate 0 above this */
 	struct {
@@ -107,10 +110,18 @@ static void random_shape(struct shape *s)
 	s->computes =
 		integers && s->aggregate_count > 1 && GIVES_INTEGER(s->aggregates[1]) && below(2);
 	s->operator= "+-*/"[below(4)];
+	s->regroups = integers && s->key_count == 1 && below(3) == 0;
+	if (s->regroups) {
+		static const enum kind kinds[] = {COUNT, COUNT_IF, SUM, MIN, MAX, AVERAGE, ANY, ALL};
+		s->computes = false;
+		s->regroup_key = below(4);
+		for (unsigned i = 0; i < 2; i++)
+			s->kinds[i] = kinds[below(8)];
+	}
 	s->order_count = below(3);
 	for (unsigned i = 0; i < s->order_count; i++) {
 		s->orders[i].column =
-			below(s->kind == ROWS ? 2 : s->key_count + s->aggregate_count);
+			below(s->kind == ROWS ? 2 : s->regroups ? 3 : s->key_count + s->aggregate_count);
 		s->orders[i].descending = below(2);
 	}
 	s->skip = below(4) ? -1 : (int64_t)below(6);
@@ -164,12 +175,44 @@ static void print_window(FILE *out, const struct shape *s)
 			(unsigned long long)(s->step / 1000));
 }
 
+/* Of the groups of groups: aggregate 0 of each, or what is asked of it. */
+static void print_outer(FILE *out, const struct shape *s, unsigned i)
+{
+	bool test = s->kinds[i] == COUNT_IF || s->kinds[i] == ANY || s->kinds[i] == ALL;
+	fprintf(out, "h.%s(", aggregate_names[s->kinds[i]]);
+	if (s->kinds[i] != COUNT) {
+		fputs("y => y.", out);
+		print_aggregate(out, &s->aggregates[0]);
+		if (test)
+			fprintf(out, " > (%lld)", (long long)s->limit);
+	}
+	fputc(')', out);
+}
+
+static void print_regroup(FILE *out, const struct shape *s)
+{
+	fputs(" group g by ", out);
+	if (s->regroup_key <= BY_REST) {
+		fputs("g.", out);
+		print_aggregate(out, &s->aggregates[0]);
+		fputs(s->regroup_key == BY_REST ? " % 3" : "", out);
+	} else {
+		fputs(s->regroup_key == BY_KEY ? "g.Key" : "1", out);
+	}
+	fputs(" into h", out);
+}
+
 static void print_order(FILE *out, const struct shape *s, unsigned i)
 {
 	unsigned column = s->orders[i].column;
 	fputs(i ? ", " : " orderby ", out);
 	if (s->kind == ROWS) {
 		print_tree(out, s->columns[column]);
+	} else if (s->regroups) {
+		if (column)
+			print_outer(out, s, column - 1);
+		else
+			fputs("h.Key", out);
 	} else if (column < s->key_count) {
 		print_key_again(out, s, column);
 	} else {
@@ -200,6 +243,15 @@ static void print_groups(FILE *out, const struct shape *s)
 static void print_columns(FILE *out, const struct shape *s)
 {
 	fputs(" select new { ", out);
+	if (s->regroups) {
+		fputs("k = h.Key", out);
+		for (unsigned i = 0; i < 2; i++) {
+			fprintf(out, ", a%u = ", i);
+			print_outer(out, s, i);
+		}
+		fputs(" }", out);
+		return;
+	}
 	for (unsigned i = 0; i < 2 && s->kind == ROWS; i++) {
 		fprintf(out, "%sc%u = ", i ? ", " : "", i);
 		print_tree(out, s->columns[i]);
@@ -242,6 +294,8 @@ static char *text_of_shape(const struct shape *s)
 	}
 	if (s->kind == GROUPS)
 		print_groups(out, s);
+	if (s->regroups)
+		print_regroup(out, s);
 	for (unsigned i = 0; i < s->order_count; i++)
 		print_order(out, s, i);
 	if (s->kind != VALUE)
@@ -350,13 +404,69 @@ static int compare_rows(const void *left, const void *right)
 		if (c)
 			return s->orders[i].descending ? -c : c;
 	}
-	for (unsigned k = 0; k < s->key_count; k++) {
+	for (unsigned k = 0; k < (s->regroups ? 1 : s->key_count); k++) {
 		int c = compare_cells(&x->cells[before + k], &y->cells[before + k]);
 		if (c)
 			return c;
 	}
 	return (int)x->cells[MAX_COLUMNS - 1].integer -
 	       (int)y->cells[MAX_COLUMNS - 1].integer; /* ROWS: as they came */
+}
+
+/* What the second grouping makes of one group's key and aggregate. */
+static struct cell outer_key(const struct shape *s, const struct cell *key, const struct cell *value)
+{
+	if (s->regroup_key == BY_KEY)
+		return *key;
+	if (s->regroup_key == ALL_TOGETHER)
+		return integer_cell(1);
+	if (value->kind == NONE)
+		return integer_cell(0);
+	return integer_cell(s->regroup_key == BY_REST ? value->integer % 3 : value->integer);
+}
+
+static struct cell outer_aggregate(const struct shape *s, enum kind kind, const struct cell *values, size_t count)
+{
+	static struct sample samples[MAX_EVENTS * 2];
+	size_t taken = 0;
+	for (size_t i = 0; i < count; i++) {
+		bool test = kind == COUNT_IF || kind == ANY || kind == ALL;
+		if (values[i].kind == NONE && !test && kind != COUNT)
+			continue;
+		samples[taken++].value = test ? values[i].kind != NONE && values[i].integer > s->limit : values[i].integer;
+	}
+	return aggregate_samples(kind, samples, taken);
+}
+
+static void regroup(const struct shape *s, struct table *t)
+{
+	static struct table out;
+	static struct cell values[MAX_EVENTS * 2];
+	unsigned before = s->step != 0;
+	out.count = 0;
+	for (size_t r = 0; r < t->count; r++) {
+		const struct cell *own = &t->rows[r].cells[before];
+		struct cell key = outer_key(s, own, own + 1);
+		size_t count = 0;
+		bool seen = false;
+		for (size_t o = 0; o < t->count; o++) {
+			const struct cell *other = &t->rows[o].cells[before];
+			struct cell other_key = outer_key(s, other, other + 1);
+			if (compare_cells(&key, &other_key))
+				continue;
+			seen |= o < r;
+			values[count++] = other[1];
+		}
+		if (seen)
+			continue;
+		struct cell *cells = out.rows[out.count++].cells;
+		if (before)
+			*cells++ = t->rows[r].cells[0];
+		*cells++ = key;
+		for (unsigned i = 0; i < 2; i++)
+			*cells++ = outer_aggregate(s, s->kinds[i], values, count);
+	}
+	*t = out;
 }
 
 /* The rows that the window [start, start + width) must have; without windows: all. */
@@ -383,6 +493,8 @@ static void refer(const struct shape *s, uint64_t start, struct table *t)
 			row->cells[c] = integer_cell(evaluate(s->columns[c], &events[i]));
 		row->cells[MAX_COLUMNS - 1].integer = i;
 	}
+	if (s->regroups)
+		regroup(s, t);
 	sorted_shape = s;
 	qsort(t->rows, t->count, sizeof(*t->rows), compare_rows);
 	size_t skip = s->skip < 0 ? 0 : (size_t)s->skip < t->count ? (size_t)s->skip : t->count;
@@ -478,7 +590,7 @@ static void finish_and_check(const char *text, const struct fay_plan *plan,
 }
 
 static void check_stream(const struct shape *s, const char *text, struct running *r,
-			 const struct fay_schema *schema)
+			 const struct fay_schema *schema, const struct fay_schema *shown)
 {
 	static struct table want;
 	struct fay_result merged;
@@ -492,7 +604,7 @@ static void check_stream(const struct shape *s, const char *text, struct running
 			refer(s, end - s->width, &want);
 			assert_int_equal(
 				fay_plan_window(plan, schema, &merged, end, &window, &error), 0);
-			finish_and_check(text, plan, schema, &window, &want);
+			finish_and_check(text, plan, shown, &window, &want);
 			fay_result_deinit(&window);
 		}
 	} else {
@@ -500,9 +612,9 @@ static void check_stream(const struct shape *s, const char *text, struct running
 		if (plan->streams && !plan->collects)
 			cut(plan, &merged);
 		if (plan->finishes)
-			finish_and_check(text, plan, schema, &merged, &want);
+			finish_and_check(text, plan, shown, &merged, &want);
 		else
-			check(text, plan, schema, &merged, &want);
+			check(text, plan, shown, &merged, &want);
 	}
 	fay_result_deinit(&merged);
 }
@@ -517,14 +629,15 @@ static void random_queries(void **unused)
 	for (unsigned q = 0; q < queries; q++) {
 		struct shape shape;
 		struct running r;
-		struct fay_schema schema;
+		struct fay_schema schema, shown;
 		random_shape(&shape);
 		char *text = text_of_shape(&shape);
 		start(&r, text);
 		fay_plan_schema(r.plan, &schema);
+		fay_plan_result_schema(r.plan, &shown);
 		for (unsigned i = 0; i < STREAMS; i++) {
 			random_stream();
-			check_stream(&shape, text, &r, &schema);
+			check_stream(&shape, text, &r, &schema, &shown);
 		}
 		stop(&r);
 		free(text);

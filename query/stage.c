@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stage of a join's pairs: conditions, keys and values of one pair, interpreted. What codegen.c does in a probe is done here to a row of its own,
- * which the aggregator then merges; the same operators of fay/image.h.
+ * Stages outside the probe: of a join's pairs, and of groups that are grouped again. Conditions, keys and values are interpreted. What codegen.c does in
+ * a probe is done here to a row of its own, which the aggregator then merges; the same operators of fay/image.h.
  */
 #include "root.h"
 
@@ -98,11 +98,32 @@ static bool holds(const struct fay_evaluator *e, const struct fay_expr *conditio
 	return !condition || fay_evaluate(e, condition).integer;
 }
 
+void fay_stage_row(const struct fay_plan_private *p, const struct fay_evaluator *e, uint64_t time, uint8_t *row)
+{
+	_Alignas(8) uint64_t value[4096 / 8];
+	memset(row, 0, p->row_size);
+	for (uint32_t i = 0; i < p->keys; i++)
+		store(row, &p->columns[i], fay_evaluate(e, p->columns[i].expr));
+	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
+		const struct fay_layout_column *column = &p->columns[i];
+		const struct fay_aggregate *aggregate = column->expr->aggregate;
+		struct fay_cell x = {.kind = CELL_INT, .integer = 1};
+		if (!holds(e, aggregate->condition))
+			continue;
+		if (aggregate->operand)
+			x = fay_evaluate(e, aggregate->operand);
+		if (x.kind == CELL_NONE) /* takes no part */
+			continue;
+		memset(value, 0, column->size);
+		feed(aggregate, value, word_of(x), time);
+		memcpy(row + column->offset, value, column->size);
+	}
+}
+
 bool fay_plan_pair(const struct fay_plan *plan, const uint8_t *left, const uint8_t *right, uint8_t *row)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
 	_Alignas(8) uint8_t pair[2 * 4096];
-	_Alignas(8) uint64_t value[4096 / 8];
 	struct fay_evaluator e = {.columns = p->join->columns, .column_of = p->join->column_of, .row = pair};
 	uint32_t size = plan->join.sides[0].row_size;
 	memcpy(pair, left, size);
@@ -110,18 +131,6 @@ bool fay_plan_pair(const struct fay_plan *plan, const uint8_t *left, const uint8
 	for (const struct fay_filter *filter = p->checked.filters; filter; filter = filter->next)
 		if (!holds(&e, filter->expr))
 			return false;
-	memset(row, 0, p->row_size);
-	for (uint32_t i = 0; i < p->keys; i++)
-		store(row, &p->columns[i], fay_evaluate(&e, p->columns[i].expr));
-	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
-		const struct fay_layout_column *column = &p->columns[i];
-		const struct fay_aggregate *aggregate = column->expr->aggregate;
-		if (!holds(&e, aggregate->condition))
-			continue;
-		uint64_t x = aggregate->operand ? word_of(fay_evaluate(&e, aggregate->operand)) : 1;
-		memset(value, 0, column->size);
-		feed(aggregate, value, x, time_of(plan, left, right));
-		memcpy(row + column->offset, value, column->size);
-	}
+	fay_stage_row(p, &e, time_of(plan, left, right), row);
 	return true;
 }
