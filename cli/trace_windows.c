@@ -23,6 +23,7 @@ struct shown {
 
 struct fay_trace_windows {
 	uint64_t next; /* end of the window that is shown next */
+	uint64_t first;   /* start of the first window's last step: nothing before it is shown */
 	uint64_t horizon; /* ns after its end that a window is forgotten */
 	/* on a cluster: where the earliest row lies that was merged since windows were looked at again; when to do that */
 	uint64_t changed_from, next_revision;
@@ -125,10 +126,13 @@ int fay_trace_windows_start(struct trace *trace, struct fay_error *error)
 	if (!trace->plan || !trace->plan->window_step)
 		return FAY_OK;
 	uint64_t step = trace->plan->window_step, since = trace->asked ? trace->asked : fay_cli_realtime();
+	if (trace->root)
+		since -= fay_root_clock_behind(trace->root);
 	trace->windows = calloc(1, sizeof(*trace->windows));
 	if (!trace->windows)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	trace->windows->next = since - since % step + step;
+	trace->windows->first = since - since % step;
+	trace->windows->next = trace->windows->first + step;
 	trace->windows->horizon = FAY_WINDOWS_HORIZON + (trace->root ? trace->cluster.root.lease : 0);
 	trace->windows->changed_from = UINT64_MAX;
 	return FAY_OK;
@@ -141,7 +145,8 @@ static uint64_t over_until(struct trace *trace, uint64_t now)
 	uint64_t kept = trace->plan->window_width + w->horizon;
 	if (!trace->root)
 		return now - LATENESS;
-	uint64_t changed = fay_root_earliest(trace->root, w->next > kept ? w->next - kept : 0), complete = fay_root_complete_until(trace->root);
+	uint64_t settled = w->next > kept && w->next - kept > w->first ? w->next - kept : w->first;
+	uint64_t changed = fay_root_earliest(trace->root, settled), complete = fay_root_complete_until(trace->root);
 	w->changed_from = changed < w->changed_from ? changed : w->changed_from;
 	return (complete < now ? complete : now) - LATENESS;
 }
@@ -183,6 +188,35 @@ static int find_saved(struct trace *trace, uint64_t *until, struct fay_error *er
 	return FAY_OK;
 }
 
+/* Where the first step begins that has rows, from `from` on; UINT64_MAX: there is none. */
+static uint64_t next_step(const struct trace *trace, const struct fay_result *all, uint64_t from)
+{
+	const struct fay_schema_column *key = &trace->schema->columns[trace->schema->states[0].first_column];
+	uint64_t next = UINT64_MAX, start;
+	for (size_t r = 0; r < all->row_count; r++) {
+		memcpy(&start, all->rows + r * all->row_size + key->offset, sizeof(start));
+		if (start >= from && start < next)
+			next = start;
+	}
+	return next;
+}
+
+/* A machine's clock may be ahead of ours: windows that have not begun here, but have rows. */
+static int close_ahead(struct trace *trace, const struct fay_result *all, struct fay_error *error)
+{
+	struct fay_trace_windows *w = trace->windows;
+	uint64_t start, width = trace->plan->window_width;
+	int result = FAY_OK;
+	if (next_step(trace, all, w->next) == UINT64_MAX)
+		return FAY_OK;
+	while (!result && (start = next_step(trace, all, w->next - width)) != UINT64_MAX) {
+		if (start >= w->next)
+			w->next = start + trace->plan->window_step;
+		result = close_window(trace, all, error);
+	}
+	return result;
+}
+
 int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct fay_error *error)
 {
 	if (!trace->windows)
@@ -193,6 +227,8 @@ int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct f
 	trace->windows->changed_from = 0;
 	if (!result)
 		result = close_until(trace, until, UINT64_MAX - trace->windows->horizon, last, error);
+	if (!result && trace->root)
+		result = close_ahead(trace, last, error);
 	for (size_t i = 0; i < trace->windows->shown_count; i++)
 		fay_result_deinit(&trace->windows->shown[i].rows);
 	free(trace->windows->shown);

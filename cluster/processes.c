@@ -9,18 +9,28 @@
 
 #define SESSIONS_MAX FAY_CLI_MAX_TARGETS
 #define FAILED_MAX 1024u
-#define LOOK_EVERY 250000000u /* ns between two looks for new processes */
+#define LOOK_EVERY 250000000u /* ns between two looks for new processes and modules */
 #define DETACH_TRIES 5
+
+struct traced {
+	struct fay_target *target;
+	struct fay_session *session;
+	uint64_t modules; /* fay_process_modules() when it was attached to, or last looked at */
+};
 
 struct processes {
 	const struct fay_verdict *verdict;
 	struct fay_aggregator *aggregator;
-	struct fay_target *targets[SESSIONS_MAX];
-	struct fay_session *sessions[SESSIONS_MAX];
+	struct traced traced[SESSIONS_MAX]; /* sessions; a process that loaded modules later has several */
 	size_t count;
+	struct fay_target **gone; /* of sessions that were retired: their functions' names */
+	size_t gone_count;
 	char comms[FAY_WIRE_COMMS_MAX][FAY_COMM_SIZE + 1];
 	size_t comm_count;
-	pid_t failed[FAILED_MAX]; /* not tried again while they run */
+	struct {
+		pid_t pid;
+		uint64_t modules;
+	} failed[FAILED_MAX]; /* not tried again while they run, unless they load modules */
 	size_t failed_count;
 	bool wait, stopped;
 	uint64_t next_look;
@@ -30,53 +40,126 @@ struct processes {
 static bool is_known(const struct processes *processes, pid_t pid)
 {
 	for (size_t i = 0; i < processes->count; i++)
-		if (fay_target_pid(processes->targets[i]) == pid && fay_session_target_alive(processes->sessions[i]))
+		if (fay_target_pid(processes->traced[i].target) == pid && fay_session_target_alive(processes->traced[i].session))
 			return true;
 	for (size_t i = 0; i < processes->failed_count; i++)
-		if (processes->failed[i] == pid)
+		if (processes->failed[i].pid == pid)
 			return true;
 	return false;
 }
 
-static int attach(struct processes *processes, pid_t pid, struct fay_error *error)
+/* Lets go of a session whose process is gone; what it counted stays. */
+static bool retire(struct processes *processes, size_t index, struct fay_error *error)
 {
-	struct fay_attach_options options = { .size = sizeof(options) };
-	struct fay_target *target;
-	size_t size, index = processes->count;
-	if (index == SESSIONS_MAX)
-		return fay_error_set(error, FAY_E_LIMIT, "more than %u processes", SESSIONS_MAX);
-	if (fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &target, error))
+	struct traced *traced = &processes->traced[index];
+	size_t size;
+	fay_session_run(traced->session, FAY_PROBE_END);
+	struct fay_target **grown = realloc(processes->gone, (processes->gone_count + 1) * sizeof(*grown));
+	if (!grown) {
+		fay_error_set(error, FAY_E_LIMIT, "out of memory");
+		return false;
+	}
+	processes->gone = grown;
+	if (fay_aggregator_retire(processes->aggregator, fay_session_shm(traced->session, &size), error))
+		return false;
+	fay_session_destroy(traced->session);
+	fay_target_forget(traced->target);
+	processes->gone[processes->gone_count++] = traced->target;
+	*traced = processes->traced[--processes->count];
+	return true;
+}
+
+static bool make_room(struct processes *processes, struct fay_error *error)
+{
+	if (processes->count < SESSIONS_MAX)
+		return true;
+	for (size_t i = processes->count; i-- > 0;) {
+		struct fay_session *session = processes->traced[i].session;
+		if (!fay_session_target_alive(session) && !fay_session_in_use(session) && !retire(processes, i, error))
+			return false;
+	}
+	if (processes->count < SESSIONS_MAX)
+		return true;
+	fay_error_set(error, FAY_E_LIMIT, "more than %u processes at once", SESSIONS_MAX);
+	return false;
+}
+
+/* `later`: modules were loaded; functions that are traced already, or are not there, are passed over. */
+static int attach(struct processes *processes, pid_t pid, bool later, struct fay_error *error)
+{
+	struct fay_session *beside[SESSIONS_MAX];
+	struct fay_attach_options options = { .size = sizeof(options), .some = later, .beside = beside };
+	uint64_t modules = fay_process_modules(pid); /* before they are read: one that comes meanwhile is seen later */
+	if (!make_room(processes, error))
 		return error->code;
-	if (fay_session_attach(target, processes->verdict, &options, &processes->sessions[index], error)) {
-		fay_target_close(target);
+	for (size_t i = 0; i < processes->count; i++)
+		if (fay_target_pid(processes->traced[i].target) == pid && fay_session_target_alive(processes->traced[i].session))
+			beside[options.beside_count++] = processes->traced[i].session;
+	struct traced *traced = &processes->traced[processes->count];
+	*traced = (struct traced){ .modules = modules };
+	if (fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &traced->target, error))
+		return error->code;
+	if (fay_session_attach(traced->target, processes->verdict, &options, &traced->session, error)) {
+		fay_target_close(traced->target);
 		return error->code;
 	}
-	processes->targets[index] = target;
 	processes->count++;
-	struct fay_shm_control *shm = fay_session_shm(processes->sessions[index], &size);
-	fay_session_run(processes->sessions[index], FAY_PROBE_BEGIN);
+	size_t size;
+	struct fay_shm_control *shm = fay_session_shm(traced->session, &size);
+	if (!options.beside_count)
+		fay_session_run(traced->session, FAY_PROBE_BEGIN);
+	fprintf(stderr, "fayd: %zu functions traced in process %d\n", fay_session_point_count(traced->session), pid);
 	return fay_aggregator_add(processes->aggregator, shm, size, shm->target_pid, error);
 }
 
 static void try_attach(struct processes *processes, pid_t pid)
 {
 	struct fay_error error = { 0 };
-	if (is_known(processes, pid) || !attach(processes, pid, &error))
+	uint64_t modules = fay_process_modules(pid);
+	if (is_known(processes, pid) || !attach(processes, pid, false, &error))
 		return;
 	fprintf(stderr, "fayd: process %d is not traced: %s\n", pid, error.message);
 	if (!processes->first.code)
 		processes->first = error;
-	if (processes->failed_count < FAILED_MAX)
-		processes->failed[processes->failed_count++] = pid;
+	if (processes->failed_count == FAILED_MAX)
+		return;
+	processes->failed[processes->failed_count].pid = pid;
+	processes->failed[processes->failed_count++].modules = modules;
 }
 
-static void look(struct processes *processes)
+static void look_for_names(struct processes *processes)
 {
 	pid_t pids[SESSIONS_MAX];
 	for (size_t i = 0; i < processes->comm_count; i++) {
 		size_t found = fay_cli_find_comm(processes->comms[i], pids, SESSIONS_MAX);
 		for (size_t k = 0; k < found && k < SESSIONS_MAX; k++)
 			try_attach(processes, pids[k]);
+	}
+}
+
+/* Of traced processes, and of those that did not have what is asked for: it may be there now. */
+static void look_for_modules(struct processes *processes)
+{
+	struct fay_error error;
+	for (size_t i = 0, count = processes->count; i < count && i < processes->count; i++) {
+		pid_t pid = fay_target_pid(processes->traced[i].target);
+		uint64_t modules = fay_process_modules(pid);
+		if (!modules || modules == processes->traced[i].modules || !fay_session_target_alive(processes->traced[i].session))
+			continue;
+		for (size_t k = 0; k < count; k++)
+			if (fay_target_pid(processes->traced[k].target) == pid)
+				processes->traced[k].modules = modules;
+		if (attach(processes, pid, true, &error) && error.code != FAY_E_USAGE)
+			fprintf(stderr, "fayd: process %d's new modules are not traced: %s\n", pid, error.message);
+	}
+	for (size_t i = processes->failed_count; i-- > 0;) {
+		pid_t pid = processes->failed[i].pid;
+		uint64_t modules = fay_process_modules(pid);
+		if (modules == processes->failed[i].modules)
+			continue;
+		processes->failed[i] = processes->failed[--processes->failed_count];
+		if (modules)
+			try_attach(processes, pid);
 	}
 }
 
@@ -88,20 +171,22 @@ static void tick(void *context)
 	struct fay_error error;
 	uint64_t now = fay_monotonic();
 	for (size_t i = 0; i < processes->count; i++)
-		fay_session_tick(processes->sessions[i]);
+		fay_session_tick(processes->traced[i].session);
 	if (fay_aggregator_poll(processes->aggregator, &error) < 0)
 		fprintf(stderr, "fayd: %s\n", error.message);
-	if (processes->wait && now >= processes->next_look) {
-		processes->next_look = now + LOOK_EVERY;
-		look(processes);
-	}
+	if (now < processes->next_look)
+		return;
+	processes->next_look = now + LOOK_EVERY;
+	look_for_modules(processes);
+	if (processes->wait)
+		look_for_names(processes);
 }
 
 static bool alive(void *context)
 {
 	struct processes *processes = context;
 	for (size_t i = 0; i < processes->count; i++)
-		if (fay_session_target_alive(processes->sessions[i]))
+		if (fay_session_target_alive(processes->traced[i].session))
 			return true;
 	return processes->wait;
 }
@@ -115,12 +200,12 @@ static void stop(void *context)
 	processes->stopped = true;
 	for (size_t i = 0; i < processes->count; i++) {
 		int tries = 0;
-		while (fay_session_detach(processes->sessions[i], &error) && ++tries < DETACH_TRIES)
+		while (fay_session_detach(processes->traced[i].session, &error) && ++tries < DETACH_TRIES)
 			usleep(200000);
 		if (tries == DETACH_TRIES)
 			fprintf(stderr, "fayd: process %d is STILL PATCHED (it runs correctly; `fay doctor` lists it): %s\n",
-				fay_target_pid(processes->targets[i]), error.message);
-		fay_session_run(processes->sessions[i], FAY_PROBE_END);
+				fay_target_pid(processes->traced[i].target), error.message);
+		fay_session_run(processes->traced[i].session, FAY_PROBE_END);
 	}
 	if (fay_aggregator_poll(processes->aggregator, &error) < 0)
 		fprintf(stderr, "fayd: %s\n", error.message);
@@ -143,7 +228,9 @@ static const char *name(void *context, uint64_t hash)
 	struct processes *processes = context;
 	const char *found = NULL;
 	for (size_t i = 0; i < processes->count && !found; i++)
-		found = fay_target_function_name(processes->targets[i], hash);
+		found = fay_target_function_name(processes->traced[i].target, hash);
+	for (size_t i = 0; i < processes->gone_count && !found; i++)
+		found = fay_target_function_name(processes->gone[i], hash);
 	return found;
 }
 
@@ -158,9 +245,12 @@ static void destroy(void *context)
 	struct processes *processes = context;
 	fay_aggregator_destroy(processes->aggregator);
 	for (size_t i = 0; i < processes->count; i++) {
-		fay_session_destroy(processes->sessions[i]);
-		fay_target_close(processes->targets[i]);
+		fay_session_destroy(processes->traced[i].session);
+		fay_target_close(processes->traced[i].target);
 	}
+	for (size_t i = 0; i < processes->gone_count; i++)
+		fay_target_close(processes->gone[i]);
+	free(processes->gone);
 	free(processes);
 }
 
@@ -169,7 +259,7 @@ static void read_start(struct processes *processes, const struct fay_wire_start 
 	struct fay_reader comms = { .at = start->comms.bytes, .end = start->comms_end };
 	for (uint16_t i = 0; i < start->comms.count; i++)
 		fay_text_copy(processes->comms[processes->comm_count++], FAY_COMM_SIZE + 1, fay_wire_string(&comms, FAY_WIRE_NAME_MAX));
-	look(processes);
+	look_for_names(processes);
 	for (uint16_t i = 0; i < start->pids.count; i++) {
 		uint32_t pid;
 		memcpy(&pid, start->pids.bytes + i * sizeof(pid), sizeof(pid));
@@ -201,6 +291,6 @@ int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wir
 	*feed = (struct fay_feed){ .context = processes, .tick = tick, .alive = alive, .stop = stop, .snapshot = snapshot, .forget = forget,
 				   .name = name, .on_row = on_row, .destroy = destroy, .processes = (uint32_t)processes->count };
 	for (size_t i = 0; i < processes->count; i++)
-		feed->functions += (uint32_t)fay_session_point_count(processes->sessions[i]);
+		feed->functions += (uint32_t)fay_session_point_count(processes->traced[i].session);
 	return FAY_OK;
 }

@@ -166,6 +166,7 @@ static void receive_answer(struct fay_root *root, const struct fay_wire_head *he
 	if (machine->state != FAY_MACHINE_ASKED)
 		return;
 	machine->state = answer.accepted ? FAY_MACHINE_TRACING : FAY_MACHINE_REFUSED;
+	machine->event_clock = machine->clock_offset;
 	root->membership_changed |= answer.accepted;
 }
 
@@ -440,12 +441,19 @@ uint64_t fay_root_complete_until(const struct fay_root *root)
 		const struct fay_machine *machine = root->machines[i];
 		if (machine->state != FAY_MACHINE_TRACING || machine->lost || machine->late)
 			continue;
-		uint64_t until = began + machine->window * root->options.window;
-		if (machine->clock_error != UINT64_MAX)
-			until += (uint64_t)machine->clock_offset;
+		uint64_t until = began + machine->window * root->options.window + (uint64_t)machine->event_clock;
 		least = until < least ? until : least;
 	}
 	return least;
+}
+
+uint64_t fay_root_clock_behind(const struct fay_root *root)
+{
+	int64_t least = 0;
+	for (size_t i = 0; i < root->machine_count; i++)
+		if (root->machines[i]->event_clock < least)
+			least = root->machines[i]->event_clock;
+	return -(uint64_t)least;
 }
 
 uint64_t fay_root_earliest(struct fay_root *root, uint64_t settled)

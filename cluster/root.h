@@ -51,6 +51,7 @@ struct fay_machine {
 	uint64_t heard, asked; /* monotonic ns; when START was last sent */
 	int64_t clock_offset;
 	uint64_t clock_error; /* UINT64_MAX: not measured */
+	int64_t event_clock;  /* the offset when it began to trace, which its events' times keep */
 	uint32_t tree; /* version that it has, as far as known */
 	uint64_t told; /* monotonic ns: when ASSIGN was last sent */
 	struct fay_aggregator *own; /* where rows replace */
@@ -108,6 +109,8 @@ bool fay_root_replaces(const struct fay_root *root);
  * nor lost; UINT64_MAX: there is no such machine.
  */
 uint64_t fay_root_complete_until(const struct fay_root *root);
+/* ns by which the clock is behind ours of the machine whose clock is furthest behind; 0: none is, or none was measured. */
+uint64_t fay_root_clock_behind(const struct fay_root *root);
 /* The earliest first key of rows merged since the last call; UINT64_MAX: none. Rows that come from now on with one below `settled` are counted as late. */
 uint64_t fay_root_earliest(struct fay_root *root, uint64_t settled);
 void fay_root_coverage(const struct fay_root *root, struct fay_coverage *coverage);

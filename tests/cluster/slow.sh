@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Machines that are not gone, but not as they should be: an agent that stands still, a network that is away for long, a wall clock that jumps.
+# FAY_LONG=1: the network is away for 30 s; else for 5.
+. "$(dirname "$0")/lib.sh"
+server 0
+TARGET=$CALLS
+away=${FAY_LONG:+30}
+agent 1
+echo 0 >clock2
+CLOCK_FILE=$work/clock2 LD_PRELOAD=$CLOCK agent 2
+agent 3
+for n in 1 2 3; do target $n; done
+query='cluster.Function("cluster_target!counted").Count()'
+
+# An agent stands still: it is late, then lost; the program goes on and is counted in its own memory.
+ask --await 3 --lost-after 4s --comm cluster_target "$query"
+for n in 1 2 3; do calls $n 1000; done
+until_rows '.[0].Count' 3000
+kill -STOP "${nodes[1]}"
+for n in 1 2 3; do calls $n 1000; done
+until_coverage late 1
+until_rows '.[0].Count' 5000
+until_coverage lost 1
+kill -CONT "${nodes[1]}"
+until_rows '.[0].Count' 6000
+end_ask
+equal "total when an agent stood still" 6000 "$(total Count)"
+equal "late, lost, finished" "0 0 3" "$(coverage late) $(coverage lost) $(coverage finished)"
+
+# The network is away for long, the windows of all that time are told when it is back.
+ask --await 3 --lost-after 3s --comm cluster_target "$query"
+unplug 3
+for _ in $(seq $((${away:-5} * 2))); do calls 3 10; sleep 0.5; done
+until_coverage lost 1
+plug 3
+until_rows '.[0].Count' $((${away:-5} * 20))
+end_ask
+equal "total over a long partition" $((${away:-5} * 20)) "$(total Count)"
+
+# A wall clock jumps, forth and back, while queries run and between them. Counts have nothing to do with it; a window of time is one of the machine's own clock as it was when
+# its programs were attached to, and how far it is off is told.
+sum() { grep -v '^$' trace.json | jq -s '[.[] | select(.type == "row") | .values] | group_by(.window) | map(.[-1].Count) | add // 0'; }
+# windows WHAT CLOCK: calls before and after node 2's clock is set to be so many seconds off; each is in a window
+windows() {
+	ask --await 3 --comm cluster_target 'cluster.Function("cluster_target!counted").Tumbling(1s).Count()'
+	for n in 1 2 3; do calls $n 100; done
+	sleep 1
+	echo "$2" >clock2
+	for n in 1 2 3; do calls $n 100; done
+	sleep 1
+	end_ask
+	equal "calls in all windows, $1" 600 "$(sum)"
+	equal "rows that came too late, $1" 0 "$(coverage rows_late)"
+}
+windows "a clock goes 40 s ahead" 40
+windows "a clock 40 s ahead goes 100 s behind" -100
+windows "a clock 100 s behind" -100
+ask --await 3 --comm cluster_target "$query"
+for n in 1 2 3; do calls $n 100; done
+until_rows '.[0].Count' 300
+[ "$(coverage clock_offset_ns)" -lt -90000000000 ] || fail "the clock's offset is not told: $(coverage clock_offset_ns)"
+echo 40 >clock2
+for n in 1 2 3; do calls $n 100; done
+until_rows '.[0].Count' 600
+end_ask
+equal "total over a clock's jump" 600 "$(total Count)"
