@@ -4,9 +4,9 @@
  *
  *	verify_speed [--rounds N] [--json FILE] [--only SHAPE] PROLOGUE DIRECTORY [IMAGE...]
  *
- * Images of 1,000, 2,000, 10,000 and 100,000 instructions are made in DIRECTORY from assembly (as, ld) in five shapes: straight-line arithmetic, branches that join,
- * counted loops, calls of small functions, and a mix of these with spills, masked table indices and helper calls, as compilers emit for
- * probes. All are accepted; an image that is not ends the program with status 1. IMAGEs named on the command line are measured too.
+ * Images of 1,000, 2,000, 10,000 and 100,000 instructions are made in DIRECTORY from assembly (as, ld) in six shapes: straight-line arithmetic, branches that join,
+ * counted loops, calls of small functions, a mix of these with spills, masked table indices and helper calls, as compilers emit for
+ * probes, and loops that need a relation between two values. All are accepted; an image that is not ends the program with status 1. IMAGEs named on the command line are measured too.
  *
  * Each round takes each reader of each image once, in turn, so that a change of the machine's speed hits all alike: fay_verify() on
  * the whole file (parsing, hashing, decoding thrice, invariants, obligations, bounds), Zydis (decoder with all operands), Capstone without and with details.
@@ -137,8 +137,17 @@ static unsigned mix_unit(FILE *out, unsigned unit)
 	}
 }
 
+/* A walk to an end that varies: what the pointer may be follows from what it is to the end. */
+static unsigned related_unit(FILE *out, unsigned unit)
+{
+	fprintf(out, "\tmov %u(%%rdi), %%eax\n\tand $%u, %%eax\n\tlea (%%rsi,%%rax), %%rcx\n\tmov %%rsi, %%rdx\n1:\tcmp %%rcx, %%rdx\n\tje 2f\n\tincb (%%rdx)\n"
+		"\tinc %%rdx\n\tjmp 1b\n2:\tmov %%eax, %%r9d\n", unit % 11 * 8, 7 + unit % 16 * 8);
+	return 10;
+}
+
 static const struct shape shapes[] = {
 	{ "straight", straight_unit, NULL }, { "branches", branch_unit, NULL }, { "loops", loop_unit, NULL }, { "calls", call_unit, call_after }, { "mix", mix_unit, NULL },
+	{ "related", related_unit, NULL },
 };
 
 static void run_command(const char *const *argv)

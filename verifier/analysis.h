@@ -163,8 +163,10 @@ struct fay_analysis {
 	bool addressing;        /* sums are for an access only: they get no relations */
 	/* The first attempt (sweep.c). */
 	bool thorough;          /* is left out */
+	bool related;           /* has relations between values from the start */
 	bool keep;              /* all states are kept in `in` */
-	bool sweeping;          /* is being made: what would leave an obligation open sets fell_short instead */
+	bool sweeping;          /* is being made: what would leave an obligation open sets `open` instead */
+	bool open;
 	bool fell_short;
 	bool swept;             /* has succeeded: bounds are known; of the states those only that `keep` asks for */
 	uint8_t *reached;       /* then: per node */
@@ -199,6 +201,7 @@ bool fay_node_branches(const struct fay_analysis *an, uint32_t node, enum fay_cc
 bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enum fay_cc cc, bool holds);
 
 /* Numbers that widening may stop at: of any image; of this one; and those of the loop of `header`, entered with `entered`, which are added. */
+void fay_thresholds_add(struct fay_thresholds *t, int64_t value);
 void fay_thresholds_common(struct fay_thresholds *t, const struct fay_image *image);
 void fay_thresholds_collect(struct fay_thresholds *t, const struct fay_image *image, const struct fay_cfg *cfg);
 void fay_thresholds_add_loop(struct fay_thresholds *t, const struct fay_analysis *an, uint32_t header, const struct fay_state *entered);

@@ -93,7 +93,7 @@ static void find_bound(struct fay_analysis *an, struct fay_ranking *r, struct fa
 {
 	an->bounds[header] = fay_ranking_bound(r, header);
 	if (an->bounds[header] == UINT64_MAX && !r->failed)
-		an->bounds[header] = fay_unroll_bound(u, header);
+		an->bounds[header] = fay_unroll_bound(u, header, NULL);
 	if (an->bounds[header] == UINT64_MAX && !r->failed && an->ask_bounds)
 		an->bounds[header] = fay_smt_loop_bound(an, header);
 }

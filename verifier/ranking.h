@@ -56,7 +56,10 @@ struct fay_unroll {
 /* Out of memory is no error: then no bound is found. */
 void fay_unroll_init(struct fay_unroll *u, struct fay_analysis *an);
 void fay_unroll_deinit(struct fay_unroll *u);
-/* Visits of `header` for each time its loop is entered, at most; UINT64_MAX: no bound found. */
-uint64_t fay_unroll_bound(struct fay_unroll *u, uint32_t header);
+/*
+ * Visits of `header` for each time its loop is entered, at most; UINT64_MAX: no bound found. an->in holds the invariant of the heads of loops within. `entered` includes all that the loop is
+ * entered with; NULL: it is to be found out, an->in holds the invariant of all that leads into the loop.
+ */
+uint64_t fay_unroll_bound(struct fay_unroll *u, uint32_t header, const struct fay_state *entered);
 
 #endif

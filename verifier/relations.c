@@ -594,16 +594,28 @@ static bool include_one(const struct fay_state *outer, const struct fay_state *i
 	return within(inner, &x, &y, r);
 }
 
+static bool shows(const struct fay_state *outer, const struct fay_state *inner, const struct fay_relation *r)
+{
+	return r->x <= outer->count && r->y <= outer->count && related(&inner->loc[r->x - 1]) && related(&inner->loc[r->y - 1]) &&
+	       include_one(outer, inner, r);
+}
+
 bool fay_relations_include(const struct fay_state *outer, const struct fay_state *inner)
 {
-	for (uint32_t i = 0; i < outer->relation_count; i++) {
-		const struct fay_relation *r = &outer->relations[i];
-
-		if (r->x > outer->count || r->y > outer->count || !related(&inner->loc[r->x - 1]) || !related(&inner->loc[r->y - 1]) ||
-		    !include_one(outer, inner, r))
+	for (uint32_t i = 0; i < outer->relation_count; i++)
+		if (!shows(outer, inner, &outer->relations[i]))
 			return false;
-	}
 	return true;
+}
+
+void fay_relations_keep_shown(struct fay_state *outer, const struct fay_state *inner)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < outer->relation_count; i++)
+		if (shows(outer, inner, &outer->relations[i]))
+			outer->relations[kept++] = outer->relations[i];
+	outer->relation_count = kept;
 }
 
 static const struct fay_relation *same_in(const struct fay_state *s, const struct fay_relation *r)

@@ -40,6 +40,8 @@ void fay_relations_gather(struct fay_relation_join *join, const struct fay_state
 void fay_relations_scatter(const struct fay_relation_join *join, struct fay_state *joined);
 /* Every relation of `outer`, whose names are canonical, holds in `inner`. */
 bool fay_relations_include(const struct fay_state *outer, const struct fay_state *inner);
+/* Drops the others. */
+void fay_relations_keep_shown(struct fay_state *outer, const struct fay_state *inner);
 void fay_relations_widen(struct fay_state *joined, const struct fay_state *old, unsigned round);
 
 #endif

@@ -47,6 +47,8 @@ static void add_around(struct fay_thresholds *t, int64_t value)
 		around(t, value);
 }
 
+void fay_thresholds_add(struct fay_thresholds *t, int64_t value) { add_around(t, value); }
+
 void fay_thresholds_common(struct fay_thresholds *t, const struct fay_image *image)
 {
 	static const unsigned powers[] = { 7, 8, 15, 16, 31, 32, 47, 62 };

@@ -20,7 +20,7 @@ struct fay_obligation *fay_obligation_add(struct fay_analysis *an, enum fay_goal
 	struct fay_obligation *o;
 
 	if (an->sweeping) {
-		an->fell_short = true;
+		an->open = true;
 		return NULL;
 	}
 	if (an->pending_count >= FAY_MAX_PENDING) {
@@ -54,7 +54,7 @@ bool __attribute__((format(printf, 3, 4))) fay_path_refuse(struct fay_analysis *
 		return false;
 	an->obligation_count++;
 	if (an->sweeping) {
-		an->fell_short = true;
+		an->open = true;
 		return false;
 	}
 	va_start(args, format);

@@ -224,7 +224,7 @@ static bool pointer_arithmetic(struct fay_analysis *an, enum fay_op op, const st
 		r->kind = KIND_POINTER;
 		r->tag = p->tag;
 		name_sum(r, p, &n->s, false, 64);
-		if (fay_scalar_is_const(&p->s))
+		if (fay_scalar_is_const(&p->s) && !fay_scalar_is_const(&n->s))
 			name_sum(r, n, &p->s, false, 64);
 		return true;
 	}

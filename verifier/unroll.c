@@ -88,7 +88,7 @@ static void enter(struct fay_analysis *an, void *context, uint32_t from, uint32_
 		merge(u, &u->again, s);
 }
 
-/* An edge of the body. Those back to a head within lead to what its invariant describes already. */
+/* An edge of the body. Those back to a head within lead to what its invariant describes already; a head that has none is never reached. */
 static void follow(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
 {
 	struct fay_unroll *u = context;
@@ -98,7 +98,7 @@ static void follow(struct fay_analysis *an, void *context, uint32_t from, uint32
 		return;
 	if (to == u->header)
 		merge(u, &u->again, s);
-	else if (to > from && to <= g->nodes[u->header].last && fay_graph_in_loop(g, to, u->header))
+	else if (to > from && to <= g->nodes[u->header].last && fay_graph_in_loop(g, to, u->header) && (!g->nodes[to].is_header || an->in[to]))
 		merge(u, &u->at[to], g->nodes[to].is_header ? an->in[to] : s);
 }
 
@@ -110,8 +110,8 @@ static bool run(struct fay_unroll *u, uint32_t node, const struct fay_state *s, 
 	return !u->failed;
 }
 
-/* S(0), or NULL: the loop is never entered, or nothing is known. */
-static struct fay_state *entered(struct fay_unroll *u)
+/* S(0) from the invariant of what leads into the loop; NULL: it is never entered, or nothing is known. */
+static struct fay_state *entered_by_edges(struct fay_unroll *u)
 {
 	struct fay_analysis *an = u->an;
 	const struct fay_node *head = &an->graph->nodes[u->header];
@@ -155,7 +155,7 @@ static struct fay_state *next_round(struct fay_unroll *u, struct fay_state *s)
 	return again;
 }
 
-uint64_t fay_unroll_bound(struct fay_unroll *u, uint32_t header)
+uint64_t fay_unroll_bound(struct fay_unroll *u, uint32_t header, const struct fay_state *entered)
 {
 	struct fay_state *s;
 	uint64_t visits = 0;
@@ -164,7 +164,7 @@ uint64_t fay_unroll_bound(struct fay_unroll *u, uint32_t header)
 		return UINT64_MAX;
 	u->header = header;
 	u->failed = false;
-	s = entered(u);
+	s = entered ? keep(u, entered) : entered_by_edges(u);
 	while (s && !u->failed && visits < FAY_UNROLL_ROUNDS) {
 		visits++;
 		s = next_round(u, s);

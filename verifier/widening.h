@@ -6,10 +6,23 @@
 #include "analysis.h"
 #include "order.h"
 
+/* How a nest of loops is run: each mode is tried when the one before left something open. */
+enum fay_sweep_mode {
+	SWEEP_PLAIN,   /* no relations, no ranges of arrays */
+	SWEEP_RELATED, /* with them */
+	SWEEP_FINE,    /* and widened by smaller steps */
+};
+
 struct fay_widening {
 	struct fay_thresholds common, loop; /* of any loop; of that in hand */
 	uint32_t head;     /* of that in hand */
+	uint8_t kin[16];   /* per register: one of those that it is copied from or to there, the same for all of them */
 	uint32_t compared; /* registers that it compares, a bit each, and one for memory */
+	uint32_t limit_count;
+	struct fay_widening_limit {
+		uint32_t bearer; /* as in `compared` */
+		int64_t value;
+	} limits[32];      /* with what, where that may end the loop */
 };
 
 void fay_widening_init(struct fay_widening *w, const struct fay_image *image);
@@ -17,6 +30,6 @@ void fay_widening_init(struct fay_widening *w, const struct fay_image *image);
 void fay_widening_loop(struct fay_widening *w, const struct fay_analysis *an, const struct fay_order *order, uint32_t head,
 		       const struct fay_state *entered);
 /* Makes `joined`, which includes `old`, larger, so that it soon stops growing. `round`: of this loop, from 1. */
-void fay_widening_apply(const struct fay_widening *w, struct fay_state *joined, const struct fay_state *old, unsigned round);
+void fay_widening_apply(const struct fay_widening *w, struct fay_state *joined, const struct fay_state *old, unsigned round, enum fay_sweep_mode mode);
 
 #endif
