@@ -52,6 +52,15 @@ static const char *check_state(const struct fay_schema *schema, const struct fay
 	return NULL;
 }
 
+static void free_tables(struct fay_aggregator *aggregator)
+{
+	free(aggregator->drained);
+	free(aggregator->retired);
+	free(aggregator->traffic);
+	free(aggregator->sources);
+	free(aggregator);
+}
+
 int fay_aggregator_create(const struct fay_schema *schema, struct fay_aggregator **result, struct fay_error *error)
 {
 	for (uint32_t i = 0; i < schema->state_count; i++) {
@@ -60,16 +69,13 @@ int fay_aggregator_create(const struct fay_schema *schema, struct fay_aggregator
 			return fay_error_set(error, FAY_E_REFUSED, "state %u: %s", i, wrong);
 	}
 	struct fay_aggregator *aggregator = calloc(1, sizeof(*aggregator));
-	if (aggregator)
-		aggregator->drained = calloc(schema->state_count + 1, sizeof(*aggregator->drained));
-	if (aggregator)
-		aggregator->retired = calloc(schema->state_count + 1, sizeof(*aggregator->retired));
-	if (!aggregator || !aggregator->drained || !aggregator->retired) {
-		if (aggregator) {
-			free(aggregator->drained);
-			free(aggregator->retired);
-		}
-		free(aggregator);
+	if (!aggregator)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	aggregator->drained = calloc(schema->state_count + 1, sizeof(*aggregator->drained));
+	aggregator->retired = calloc(schema->state_count + 1, sizeof(*aggregator->retired));
+	aggregator->traffic = calloc(schema->state_count + 1, sizeof(*aggregator->traffic));
+	if (!aggregator->drained || !aggregator->retired || !aggregator->traffic) {
+		free_tables(aggregator);
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
 	aggregator->schema = schema;
@@ -98,10 +104,12 @@ void fay_aggregator_destroy(struct fay_aggregator *aggregator)
 	}
 	for (uint32_t i = 0; i < aggregator->schema->state_count; i++)
 		fay_rows_deinit(&aggregator->drained[i]);
-	free(aggregator->drained);
-	free(aggregator->retired);
-	free(aggregator->sources);
-	free(aggregator);
+	free_tables(aggregator);
+}
+
+struct fay_traffic fay_aggregator_traffic(const struct fay_aggregator *aggregator, uint32_t state)
+{
+	return aggregator->traffic[state];
 }
 
 void fay_aggregator_set_limit(struct fay_aggregator *aggregator, uint64_t bytes)

@@ -85,6 +85,7 @@ struct fay_source {
 struct fay_aggregator {
 	const struct fay_schema *schema;
 	struct fay_rows *drained; /* by state */
+	struct fay_traffic *traffic; /* by state */
 	struct fay_result *retired; /* by state: losses and threads of sources that are gone; no rows */
 	struct fay_source *sources;
 	size_t source_count;

@@ -88,6 +88,8 @@ static bool take_row(const struct drain *drain, uint32_t index, const uint8_t *r
 
 int fay_aggregator_take_row(struct fay_aggregator *aggregator, uint32_t index, const uint8_t *row, struct fay_error *error)
 {
+	aggregator->traffic[index].rows++;
+	aggregator->traffic[index].bytes += aggregator->schema->states[index].row_size;
 	if (aggregator->schema->states[index].kind == FAY_STATE_STREAM) {
 		if (aggregator->on_row)
 			aggregator->on_row(aggregator->on_row_context, index, row);
@@ -156,6 +158,8 @@ int64_t fay_ring_drain(struct fay_aggregator *aggregator, struct fay_source *sou
 			if (!take_row(&drain, record.state, row))
 				return over_limit(aggregator, error);
 		}
+		aggregator->traffic[record.state].rows += record.rows;
+		aggregator->traffic[record.state].bytes += record.size;
 		view->tail = at;
 		__atomic_store_n(&header->spill_tail, at, __ATOMIC_RELEASE);
 	}

@@ -134,6 +134,7 @@ static int take_table(struct snapshot *snapshot, struct fay_source *source, uint
 		if (!*(const uint64_t *)rows)
 			continue;
 		live = 1;
+		snapshot->result->live_rows++;
 		if (!fay_rows_merge(&snapshot->rows, rows))
 			return -1;
 	}
@@ -145,7 +146,9 @@ static int take_cell(struct snapshot *snapshot, const uint8_t *cell)
 	fay_copy_words(snapshot->copy, cell, snapshot->copy_size);
 	if (!fay_rows_merge(&snapshot->rows, (const uint8_t *)snapshot->copy))
 		return -1;
-	return !is_zero(snapshot->copy, snapshot->copy_size / 8);
+	bool live = !is_zero(snapshot->copy, snapshot->copy_size / 8);
+	snapshot->result->live_rows += live;
+	return live;
 }
 
 static int take_slot(struct snapshot *snapshot, struct fay_source *source, uint32_t slot)

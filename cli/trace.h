@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_join.c, trace_file.c, trace_budget.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_join.c, trace_file.c, trace_budget.c, trace_analyze.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -27,7 +27,8 @@ struct trace {
 	uint64_t duration, every;
 	uint32_t share; /* fay_attach_options.shared_from */
 	double budget; /* share of the programs' processor time that the probes may take; 0: any */
-	bool timing, verbose, help;
+	bool timing, verbose, help, analyze;
+	struct fay_measured measured; /* trace_analyze.c */
 	const char *save_path; /* of --save */
 	bool follow, wait;
 	pid_t tids[FAY_TIDS_MAX]; /* of --tid */
@@ -168,6 +169,14 @@ void fay_trace_join_deinit(struct trace *trace);
 /* All rows of events before `time` (ns since the epoch) are here, but for what a thread that was not running has not handed on yet. */
 void fay_trace_join_advance(struct trace *trace, uint64_t time);
 int fay_trace_join_error(const struct trace *trace, struct fay_error *error);
+/* trace_analyze.c: --analyze. What is measured of each poll and of the last picture is measured always. */
+void fay_trace_analyze_start(struct trace *trace);
+int64_t fay_trace_poll(struct trace *trace, struct fay_error *error);
+/* `last`: the merged rows. */
+void fay_trace_analyze_print(struct trace *trace, const struct fay_result *last);
+
+/* Into `measured`, if there is a join. */
+void fay_trace_join_counts(const struct trace *trace, struct fay_measured *measured);
 /* What was joined, and what was dropped. */
 void fay_trace_join_print_end(const struct trace *trace);
 /* The rows that are shown, with what was lost. */

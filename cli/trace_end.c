@@ -149,14 +149,16 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 	int drawn = FAY_OK;
 	struct fay_error second, third;
 	/* One thread's damaged ring does not keep the others' results from being shown. */
-	if (fay_aggregator_poll(trace->aggregator, &second) < 0 || fay_trace_bpf_poll(trace, &second))
+	if (fay_trace_poll(trace, &second) < 0 || fay_trace_bpf_poll(trace, &second))
 		drawn = second.code;
 	if (fay_trace_draw(trace, true, &last, &third) && !drawn) {
 		second = third;
 		drawn = second.code;
 	}
-	if (!drawn || !result)
+	if (!drawn || !result) {
+		fay_trace_analyze_print(trace, &last);
 		fay_trace_print_end(trace, &last);
+	}
 	if (!result && drawn) {
 		*error = second;
 		result = drawn;

@@ -19,14 +19,17 @@ struct fay_trace_join {
 	struct fay_schema schema; /* of what the pairs fill */
 	struct fay_aggregator *pairs;
 	struct fay_error error; /* the first; code 0: none */
+	uint64_t kept;          /* pairs for which the conditions held */
 	uint8_t row[4096];
 };
 
 static void take_pair(void *context, const uint8_t *left, const uint8_t *right)
 {
 	struct fay_trace_join *j = context;
-	if (!j->error.code && fay_plan_pair(j->plan, left, right, j->row))
-		fay_aggregator_take_row(j->pairs, 0, j->row, &j->error);
+	if (j->error.code || !fay_plan_pair(j->plan, left, right, j->row))
+		return;
+	j->kept++;
+	fay_aggregator_take_row(j->pairs, 0, j->row, &j->error);
 }
 
 /* State 0 has the left source's rows, state 1 the right one's. */
@@ -79,6 +82,14 @@ int fay_trace_join_error(const struct trace *trace, struct fay_error *error)
 	return error->code;
 }
 
+void fay_trace_join_counts(const struct trace *trace, struct fay_measured *measured)
+{
+	if (!trace->join)
+		return;
+	fay_join_counts(trace->join->join, &measured->join);
+	measured->kept = trace->join->kept;
+}
+
 void fay_trace_join_print_end(const struct trace *trace)
 {
 	struct fay_join_counts c;
@@ -96,7 +107,7 @@ void fay_trace_join_print_end(const struct trace *trace)
 	fprintf(stderr, "\n");
 }
 
-int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *result, struct fay_error *error)
+static int snapshot(struct trace *trace, uint32_t state, struct fay_result *result, struct fay_error *error)
 {
 	struct fay_result sources, pairs;
 	if (!trace->join)
@@ -113,4 +124,12 @@ int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *r
 	result->row_size = pairs.row_size;
 	result->state = pairs.state;
 	return FAY_OK;
+}
+
+int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *result, struct fay_error *error)
+{
+	uint64_t since = fay_cli_monotonic();
+	int code = snapshot(trace, state, result, error);
+	trace->measured.merge_ns = fay_cli_monotonic() - since;
+	return code;
 }

@@ -9,7 +9,7 @@
 
 static const char usage_text[] =
 	"usage: fay trace [-p PID | --comm NAME [--wait] | --tid TID] [--follow] [--for 10s] [--every 1s] [--json | --csv]\n"
-	"                 [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE] [--budget 2%] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+	"                 [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE] [--budget 2%] [--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
 {
@@ -38,6 +38,7 @@ void fay_trace_help(void)
 	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
 	       "  --budget P%%      leave functions out, the costliest first, where probes take more than P%% of the processor time\n"
 	       "  --share N        N functions with the same probes share one trampoline (256 unless given)\n"
+	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each of its edges, at the end\n"
 	       "  --timing         how long each stage took, on standard error\n"
 	       "  -v, --verbose    the verifier's report, on standard error\n"
 	       "\nOn many machines (docs/cluster.md):\n"
@@ -199,6 +200,9 @@ static int parse_option(struct trace *trace, int option)
 		return set_share(trace, optarg);
 	case 'B':
 		return set_budget(trace, optarg);
+	case 'A':
+		trace->analyze = true;
+		return FAY_OK;
 	case 't':
 		trace->timing = true;
 		return FAY_OK;
@@ -237,7 +241,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "detach", no_argument, NULL, 'D' },
 		{ "tid", required_argument, NULL, 'T' },
 		{ "help", no_argument, NULL, 'h' },	    { "share", required_argument, NULL, 's' },
-		{ "budget", required_argument, NULL, 'B' },
+		{ "budget", required_argument, NULL, 'B' }, { "analyze", no_argument, NULL, 'A' },
 		{ 0 },
 	};
 	/* What follows `--` is the command, whatever it looks like. */
@@ -276,6 +280,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage("either running processes or a command, not both");
 	if (trace->budget && (trace->follow || trace->wait || trace->cluster.root.bus.url))
 		return usage("--budget goes with processes that run or a command, not with --follow, --wait or --cluster");
+	if (trace->analyze && (!trace->query || trace->cluster.root.bus.url))
+		return usage("--analyze goes with a query on this machine");
 	if (trace->detach && !trace->cluster.root.bus.url)
 		return usage("--detach goes with --cluster");
 	if (trace->cluster.root.bus.url)

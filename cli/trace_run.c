@@ -50,6 +50,7 @@ static int draw_finished(struct trace *trace, const struct fay_view *view, const
 {
 	const struct fay_plan *plan = trace->plan;
 	struct fay_result finished;
+	trace->measured.result_rows = merged->row_count;
 	if (!plan || !plan->finishes) {
 		fay_write_result(&trace->writer, view, merged, final);
 		return FAY_OK;
@@ -57,6 +58,7 @@ static int draw_finished(struct trace *trace, const struct fay_view *view, const
 	if (fay_plan_finish(plan, plan->collects ? &trace->collected : merged, fay_trace_function_name, trace, &finished,
 			    error))
 		return error->code;
+	trace->measured.result_rows = finished.row_count;
 	fay_write_result(&trace->writer, view, &finished, final);
 	fay_result_deinit(&finished);
 	return FAY_OK;
@@ -200,7 +202,7 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 		if (fay_trace_is_kernel(trace) ? fay_trace_bpf_poll(trace, error) : fay_trace_follow_tick(trace, error))
 			return error->code;
 		uint64_t polled = fay_cli_realtime();
-		if (fay_aggregator_poll(trace->aggregator, error) < 0 || fay_trace_rows_error(trace, error) ||
+		if (fay_trace_poll(trace, error) < 0 || fay_trace_rows_error(trace, error) ||
 		    fay_trace_windows_tick(trace, error))
 			return error->code;
 		fay_trace_join_advance(trace, polled);

@@ -37,7 +37,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 					      .beside = beside,
 					      .tids = trace->tids,
 					      .tid_count = trace->tid_count,
-					      .costs = trace->budget > 0 };
+					      .costs = trace->budget > 0 || trace->analyze };
 	struct fay_target *target;
 	size_t size;
 	if (!fay_trace_make_room(trace, error))

@@ -352,7 +352,7 @@ static void print_orders(FILE *out, const struct fay_plan_private *p, const stru
 }
 
 /* What one operation of the root does, on one line. */
-static void print_root_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op)
+void fay_print_root_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op)
 {
 	switch (op->kind) {
 	case ROOT_FILTER:
@@ -382,7 +382,7 @@ static void print_root_op(FILE *out, const struct fay_plan_private *p, const str
 }
 
 /* Rows are grouped once more: by what, and what is kept of them. */
-static void print_grouping(FILE *out, const struct fay_plan_private *p)
+void fay_print_grouping(FILE *out, const struct fay_plan_private *p)
 {
 	fputs("group by ", out);
 	for (uint32_t i = 0; i < p->keys; i++) {
@@ -407,12 +407,12 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 	for (const struct fay_plan_private *stage = p; stage; stage = stage->next) {
 		if (stage != p) {
 			fputs("  rows       ", out);
-			print_grouping(out, stage);
+			fay_print_grouping(out, stage);
 			fputc('\n', out);
 		}
 		for (const struct fay_root_op *op = stage->root; op; op = op->next) {
 			fputs("  rows       ", out);
-			print_root_op(out, p, op);
+			fay_print_root_op(out, p, op);
 			fputc('\n', out);
 		}
 	}
@@ -426,7 +426,7 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 }
 
 /* What the probe is attached to, in words. */
-static void print_tracepoint(FILE *out, const struct fay_plan_private *p)
+void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 {
 	const struct fay_checked *checked = &p->checked;
 	if (is_bpf(p)) {
@@ -434,14 +434,14 @@ static void print_tracepoint(FILE *out, const struct fay_plan_private *p)
 				   : checked->uses_end			? "end of system call"
 									: "begin of system call";
 		if (checked->kernel->period)
-			fprintf(out, "tracepoint   each processor's clock, every %" PRIu64 " ns\n", checked->kernel->period);
+			fprintf(out, "each processor's clock, every %" PRIu64 " ns\n", checked->kernel->period);
 		else if (checked->kernel->count == 1)
-			fprintf(out, "tracepoint   %s %s\n", what, checked->kernel->points[0].name);
+			fprintf(out, "%s %s\n", what, checked->kernel->points[0].name);
 		else
-			fprintf(out, "tracepoint   %s, %u that match %s\n", what, checked->kernel->count, checked->pattern);
+			fprintf(out, "%s, %u that match %s\n", what, checked->kernel->count, checked->pattern);
 		return;
 	}
-	fprintf(out, "tracepoint   %s %s\n",
+	fprintf(out, "%s %s\n",
 		checked->kind == SOURCE_ENTRY	 ? "entry of"
 		: checked->kind == SOURCE_MARKER ? "marker"
 		: checked->uses_failed		 ? "return from, or exception out of"
@@ -457,7 +457,8 @@ static const char *probe_text(const struct fay_plan_private *p)
 /* What begins a plan: sources, probes, and what each tier merges. */
 static void print_tiers(FILE *out, const struct fay_plan *plan, const struct fay_plan_private *p)
 {
-	print_tracepoint(out, p);
+	fputs("tracepoint   ", out);
+	fay_print_tracepoint(out, p);
 	if (plan->back_end)
 		fprintf(out, "back end     %s\n", plan->back_end);
 	if (plan->deadline) {
@@ -484,7 +485,8 @@ static void print_join(FILE *out, const struct fay_plan *plan, const struct fay_
 {
 	for (unsigned s = 0; s < 2; s++) {
 		const struct fay_plan_private *side = p->join->sides[s];
-		print_tracepoint(out, side);
+		fputs("tracepoint   ", out);
+		fay_print_tracepoint(out, side);
 		fputs(probe_text(side), out);
 		fay_print_filters(out, side);
 		print_state(out, side);
@@ -562,16 +564,16 @@ void fay_print_json_stage(FILE *out, const struct fay_plan_private *p)
 }
 
 /* One operation as a JSON string: of `op`, or the grouping of a stage. */
-static void print_json_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op, bool first)
+void fay_print_json_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op, bool first)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *memory = open_memstream(&text, &size);
 	if (memory) {
 		if (op)
-			print_root_op(memory, p, op);
+			fay_print_root_op(memory, p, op);
 		else
-			print_grouping(memory, p);
+			fay_print_grouping(memory, p);
 		fclose(memory);
 	}
 	fputs(first ? "" : ",", out);
@@ -585,11 +587,11 @@ static void print_json_root(FILE *out, const struct fay_plan_private *p)
 	fputs(",\"root\":[", out);
 	for (const struct fay_plan_private *stage = p; stage; stage = stage->next) {
 		if (stage != p) {
-			print_json_op(out, stage, NULL, first);
+			fay_print_json_op(out, stage, NULL, first);
 			first = false;
 		}
 		for (const struct fay_root_op *op = stage->root; op; op = op->next, first = false)
-			print_json_op(out, stage, op, first);
+			fay_print_json_op(out, stage, op, first);
 	}
 	fputc(']', out);
 }

@@ -16,6 +16,12 @@ void fay_print_string(FILE *out, const char *bytes, size_t length);
 void fay_print_json_expr(FILE *out, const struct fay_plan_private *p, const struct fay_expr *expr, const struct fay_aggregate *aggregate);
 /* One JSON object: conditions, state, columns. */
 void fay_print_json_stage(FILE *out, const struct fay_plan_private *p);
+/* "entry of libc!read", a line. */
+void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p);
+/* What one operation of the root does, the grouping of a later stage; and either (op NULL: the grouping) as a JSON string behind a comma. */
+void fay_print_root_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op);
+void fay_print_grouping(FILE *out, const struct fay_plan_private *p);
+void fay_print_json_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op, bool first);
 const char *fay_print_tracepoint_name(const struct fay_plan_private *p);
 
 /* print_join.c: where a join is done, by what, and what is done with its pairs. */

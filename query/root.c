@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fay/aggregator.h"
 
@@ -15,6 +16,7 @@ struct rows {
 };
 
 struct finisher {
+	struct fay_measured *measured; /* or NULL */
 	const struct fay_plan_private *p;
 	struct fay_evaluator evaluator;
 	fay_plan_name_function *name;
@@ -266,10 +268,26 @@ static struct rows all_rows(const struct fay_result *result)
 	return rows;
 }
 
+static uint64_t now(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* A step that began with `in` rows at `since` is over. */
+static void measure(struct finisher *f, uint64_t in, const struct rows *rows, uint64_t since)
+{
+	struct fay_measured *m = f->measured;
+	if (m && m->op_count < FAY_MEASURED_OPS)
+		m->ops[m->op_count++] = (struct fay_measured_op){in, f->is_folded ? 1 : rows->count, now() - since};
+}
+
 /* From the rows of one stage to those of the next: *rows then points into *grouped, whose memory before is freed. */
 static int regroup(struct finisher *f, struct rows *rows, struct fay_result *grouped, struct fay_error *error)
 {
 	struct fay_result next;
+	uint64_t in = rows->count, since = now();
 	if (fay_stage_group(f->p->next, &f->evaluator, rows->at, rows->count, &next, error))
 		return (int)error->code;
 	free(grouped->rows);
@@ -279,14 +297,18 @@ static int regroup(struct finisher *f, struct rows *rows, struct fay_result *gro
 	f->p = f->p->next;
 	f->evaluator.columns = f->p->schema;
 	f->evaluator.column_of = f->p->column_of;
+	measure(f, in, rows, since);
 	return rows->at ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "query: out of memory for the result");
 }
 
 static bool apply_all(struct finisher *f, struct rows *rows)
 {
 	bool fine = rows->at != NULL;
-	for (const struct fay_root_op *op = f->p->root; op && fine; op = op->next)
+	for (const struct fay_root_op *op = f->p->root; op && fine; op = op->next) {
+		uint64_t in = rows->count, since = now();
 		fine = apply(f, op, rows);
+		measure(f, in, rows, since);
+	}
 	return fine;
 }
 
@@ -298,6 +320,9 @@ int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged
 	struct rows rows = all_rows(merged);
 	struct fay_result grouped = {0};
 	int code = FAY_OK;
+	f.measured = plan->measured;
+	if (f.measured)
+		f.measured->op_count = 0;
 	*out = *merged;
 	out->rows = NULL;
 	bool fine = apply_all(&f, &rows);

@@ -59,9 +59,15 @@ struct fay_result {
 	uint64_t events_lost_reentrant, events_lost_full, events_lost_no_slot;
 	uint64_t calls_lost; /* calls whose return was not watched: too many under way in one thread */
 	uint32_t threads;   /* slots that contributed */
+	uint64_t live_rows; /* rows that lay in the threads' cells and tables at that moment */
 };
 int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, struct fay_result *result, struct fay_error *error);
 void fay_result_deinit(struct fay_result *result);
+/* What came in so far, of one state: rows that threads handed on, or that were given to fay_aggregator_take_row(), and the bytes of their records. */
+struct fay_traffic {
+	uint64_t rows, bytes;
+};
+struct fay_traffic fay_aggregator_traffic(const struct fay_aggregator *aggregator, uint32_t state);
 /*
  * Rows whose first key, a number, is from `from` to below `to`, with that key set to `from`, and equal ones merged: panes put together to a window.
  * *window has rows of its own; its losses are those of `all`.

@@ -55,6 +55,25 @@ enum fay_domain { DOMAIN_USER, DOMAIN_KERNEL, DOMAIN_FILE };
 /* DOMAIN_KERNEL: what they are. Functions are the native dispatcher's, or BPF's where it may attach to them. */
 enum fay_kernel_kind { FAY_KERNEL_FUNCTIONS, FAY_KERNEL_SYSCALLS, FAY_KERNEL_TRACEPOINTS, FAY_KERNEL_TIMER };
 
+/* What became of rows on their way; each number is 0 where nothing was measured. --analyze */
+#define FAY_MEASURED_OPS 64u
+struct fay_measured {
+	uint64_t events, probe_ns;                       /* of the probes, estimated as for --budget */
+	uint64_t lost;                                   /* events */
+	struct fay_traffic handed_on[2];                 /* by the image's state */
+	uint64_t live_rows;                              /* still in the threads' tables and cells at the end */
+	uint64_t poll_ns;                                /* to take over what was handed on, a join and its pairs included */
+	struct fay_join_counts join;
+	uint64_t kept;                                   /* pairs for which the conditions held */
+	uint64_t merged_rows, merge_ns;                  /* of the last picture */
+	/* The root's steps of the last picture: in fay_plan_print()'s order, groupings included. */
+	struct fay_measured_op {
+		uint64_t in, out, nanoseconds; /* rows */
+	} ops[FAY_MEASURED_OPS];
+	uint32_t op_count;
+	uint64_t result_rows;
+};
+
 struct fay_plan {
 	const char *text;             /* the query */
 	const char *pattern;          /* "module!function"; DOMAIN_FILE: the file's name */
@@ -79,6 +98,7 @@ struct fay_plan {
 	struct fay_join_options join;
 	struct fay_saved *saved_right; /* DOMAIN_FILE: the right source; the plan's */
 	uint64_t deadline;            /* ns since the epoch after which no event can pass `where`; 0: none */
+	struct fay_measured *measured; /* the caller's, or NULL: fay_plan_finish() fills in what the root does */
 	struct fay_image_spec spec;   /* for fay_compile_module(); strings owned by the plan */
 	struct fay_plan_column *columns;
 	uint32_t column_count;
@@ -164,5 +184,8 @@ bool fay_plan_prune(const struct fay_plan *plan, struct fay_result *rows, fay_pl
 /* `fay explain`: what each tier does: probe, process, machine, cluster. */
 void fay_plan_print(FILE *out, const struct fay_plan *plan);
 void fay_plan_print_json(FILE *out, const struct fay_plan *plan);
+/* The tree of the plan, from the result down to the probes, with what was measured at each edge; as text, or as one JSON object's members. */
+void fay_plan_print_measured(FILE *out, const struct fay_plan *plan, const struct fay_measured *measured);
+void fay_plan_print_measured_json(FILE *out, const struct fay_plan *plan, const struct fay_measured *measured);
 
 #endif

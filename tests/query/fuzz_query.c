@@ -13,6 +13,23 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* The stages outside the probe, over a pair and a merged row of zeros. */
+static void run_stages(const struct fay_plan *plan)
+{
+	static _Alignas(8) const uint8_t zeros[4096];
+	static _Alignas(8) uint8_t row[4096];
+	struct fay_schema schema;
+	struct fay_error error;
+	struct fay_result finished;
+	fay_plan_schema(plan, &schema);
+	if (plan->joins)
+		fay_plan_pair(plan, zeros, zeros, row);
+	struct fay_result merged = {.row_size = schema.states[0].row_size, .row_count = 1, .rows = row};
+	assert(merged.row_size <= sizeof(row));
+	if (plan->finishes && !fay_plan_finish(plan, &merged, NULL, NULL, &finished, &error))
+		fay_result_deinit(&finished);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static FILE *nowhere;
@@ -32,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		LLVMContextRef context = LLVMContextCreate();
 		fay_plan_print(nowhere, plan);
 		fay_plan_print_json(nowhere, plan);
+		run_stages(plan);
 		if (plan->domain == DOMAIN_KERNEL && plan->kernel != FAY_KERNEL_FUNCTIONS) {
 			struct fay_bpf_options options = {0};
 			struct fay_bpf_object object;

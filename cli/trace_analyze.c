@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* --analyze: what became of the query's rows on their way, printed at the end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace.h"
+
+void fay_trace_analyze_start(struct trace *trace)
+{
+	if (trace->analyze)
+		trace->plan->measured = &trace->measured;
+}
+
+int64_t fay_trace_poll(struct trace *trace, struct fay_error *error)
+{
+	uint64_t since = fay_cli_monotonic();
+	int64_t result = fay_aggregator_poll(trace->aggregator, error);
+	trace->measured.poll_ns += fay_cli_monotonic() - since;
+	return result;
+}
+
+/* All points of a process; short of memory they stay unmeasured. */
+static void add_costs(struct trace *trace, struct fay_session *session)
+{
+	size_t count = fay_session_point_count(session);
+	struct fay_point_cost *costs = calloc(count + 1, sizeof(*costs));
+	if (costs)
+		fay_session_costs(session, costs);
+	for (size_t i = 0; costs && i < count; i++) {
+		trace->measured.events += costs[i].events;
+		trace->measured.probe_ns += costs[i].nanoseconds;
+	}
+	free(costs);
+}
+
+void fay_trace_analyze_print(struct trace *trace, const struct fay_result *last)
+{
+	struct fay_measured *m = &trace->measured;
+	if (!trace->analyze)
+		return;
+	for (size_t i = 0; i < trace->session_count; i++)
+		add_costs(trace, trace->sessions[i]);
+	for (unsigned side = 0; side < (trace->plan->joins ? 2 : 1); side++)
+		m->handed_on[side] = fay_aggregator_traffic(trace->aggregator, side);
+	fay_trace_join_counts(trace, m);
+	m->lost = last->events_lost_reentrant + last->events_lost_full + last->events_lost_no_slot + last->calls_lost;
+	m->live_rows = last->live_rows;
+	m->merged_rows = last->row_count;
+	if (trace->plan->streams && !trace->plan->collects)
+		m->result_rows = trace->rows_shown;
+	if (trace->writer.format == FAY_FORMAT_JSON) {
+		fay_plan_print_measured_json(trace->writer.out, trace->plan, m);
+		return;
+	}
+	fflush(trace->writer.out);
+	fputs("fay: measured, from the result down to the probes\n", stderr);
+	fay_plan_print_measured(stderr, trace->plan, m);
+}
