@@ -334,6 +334,24 @@ bool fay_btf_function(const struct fay_btf *btf, const char *name, struct fay_bt
 	return true;
 }
 
+struct fay_btf_result fay_btf_result(const struct fay_btf *btf, uint32_t prototype)
+{
+	const struct btf_type *function = fay_btf_type(btf, prototype), *type;
+	if (function && kind(function) == BTF_KIND_FUNC_PROTO && !function->type)
+		return (struct fay_btf_result){0, false};
+	type = function ? fay_btf_type(btf, fay_btf_strip(btf, function->type)) : NULL;
+	if (!type || type->size >= 8)
+		return (struct fay_btf_result){8, false};
+	switch (kind(type)) {
+	case BTF_KIND_INT:
+		return (struct fay_btf_result){type->size, BTF_INT_ENCODING(*(const uint32_t *)(type + 1)) & BTF_INT_SIGNED};
+	case BTF_KIND_ENUM:
+		return (struct fay_btf_result){type->size, true};
+	default:
+		return (struct fay_btf_result){8, false};
+	}
+}
+
 size_t fay_btf_tracepoints(const struct fay_btf *btf, const char **names, size_t max)
 {
 	size_t count = 0, prefix = strlen(TRACEPOINT_PREFIX);

@@ -30,6 +30,7 @@
 #define LOG_BYTES (1u << 20)
 #define MAX_PROCESSORS 4096u
 #define STACKS_MAX 16384u
+#define CALLS_MAX 65536u /* of traced functions, under way at once */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCu /* its inode number (PROC_PID_INIT_INO) */
 
 struct fay_bpf_session {
@@ -153,6 +154,11 @@ static union bpf_attr map_attributes(const struct fay_bpf_object *object, enum f
 		attributes.map_type = BPF_MAP_TYPE_STACK_TRACE;
 		attributes.value_size = FAY_BPF_STACK_FRAMES * sizeof(uint64_t);
 		attributes.max_entries = STACKS_MAX;
+		break;
+	case FAY_BPF_CALLS:
+		attributes.map_type = BPF_MAP_TYPE_HASH;
+		attributes.key_size = attributes.value_size = 8;
+		attributes.max_entries = CALLS_MAX;
 		break;
 	default: /* PIDS */
 		attributes.map_type = BPF_MAP_TYPE_HASH;

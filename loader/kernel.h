@@ -29,8 +29,12 @@ int fay_kernel_btf_open(struct fay_kernel_btf **btf, struct fay_error *error);
 void fay_kernel_btf_close(struct fay_kernel_btf *btf);
 /* sizeof(struct module) and the offset of its name; false: not found. */
 bool fay_kernel_btf_module(const struct fay_kernel_btf *btf, uint32_t *size, uint32_t *name_offset);
-/* Words of stack arguments of a function; -1: there is no prototype of that name, or it has arguments that are not understood. */
-int fay_kernel_btf_stack_words(const struct fay_kernel_btf *btf, const char *name);
+struct fay_kernel_prototype {
+	uint32_t stack_words; /* of arguments */
+	uint32_t result;      /* as in struct fay_kernel_set */
+};
+/* False: there is no prototype of that name, or it has arguments that are not understood. */
+bool fay_kernel_btf_prototype(const struct fay_kernel_btf *btf, const char *name, struct fay_kernel_prototype *prototype);
 
 /* ---- kernel_session.c ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the loader asks of the kernel's types: the layout of struct module, and which functions take arguments on the stack. */
+/* What the loader asks of the kernel's types: the layout of struct module, which functions take arguments on the stack, and what they return. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,29 +100,30 @@ static int registers_of(const struct fay_kernel_btf *btf, uint32_t id, uint32_t 
 	return -1;
 }
 
+/* The only function of that name; NULL: there is none, or several. */
+static const struct btf_type *find_function(const struct fay_kernel_btf *btf, const char *name)
+{
+	struct named key = { name, 0 };
+	const struct named *found = bsearch(&key, btf->functions, btf->function_count, sizeof(key), by_name);
+
+	if (!found || (found > btf->functions && !strcmp(found[-1].name, name)) ||
+	    (found + 1 < btf->functions + btf->function_count && !strcmp(found[1].name, name)))
+		return NULL;
+	return fay_btf_type(btf->types, found->id);
+}
+
 /*
  * The System V ABI's classification, for a kernel that has no floating point: six registers, an argument that does not fit into what is left of them goes to the
  * stack whole. One of 16 bytes' alignment there, or a packed structure, may be counted a word too few: so a word is added where an argument has more than one.
  */
-int fay_kernel_btf_stack_words(const struct fay_kernel_btf *btf, const char *name)
+static int stack_words(const struct fay_kernel_btf *btf, const struct btf_type *prototype)
 {
-	struct named key = { name, 0 };
-	const struct named *found = bsearch(&key, btf->functions, btf->function_count, sizeof(key), by_name);
-	const struct btf_type *function = found ? fay_btf_type(btf->types, found->id) : NULL, *prototype = function ? fay_btf_type(btf->types, function->type) : NULL;
-	uint32_t stack = 0;
+	const struct btf_param *params = (const void *)(prototype + 1);
+	uint32_t stack = 0, words = 0;
 	int left = 6;
 
-	/* Two functions of one name: which is meant is not known. */
-	if (!found || (found > btf->functions && !strcmp(found[-1].name, name)) ||
-	    (found + 1 < btf->functions + btf->function_count && !strcmp(found[1].name, name)))
-		return -1;
-	if (!prototype || BTF_INFO_KIND(prototype->info) != BTF_KIND_FUNC_PROTO)
-		return -1;
-	const struct btf_type *result = prototype->type ? fay_btf_type(btf->types, prototype->type) : NULL;
-	uint32_t words = 0;
-	if (result && registers_of(btf, prototype->type, &words) == 0)
+	if (prototype->type && registers_of(btf, prototype->type, &words) == 0)
 		left--; /* the address of the result */
-	const struct btf_param *params = (const void *)(prototype + 1);
 	for (uint32_t i = 0; i < BTF_INFO_VLEN(prototype->info); i++) {
 		words = 1;
 		int registers = registers_of(btf, params[i].type, &words);
@@ -135,4 +136,17 @@ int fay_kernel_btf_stack_words(const struct fay_kernel_btf *btf, const char *nam
 			stack += registers > 1 || words > 1 ? (words > 2 ? words : 2) + 1 : 1;
 	}
 	return stack <= FAY_KERNEL_STACK_WORDS_MAX ? (int)stack : -1;
+}
+
+bool fay_kernel_btf_prototype(const struct fay_kernel_btf *btf, const char *name, struct fay_kernel_prototype *prototype)
+{
+	const struct btf_type *function = find_function(btf, name), *type = function ? fay_btf_type(btf->types, function->type) : NULL;
+	int words = type && BTF_INFO_KIND(type->info) == BTF_KIND_FUNC_PROTO ? stack_words(btf, type) : -1;
+
+	if (words < 0)
+		return false;
+	struct fay_btf_result result = fay_btf_result(btf->types, function->type);
+	prototype->stack_words = (uint32_t)words;
+	prototype->result = (64 - 8 * result.bytes) | (result.is_signed ? FAY_KERNEL_RESULT_SIGNED : 0);
+	return true;
 }

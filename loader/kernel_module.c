@@ -10,26 +10,52 @@
 
 #define PAGE 4096u
 
-static int choose_sets(struct fay_kernel_session *session, struct fay_error *error)
+/* Whether one of these probes reads what a call returned. */
+static bool reads_result(const struct fay_kernel_session *session, uint64_t probes)
 {
+	for (uint32_t i = 0; i < session->probe_count; i++)
+		if (probes >> i & 1 && session->probes[i].kind == FAY_PROBE_RETURN && session->probes[i].fields & FAY_FIELD_RETVAL)
+			return true;
+	return false;
+}
+
+static bool same_set(const struct fay_kernel_set *a, const struct fay_kernel_set *b)
+{
+	return a->probes == b->probes && a->stack_words == b->stack_words && a->result == b->result;
+}
+
+static int place_points(struct fay_kernel_session *session, struct fay_error *error)
+{
+	uint64_t returns = fay_kernel_return_probes(session), returning = 0;
+
 	for (size_t i = 0; i < session->point_count; i++) {
 		struct kernel_point *point = &session->points[i];
+		struct fay_kernel_set wanted = { .probes = point->probes, .stack_words = point->prototype.stack_words,
+						 .result = reads_result(session, point->probes) ? point->prototype.result : 0 };
 		uint32_t at = 0;
 
-		while (at < session->set_count &&
-		       (session->sets[at].probes != point->probes || session->sets[at].stack_words != (uint32_t)point->stack_words))
+		while (at < session->set_count && !same_set(&session->sets[at], &wanted))
 			at++;
 		if (at == FAY_KERNEL_SETS_MAX)
 			return fay_error_set(error, FAY_E_LIMIT, "more than %u different sets of probes at functions", FAY_KERNEL_SETS_MAX);
 		if (at == session->set_count)
-			session->sets[session->set_count++] = (struct fay_kernel_set){ .probes = point->probes, .stack_words = (uint32_t)point->stack_words };
+			session->sets[session->set_count++] = wanted;
 		point->set = at;
 		session->sets[at].point_count++;
+		returning += (point->probes & returns) != 0;
 	}
-	for (uint32_t i = 0; i < session->set_count; i++)
-		if (session->sets[i].point_count > FAY_KERNEL_DIRECT_MAX && session->sets[i].probes & fay_kernel_return_probes(session))
-			return fay_error_set(error, FAY_E_LIMIT, "%u functions have the same return probes; returns of at most %u can be traced at once",
-					     session->sets[i].point_count, FAY_KERNEL_DIRECT_MAX);
+	if (returning > FAY_KERNEL_DIRECT_MAX)
+		return fay_error_set(error, FAY_E_LIMIT, "%llu functions have return probes; returns of at most %u can be traced at once",
+				     (unsigned long long)returning, FAY_KERNEL_DIRECT_MAX);
+	return FAY_OK;
+}
+
+static int choose_sets(struct fay_kernel_session *session, struct fay_error *error)
+{
+	int result = place_points(session, error);
+
+	if (result)
+		return result;
 	for (uint32_t i = 0; i < session->probe_count; i++) {
 		if (!fay_kernel_hosted(session->probes[i].kind))
 			continue;
@@ -60,7 +86,7 @@ static int write_text(struct fay_kernel_session *session, struct fay_error *erro
 		memcpy(session->text + layout->slots[i].offset, &session->made.places.helpers[layout->slots[i].helper], 8);
 	for (uint32_t i = 0; i < session->set_count; i++) {
 		struct fay_kernel_trampoline trampoline = { .places = &session->made.places, .probes = session->probes, .set = session->sets[i].probes,
-							    .stack_words = session->sets[i].stack_words,
+							    .stack_words = session->sets[i].stack_words, .result = session->sets[i].result,
 							    .callback = session->sets[i].point_count > FAY_KERNEL_DIRECT_MAX, .address = at,
 							    .relocations = session->relocations + session->relocation_count };
 		uint32_t size = fay_kernel_trampoline_write(&trampoline, session->text + at, FAY_KERNEL_TRAMPOLINE_MAX);

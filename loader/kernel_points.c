@@ -115,11 +115,11 @@ static bool never_returns(const char *name)
 }
 
 /* By any name that the function has: system calls have several, and BTF knows one. */
-static int stack_words(const struct fay_kernel_session *session, uint64_t address)
+static bool find_prototype(const struct fay_kernel_session *session, uint64_t address, struct fay_kernel_prototype *prototype)
 {
 	const struct fay_kernel_symbols *symbols = session->symbols;
 	size_t low = 0, high = symbols->count;
-	int words = -1;
+	bool found = false;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -129,17 +129,18 @@ static int stack_words(const struct fay_kernel_session *session, uint64_t addres
 		else
 			high = middle;
 	}
-	for (; words < 0 && low < symbols->count && symbols->items[low].address == address; low++)
-		words = fay_kernel_btf_stack_words(session->btf, symbols->items[low].name);
-	return words;
+	for (; !found && low < symbols->count && symbols->items[low].address == address; low++)
+		found = fay_kernel_btf_prototype(session->btf, symbols->items[low].name, prototype);
+	return found;
 }
 
 static const char *return_refusal(struct fay_kernel_session *session, struct kernel_point *point)
 {
 	if (never_returns(point->name))
 		return "does not return";
-	point->stack_words = stack_words(session, point->place.address);
-	return point->stack_words < 0 ? "its return cannot be traced: the kernel's BTF does not say which arguments it takes on the stack" : NULL;
+	if (find_prototype(session, point->place.address, &point->prototype))
+		return NULL;
+	return "its return cannot be traced: the kernel's BTF does not say which arguments it takes on the stack";
 }
 
 uint64_t fay_kernel_return_probes(const struct fay_kernel_session *session)

@@ -11,7 +11,7 @@ struct kernel_point {
 	struct fay_kernel_point place;
 	const char *name;
 	uint64_t probes;
-	int stack_words;
+	struct fay_kernel_prototype prototype; /* with a return probe */
 	uint32_t set;
 };
 

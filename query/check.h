@@ -97,7 +97,7 @@ struct fay_checked {
 	const char *pattern;     /* NULL until cluster.Function or the like is seen */
 	enum fay_source kind;    /* which of them it was */
 	bool whole_events;       /* an event as a row has all its fields */
-	bool uses_failed;        /* calls that end by an exception take part, too */
+	bool uses_failed;        /* `Failed` is asked for: calls that end by an exception take part, too */
 	const char *event_name;  /* the first name that the query gives an event */
 	struct fay_span source;  /* of cluster.Function(...) */
 	enum fay_domain domain;
@@ -114,6 +114,12 @@ struct fay_checked {
 	struct fay_value_node *result;
 	const char *result_name; /* of a scalar result or a single column */
 };
+
+/* A second probe sees the calls that end by an exception. In the kernel there are none: `Failed` is about the value there. */
+static inline bool fay_check_has_exceptions(const struct fay_checked *checked)
+{
+	return checked->kind == SOURCE_RETURN && checked->uses_failed && checked->domain != DOMAIN_KERNEL;
+}
 
 /* What a query about the kernel is attached to; source_kernel.c. */
 #define FAY_KERNEL_POINTS_MAX 256u

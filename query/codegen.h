@@ -54,6 +54,8 @@ void fay_codegen_body(struct fay_codegen *g);
 void fay_codegen_init(struct fay_codegen *g);
 
 /* The part of an argument's word, or of a member's, that the access asks for. */
+/* Whether a value that the kernel returned is one of its error numbers. */
+LLVMValueRef fay_codegen_is_error(struct fay_codegen *g, LLVMValueRef value);
 LLVMValueRef fay_codegen_extend(struct fay_codegen *g, LLVMValueRef word, struct fay_access access);
 
 /* --- codegen_bpf.c: where the kernel's machine differs --- */

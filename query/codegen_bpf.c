@@ -301,13 +301,22 @@ static LLVMValueRef plain_argument(struct fay_codegen *g, uint32_t index)
 	return fay_bpf_load(g, g->bpf->buffer, 0, 8);
 }
 
+/* A system call's result, or a function's, as its type has it; 0 of one that returns nothing. */
+static LLVMValueRef returned(struct fay_codegen *g)
+{
+	const struct fay_btf_result *result = &g->bpf->result;
+	if (g->bpf->role != ROLE_FUNCTION)
+		return fay_bpf_context(g, 1);
+	if (!result->bytes)
+		return i64(g, 0);
+	return fay_codegen_extend(g, plain_argument(g, g->bpf->argument_count - 1), (struct fay_access){.bytes = (uint8_t)result->bytes, .is_signed = result->is_signed});
+}
+
 static struct fay_operand_value field(struct fay_codegen *g, const struct fay_field *f)
 {
 	LLVMBuilderRef b = g->builder;
-	if (!f->size) { /* Failed: the kernel's error numbers are the last page */
-		LLVMValueRef limit = i64(g, (uint64_t)-4095);
-		return one(LLVMBuildICmp(b, LLVMIntUGE, fay_bpf_context(g, 1), limit, ""));
-	}
+	if (!f->size) /* Failed */
+		return one(fay_codegen_is_error(g, returned(g)));
 	switch (f->offset) {
 	case offsetof(struct fay_event, time):
 		return one(fay_bpf_time(g));
@@ -326,7 +335,7 @@ static struct fay_operand_value field(struct fay_codegen *g, const struct fay_fi
 	case offsetof(struct fay_event, duration):
 		return one(g->bpf->duration);
 	default: /* retval */
-		return one(g->bpf->role == ROLE_FUNCTION ? plain_argument(g, g->bpf->argument_count - 1) : fay_bpf_context(g, 1));
+		return one(returned(g));
 	}
 }
 

@@ -15,6 +15,7 @@ enum fay_bpf_role {
 	ROLE_ENTER, /* a system call begins: the event */
 	ROLE_EXIT,  /* it ends: the event */
 	ROLE_START, /* it begins: the time is noted for ROLE_EXIT */
+	ROLE_CALL,  /* a function of the kernel begins: the time is noted for ROLE_FUNCTION */
 	ROLE_FORK,  /* children of traced processes are traced, too */
 };
 
@@ -26,6 +27,7 @@ struct fay_codegen_bpf {
 	enum fay_bpf_role role;
 	const char *point; /* TRACEPOINT, FUNCTION: its name */
 	uint32_t argument_count; /* FUNCTION: words in the context; of one that ends with its value, the last */
+	struct fay_btf_result result; /* FUNCTION, as it ends */
 	bool guarded;    /* several programs update the state: its busy flag is used */
 	uint32_t stride; /* of slots */
 	uint32_t maps;   /* 1 << enum fay_bpf_map: used so far */

@@ -5,6 +5,7 @@
  *   tracepoints                   one program each
  *   system calls as they begin    one program of sys_enter
  *   ... as they end               one program of sys_exit; if their duration is asked for, a second one notes when they begin
+ *   functions of the kernel       one program each; if their duration is asked for, a second one each
  *
  * The programs are attached by the tracepoint's type (BPF_TRACE_RAW_TP), so that the kernel's verifier knows what the arguments point to and structures are
  * read without a helper.
@@ -176,6 +177,12 @@ static void note_start(struct fay_codegen *g)
 	fay_codegen_continue(g, g->leave);
 }
 
+static void set_duration(struct fay_codegen *g, LLVMValueRef since)
+{
+	fay_bpf_time(g);
+	g->bpf->duration = LLVMBuildSub(g->builder, g->bpf->time, since, "");
+}
+
 /* Only calls whose beginning was seen. A note is used once: a call that never returns leaves one that is another thread's later. */
 static void take_start(struct fay_codegen *g)
 {
@@ -186,8 +193,45 @@ static void take_start(struct fay_codegen *g)
 	fay_codegen_store(g, start, offsetof(struct fay_bpf_start, time), fay_codegen_i64(g, 0));
 	fay_bpf_require(g, LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntNE, time, fay_codegen_i64(g, 0), ""),
 					LLVMBuildICmp(b, LLVMIntEQ, number, g->bpf->number, ""), ""));
-	fay_bpf_time(g);
-	g->bpf->duration = LLVMBuildSub(b, g->bpf->time, time, "");
+	set_duration(g, time);
+}
+
+/* Where the call's context lies, on the stack of whoever makes it: no other call that is under way has it there, and its end finds it in the same place. */
+static void put_call(struct fay_codegen *g)
+{
+	fay_codegen_store(g, g->bpf->buffer, 0, LLVMBuildPtrToInt(g->builder, g->event, g->i64, ""));
+}
+
+/* Without room the event is lost, and counted behind the processors' slots, atomically. */
+static void note_call(struct fay_codegen *g)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef value = fay_codegen_at(g, g->bpf->buffer, fay_codegen_i64(g, 8));
+	put_call(g);
+	fay_codegen_store(g, value, 0, fay_bpf_helper(g, BPF_FUNC_ktime_get_ns, NULL, 0));
+	LLVMValueRef arguments[] = {fay_bpf_map_reference(g, FAY_BPF_CALLS, BPF_PSEUDO_MAP_FD), g->bpf->buffer, value, fay_codegen_i64(g, BPF_ANY)};
+	LLVMValueRef failed = fay_bpf_helper(g, BPF_FUNC_map_update_elem, arguments, 4);
+	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntNE, failed, fay_codegen_i64(g, 0), ""));
+	LLVMValueRef own = LLVMBuildMul(b, fay_bpf_machine_value(g, FAY_BPF_VALUE_PROCESSORS), fay_codegen_i64(g, g->bpf->stride), "");
+	LLVMValueRef slot = fay_codegen_at(g, fay_bpf_map_reference(g, FAY_BPF_SLOTS, BPF_PSEUDO_MAP_VALUE), own);
+	LLVMValueRef lost = fay_codegen_at(g, slot, fay_codegen_i64(g, offsetof(struct fay_slot_header, lost_calls)));
+	LLVMBuildAtomicRMW(b, LLVMAtomicRMWBinOpAdd, lost, fay_codegen_i64(g, 1), LLVMAtomicOrderingMonotonic, 0);
+	LLVMBuildBr(b, g->leave);
+	fay_codegen_continue(g, g->leave);
+}
+
+/* Before anything is decided about the event: what was noted must not stay. */
+static void take_call(struct fay_codegen *g)
+{
+	LLVMBuilderRef b = g->builder;
+	put_call(g);
+	LLVMValueRef arguments[] = {fay_bpf_map_reference(g, FAY_BPF_CALLS, BPF_PSEUDO_MAP_FD), g->bpf->buffer};
+	LLVMValueRef found = fay_bpf_helper(g, BPF_FUNC_map_lookup_elem, arguments, 2);
+	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntNE, found, fay_codegen_i64(g, 0), ""));
+	LLVMValueRef time = fay_codegen_load(g, LLVMBuildIntToPtr(b, found, g->pointer, ""), 0);
+	LLVMValueRef again[] = {fay_bpf_map_reference(g, FAY_BPF_CALLS, BPF_PSEUDO_MAP_FD), g->bpf->buffer};
+	fay_bpf_helper(g, BPF_FUNC_map_delete_elem, again, 2);
+	set_duration(g, time);
 }
 
 /* sched_process_fork hands over parent and child. A new thread is of a process that is listed already. */
@@ -228,6 +272,29 @@ static void begin(struct fay_codegen *g, const char *section)
 	g->leave = fay_codegen_block(g, "leave");
 }
 
+/* What decides whether the event is one that is asked for, and what is needed of its beginning. */
+static bool generate_event(struct fay_codegen *g)
+{
+	struct fay_codegen_bpf *bpf = g->bpf;
+	bool ended = g->p->checked.uses_duration;
+	if (bpf->role == ROLE_TRACEPOINT || bpf->role == ROLE_FUNCTION || bpf->role == ROLE_TIMER)
+		bpf->name = fay_codegen_i64(g, fay_name_hash(bpf->point));
+	else
+		require_syscall(g);
+	if (bpf->role == ROLE_FUNCTION && ended)
+		take_call(g);
+	if (!require_process(g))
+		return false;
+	if (bpf->role == ROLE_START) {
+		note_start(g);
+		return true;
+	}
+	if (bpf->role == ROLE_EXIT && ended)
+		take_start(g);
+	fay_codegen_body(g);
+	return true;
+}
+
 /* Returns false if the kernel's types lack what is needed. */
 static bool generate_program(struct fay_codegen *g, const char *section)
 {
@@ -235,22 +302,12 @@ static bool generate_program(struct fay_codegen *g, const char *section)
 	bool fine = true;
 	begin(g, section);
 	LLVMBasicBlockRef leave = g->leave;
-	if (bpf->role == ROLE_FORK) {
+	if (bpf->role == ROLE_FORK)
 		fine = note_child(g);
-	} else {
-		if (bpf->role == ROLE_TRACEPOINT || bpf->role == ROLE_FUNCTION || bpf->role == ROLE_TIMER)
-			bpf->name = fay_codegen_i64(g, fay_name_hash(bpf->point));
-		else
-			require_syscall(g);
-		fine = require_process(g);
-		if (bpf->role == ROLE_START) {
-			note_start(g);
-		} else {
-			if (bpf->role == ROLE_EXIT && g->p->checked.uses_duration)
-				take_start(g);
-			fay_codegen_body(g);
-		}
-	}
+	else if (bpf->role == ROLE_CALL)
+		note_call(g);
+	else
+		fine = generate_event(g);
 	if (bpf->out) {
 		LLVMBuildBr(g->builder, bpf->out);
 		fay_codegen_continue(g, leave);
@@ -294,26 +351,35 @@ static int add_tracepoint(struct job *job, enum fay_bpf_role role, const char *n
 	return add_program(job, role, name, BPF_TRACE_RAW_TP, type.id);
 }
 
+/* One function, as it begins or ends. What notes the beginning comes behind what looks it up: it is attached before. */
+static int add_function(struct job *job, const char *name, uint32_t id, const struct btf_type *prototype)
+{
+	const struct fay_checked *checked = &job->g.p->checked;
+	bool ends = checked->kind == SOURCE_RETURN;
+	job->bpf.result = fay_btf_result(job->bpf.btf, fay_btf_type(job->bpf.btf, id)->type);
+	job->bpf.argument_count = BTF_INFO_VLEN(prototype->info) + (ends && job->bpf.result.bytes);
+	int code = add_program(job, ROLE_FUNCTION, name, ends ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY, id);
+	if (!code && ends && checked->uses_duration)
+		code = add_program(job, ROLE_CALL, name, BPF_TRACE_FENTRY, id);
+	return code;
+}
+
 /* Functions of the kernel whose names match, those that BTF describes. */
 static int add_functions(struct job *job, const char *glob)
 {
 	const struct fay_btf *btf = job->bpf.btf;
-	bool ends = job->g.p->checked.kind == SOURCE_RETURN;
+	uint32_t count = 0;
 	int code = FAY_OK;
 	for (uint32_t id = 1; !code && id < fay_btf_count(btf); id++) {
 		const struct btf_type *type = fay_btf_type(btf, id), *prototype;
 		const char *name = fay_btf_string(btf, type->name_off);
 		if (BTF_INFO_KIND(type->info) != BTF_KIND_FUNC || fnmatch(glob, name, 0) || !(prototype = fay_btf_type(btf, type->type)))
 			continue;
-		if (job->object->program_count == FAY_KERNEL_POINTS_MAX)
+		if (count++ == FAY_KERNEL_POINTS_MAX)
 			return fay_error_set(job->error, FAY_E_LIMIT, "more than %u functions match; through BPF each needs a program of its own", FAY_KERNEL_POINTS_MAX);
-		if (ends && !prototype->type)
-			job->bpf.argument_count = 0; /* no value: it reads as 0 */
-		else
-			job->bpf.argument_count = BTF_INFO_VLEN(prototype->info) + ends;
-		code = add_program(job, ROLE_FUNCTION, name, ends ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY, id);
+		code = add_function(job, name, id, prototype);
 	}
-	if (!code && !job->object->program_count)
+	if (!code && !count)
 		return fay_error_set(job->error, FAY_E_REFUSED, "no function of the kernel that its types describe matches '%s'", glob);
 	return code;
 }
@@ -479,7 +545,7 @@ static int generate(struct job *job)
 	struct fay_bpf_object *object = job->object;
 	bool functions = !fay_source_is_bpf(p->checked.kind);
 	uint32_t points = functions ? FAY_KERNEL_POINTS_MAX : p->checked.kernel->count;
-	object->programs = calloc(points + 3, sizeof(*object->programs));
+	object->programs = calloc(2 * points + 3, sizeof(*object->programs));
 	job->g.values = calloc(p->checked.exprs.count + 1, sizeof(*job->g.values));
 	if (!object->programs || !job->g.values)
 		return fay_error_set(job->error, FAY_E_LIMIT, "out of memory");
@@ -495,7 +561,7 @@ static int generate(struct job *job)
 	object->slot_stride = job->bpf.stride;
 	object->local_size = job->g.plan->spec.local_size;
 	object->row_size = p->row_size;
-	object->some = functions && object->program_count > 1;
+	object->some = functions && object->program_count > 1u + p->checked.uses_duration;
 	object->pids = job->bpf.options->pids;
 	object->pid_count = job->bpf.options->pid_count;
 	return code;
@@ -513,9 +579,6 @@ static bool uses_field(const struct fay_plan_private *p, size_t offset)
 /* TopK: a summary whose update is a loop over all that it holds. */
 static int refuse(const struct fay_plan_private *p, struct fay_error *error)
 {
-	bool functions = !fay_source_is_bpf(p->checked.kind);
-	if (functions && (p->checked.uses_duration || p->checked.uses_failed))
-		return fay_error_set(error, FAY_E_REFUSED, "`Duration` and `Failed` of the kernel's functions are not known through BPF");
 	if (uses_field(p, offsetof(struct fay_event, cycles)))
 		return fay_error_set(error, FAY_E_REFUSED, "events that come through BPF have no `cycles`");
 	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {

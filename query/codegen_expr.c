@@ -73,10 +73,18 @@ static struct fay_operand_value constant(const struct fay_codegen *g, const stru
 		NULL};
 }
 
-static struct fay_operand_value field(const struct fay_codegen *g, const struct fay_expr *expr)
+/* The kernel's error numbers are the last page, of numbers as of pointers. */
+LLVMValueRef fay_codegen_is_error(struct fay_codegen *g, LLVMValueRef value)
+{
+	return LLVMBuildICmp(g->builder, LLVMIntUGE, value, fay_codegen_i64(g, (uint64_t)-4095), "");
+}
+
+static struct fay_operand_value field(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	const struct fay_field *f = &fay_fields[expr->value];
-	if (f->size == 0) /* Failed */
+	if (f->size == 0 && g->p->checked.domain == DOMAIN_KERNEL) /* Failed */
+		return (struct fay_operand_value){fay_codegen_is_error(g, fay_codegen_load(g, g->event, offsetof(struct fay_event, retval))), NULL};
+	if (f->size == 0)
 		return (struct fay_operand_value){LLVMConstInt(g->i1, g->failed, 0), NULL};
 	if (g->failed && f->offset == offsetof(struct fay_event, retval))
 		return (struct fay_operand_value){fay_codegen_i64(g, 0), NULL};

@@ -447,7 +447,7 @@ void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbo
 						    [SOURCE_TIMER] = FAY_PROBE_TIMER};
 	p->probes[0] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = kinds[p->checked.kind], .symbol = symbols[0]};
 	p->probes[1] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = FAY_PROBE_EXCEPTION, .symbol = symbols[1]};
-	p->probe_count = p->checked.kind == SOURCE_RETURN && p->checked.uses_failed ? 2 : 1;
+	p->probe_count = fay_check_has_exceptions(&p->checked) ? 2 : 1;
 	fill_state(p);
 }
 

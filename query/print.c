@@ -444,7 +444,7 @@ void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 	fprintf(out, "%s %s\n",
 		checked->kind == SOURCE_ENTRY	 ? "entry of"
 		: checked->kind == SOURCE_MARKER ? "marker"
-		: checked->uses_failed		 ? "return from, or exception out of"
+		: fay_check_has_exceptions(checked) ? "return from, or exception out of"
 						 : "return from calls of",
 		checked->pattern);
 }
@@ -603,7 +603,7 @@ const char *fay_print_tracepoint_name(const struct fay_plan_private *p)
 	       : p->checked.kind == SOURCE_TRACEPOINT ? "tracepoint"
 	       : p->checked.kind == SOURCE_TIMER      ? "timer"
 	       : p->checked.kind == SOURCE_SYSCALL    ? p->checked.uses_end ? "end of system call" : "begin of system call"
-	       : p->checked.uses_failed		      ? "return or exception"
+	       : fay_check_has_exceptions(&p->checked) ? "return or exception"
 						      : "return";
 }
 

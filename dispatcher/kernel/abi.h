@@ -16,14 +16,14 @@
 #include <sys/ioctl.h>
 #endif
 
-#define FAY_KERNEL_ABI 1u
+#define FAY_KERNEL_ABI 2u
 #define FAY_KERNEL_DEVICE "/dev/fay"
 #define FAY_KERNEL_MODULE_PREFIX "fay_s" /* then the session's number, decimal */
 
 #define FAY_KERNEL_SESSIONS_MAX 16u
 #define FAY_KERNEL_CONTEXTS 4u          /* task, softirq, irq, NMI */
 #define FAY_KERNEL_PROBES_MAX 64u       /* a set of probes is a mask */
-#define FAY_KERNEL_SETS_MAX 64u
+#define FAY_KERNEL_SETS_MAX 256u
 #define FAY_KERNEL_POINTS_MAX 65536u
 /*
  * A set of more points is called back by ftrace instead of being called directly by the functions: Linux 6.1 copies its table of direct calls for each one beyond
@@ -83,12 +83,18 @@ struct fay_kernel_slot {
 	uint32_t offset, helper;
 };
 
+/* Bits of rax above a function's value: 0, 32, 48 or 56, and FAY_KERNEL_RESULT_SIGNED if its sign fills them; FAY_KERNEL_RESULT_NONE: it has no value, 0 is read. */
+#define FAY_KERNEL_RESULT_SIGNED 128u
+#define FAY_KERNEL_RESULT_NONE 64u
+
 /* Points that have the same probes, and their trampoline. A set of one begin, end or timer probe has no points. */
 struct fay_kernel_set {
 	uint64_t probes;      /* mask */
 	uint32_t stack_words; /* words of stack arguments of the functions; only with a return probe, else 0 */
 	uint32_t trampoline;  /* offset, multiple of 16 */
 	uint32_t first_point, point_count;
+	uint32_t result;      /* FAY_KERNEL_RESULT_*: what the functions return; only with a return probe that reads it, else 0 */
+	uint32_t reserved;
 };
 
 struct fay_kernel_point {

@@ -78,7 +78,7 @@ static int check_trampoline(const struct fay_session *session, struct fay_set *s
 {
 	const struct module_layout *core = &session->module->core_layout;
 	struct fay_kernel_trampoline wanted = { .places = &session->made.places, .probes = session->probes, .set = set->given.probes,
-						.stack_words = set->given.stack_words,
+						.stack_words = set->given.stack_words, .result = set->given.result,
 						.callback = set->given.point_count > FAY_KERNEL_DIRECT_MAX, .layout = (u64)core->base,
 						.address = (u64)core->base + set->given.trampoline };
 	u32 size;
@@ -92,6 +92,13 @@ static int check_trampoline(const struct fay_session *session, struct fay_set *s
 		return -EKEYREJECTED;
 	set->trampoline = wanted.address;
 	return 0;
+}
+
+static bool result_valid(u32 result)
+{
+	u32 above = result & ~FAY_KERNEL_RESULT_SIGNED;
+
+	return above == 0 || above == 32 || above == 48 || above == 56 || above == FAY_KERNEL_RESULT_NONE;
 }
 
 /* Which probes may stand together, and which points are whose. */
@@ -111,6 +118,8 @@ static int check_set(const struct fay_session *session, const struct fay_kernel_
 		returns += session->probes[i].kind == FAY_PROBE_RETURN;
 	}
 	if (hosted + (placed != 0) != 1 || set->stack_words > FAY_KERNEL_STACK_WORDS_MAX || (set->stack_words && !returns))
+		return -EINVAL;
+	if (!result_valid(set->result) || (set->result && !returns) || set->reserved)
 		return -EINVAL;
 	if ((placed != 0) != (set->point_count != 0) || set->first_point > point_count || set->point_count > point_count - set->first_point)
 		return -EINVAL;

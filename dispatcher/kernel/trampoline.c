@@ -44,7 +44,7 @@
  *	call *8(rbp)
  *	lea  -8(rbp), rsp
  *	push rax; push rdx
- *	(as above from `push rbx`: retval, retval2, duration ... instead of arguments)
+ *	(as above from `push rbx`: retval with its type's width, retval2, duration ... instead of arguments)
  *	pop  rdx; pop rax
  *	incq %gs:ended
  *	leave
@@ -407,6 +407,21 @@ static void write_call(struct writer *w, const struct fay_kernel_trampoline *t, 
 	memory(w, false, 0xff, 2, RBP, 8); /* call * */
 }
 
+/* The value that a function left in rax, as its type has it: what lies above it in the register is anything. */
+static void narrow(struct writer *w, uint32_t result)
+{
+	uint32_t above = result & ~FAY_KERNEL_RESULT_SIGNED;
+
+	if (above == FAY_KERNEL_RESULT_NONE) {
+		bytes(w, 2, 0x31c0); /* xor eax, eax */
+	} else if (above) {
+		bytes(w, 3, 0x48c1e0); /* shl imm8, rax */
+		byte(w, above);
+		bytes(w, 3, result & FAY_KERNEL_RESULT_SIGNED ? 0x48c1f8 : 0x48c1e8); /* sar, shr */
+		byte(w, above);
+	}
+}
+
 static void write_return(struct writer *w, struct fay_kernel_trampoline *t, uint32_t fields, struct aside *aside)
 {
 	lea(w, RSP, RBP, -8);
@@ -415,6 +430,7 @@ static void write_return(struct writer *w, struct fay_kernel_trampoline *t, uint
 	enter(w, t->places, aside);
 	if (fields & FAY_FIELD_RETVAL) {
 		load(w, RAX, RBP, -16);
+		narrow(w, t->result);
 		store(w, R11, EVENT(retval), RAX);
 	}
 	if (fields & FAY_FIELD_RETVAL2) {

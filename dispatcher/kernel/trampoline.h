@@ -41,7 +41,7 @@ struct fay_kernel_trampoline {
 	const struct fay_kernel_places *places;
 	const struct fay_kernel_probe *probes;
 	uint64_t set;       /* mask of probes */
-	uint32_t stack_words;
+	uint32_t stack_words, result; /* as in struct fay_kernel_set */
 	bool callback;      /* a function for ftrace_ops: func(ip, parent, ops, ftrace_regs) */
 	uint64_t layout;    /* address of the layout */
 	uint64_t address;   /* of the trampoline itself */

@@ -63,6 +63,15 @@ struct fay_btf_tracepoint {
 bool fay_btf_tracepoint(const struct fay_btf *btf, const char *name, struct fay_btf_tracepoint *tracepoint);
 /* The same of a function of the kernel; id: of the function. */
 bool fay_btf_function(const struct fay_btf *btf, const char *name, struct fay_btf_tracepoint *function);
+/*
+ * What a function of this prototype returns: the low `bytes` of the result register count, with their sign or without; 0: it returns nothing. 8 also of what is not
+ * understood.
+ */
+struct fay_btf_result {
+	uint32_t bytes;
+	bool is_signed;
+};
+struct fay_btf_result fay_btf_result(const struct fay_btf *btf, uint32_t prototype);
 /* Names of tracepoints, in the order of the types; returns how many there are. */
 size_t fay_btf_tracepoints(const struct fay_btf *btf, const char **names, size_t max);
 
@@ -79,6 +88,7 @@ enum fay_bpf_map {
 	FAY_BPF_NAMES,  /* one array element: name hash of each system call, 0: not asked for */
 	FAY_BPF_STACKS, /* stack trace map */
 	FAY_BPF_PIDS,   /* hash: process id to nothing in particular */
+	FAY_BPF_CALLS,  /* hash: address of the context of a function's call to the monotonic time in ns when it began */
 	FAY_BPF_MAPS
 };
 
@@ -97,7 +107,8 @@ enum fay_bpf_value {
 
 /* Helpers of the kernel that programs call: all that reads, and what writes into maps. None changes anything else. */
 #define FAY_BPF_HELPERS                                                                                                                     \
-	{ BPF_FUNC_map_lookup_elem, BPF_FUNC_map_update_elem, BPF_FUNC_probe_read_kernel, BPF_FUNC_probe_read_kernel_str,                   \
+	{ BPF_FUNC_map_lookup_elem, BPF_FUNC_map_update_elem, BPF_FUNC_map_delete_elem, BPF_FUNC_probe_read_kernel,                         \
+	  BPF_FUNC_probe_read_kernel_str,                                                                                                   \
 	  BPF_FUNC_ktime_get_ns, BPF_FUNC_get_smp_processor_id, BPF_FUNC_get_current_pid_tgid, BPF_FUNC_get_current_comm,                   \
 	  BPF_FUNC_get_current_task_btf, BPF_FUNC_ringbuf_reserve, BPF_FUNC_ringbuf_submit }
 

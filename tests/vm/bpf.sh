@@ -20,6 +20,13 @@ check "several functions" 500 "$(grep '"f":"vfs_read"' /tmp/rows | value n)"
 check "nothing lost" 0 "$(sed -n 's/.*"events_lost":\([0-9]*\).*/\1/p' /tmp/rows)"
 check "system calls" 2080 "$(q 'cluster.Syscall("read").Sum(r => r.ReturnValue)' -- kernel_calls read 64 | value Sum)"
 check "a tracepoint" true "$(q 'from e in cluster.Tracepoint("sched:sched_process_exit") let same = e.p.comm == e.comm group e by same into g select new { s = g.Key, n = g.Count() }' -- kernel_calls getppid 1 | value s)"
+check "calls that fail" 37 "$(q 'cluster.Return(kernel, "__x64_sys_close").Count(c => c.Failed)' -- kernel_calls badclose 37 | value Count)"
+check "an int that is returned" 50 "$(q 'cluster.Return(kernel, "user_path_at_empty").Count(c => c.ReturnValue == -2 && c.comm == "kernel_calls")' -- kernel_calls access 50 | value Count)"
+q 'from c in cluster.Return(kernel, "*nanosleep*") where c.comm == "kernel_calls" group c by c.function into g
+	select new { f = g.Key, n = g.Count(), short = g.Sum(c => c.Duration < 1000000 ? 1 : 0), failed = g.Sum(c => c.Failed ? 1 : 0) }' -- kernel_calls sleep 20 >/tmp/rows
+check_has "durations of calls that sleep" '"f":"hrtimer_nanosleep","n":20,"short":0,"failed":0' "$(cat /tmp/rows)"
+check_has "durations of calls around them" '"f":"__x64_sys_clock_nanosleep","n":20,"short":0,"failed":0' "$(cat /tmp/rows)"
+check "nothing lost" 0 "$(sed -n 's/.*"events_lost":\([0-9]*\).*/\1/p' /tmp/rows)"
 q 'cluster.Function(kernel, "no_such_function").Count()'; check "no such function" 1 $?
 check_has "said" "no function of the kernel that its types describe" "$(cat /tmp/said)"
 

@@ -19,6 +19,13 @@ check "nothing lost" 0 "$(sed -n 's/.*"events_lost":\([0-9]*\).*/\1/p' /tmp/rows
 check "a call sleeps while it is traced" 20 "$(q 'from c in cluster.Return(kernel, "hrtimer_nanosleep") where c.comm == "kernel_calls" && c.Duration >= 1000000 group c by c.pid into g select new { n = g.Count() }' \
 	-- kernel_calls sleep 20 | value n)"
 
+check "calls that fail" 37 "$(q 'cluster.Return(kernel, "__x64_sys_close").Count(c => c.Failed && c.comm == "kernel_calls")' -- kernel_calls badclose 37 | value Count)"
+check "an int that is returned" 50 "$(q 'cluster.Return(kernel, "user_path_at_empty").Count(c => c.ReturnValue == -2 && c.comm == "kernel_calls")' -- kernel_calls access 50 | value Count)"
+q 'from c in cluster.Return(kernel, "vfs_*") where c.comm == "kernel_calls" group c by c.function into g select new { f = g.Key, n = g.Count(), sum = g.Sum(c => c.ReturnValue) }' \
+	-- kernel_calls read 64 >/tmp/rows
+check_has "values of several types at once" '"f":"vfs_read","n":64,"sum":2080' "$(cat /tmp/rows)"
+check_has "an int beside them" '"f":"vfs_open","n":1,"sum":0' "$(cat /tmp/rows)"
+
 # What is refused, in words.
 q 'cluster.Function(kernel, "no_such_function").Count()'; check "no such function" 2 $?
 check_has "no such function, said" "no kernel function matches" "$(cat /tmp/said)"
