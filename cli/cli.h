@@ -69,6 +69,23 @@ int fay_cli_find_function(void *context, const char *pattern, struct fay_query_f
 /* FAY_E_REFUSED: the process has another build of the file that was found. */
 int fay_cli_check_function(const struct fay_cli_functions *functions, struct fay_target *target, struct fay_error *error);
 
+/* --- addresses.c: code addresses by name ----------------------------------------------------------------------------- */
+
+#define FAY_CLI_ADDRESSES_KNOWN 4096u
+struct fay_cli_addresses {
+	struct fay_target **snapshots; /* processes, as they were mapped */
+	size_t count;
+	struct {
+		uint64_t address;
+		struct fay_code_place place; /* module NULL: not known */
+	} known[FAY_CLI_ADDRESSES_KNOWN]; /* what was looked up last */
+};
+/* What the process has mapped now; quietly nothing if it is gone. */
+void fay_cli_addresses_take(struct fay_cli_addresses *addresses, pid_t pid);
+void fay_cli_addresses_deinit(struct fay_cli_addresses *addresses);
+/* "libc!qsort+0x1c", or "0x7f..." */
+void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address, bool readable, char *text, size_t size);
+
 /* --- leftovers.c: fay's code in processes ---------------------------------------------------------------------------- */
 
 struct fay_cli_leftovers {
@@ -90,6 +107,7 @@ struct fay_view_column {
 	const char *name;
 	const struct fay_schema_column *column;
 	const struct fay_enumeration *enumeration; /* what its values are called; NULL */
+	bool address; /* of code: shown by name */
 };
 
 /* One state of the image as the user sees it. */
@@ -105,6 +123,8 @@ struct fay_view {
 };
 
 typedef const char *fay_name_function(void *context, uint64_t hash);
+/* Writes the name of a code address; readable: for people. */
+typedef void fay_address_function(void *context, uint64_t address, bool readable, char *text, size_t size);
 
 struct fay_writer {
 	FILE *out;
@@ -115,6 +135,7 @@ struct fay_writer {
 	bool revised;         /* rows were shown before, with other values */
 	fay_name_function *function_name;
 	void *name_context;
+	fay_address_function *address_name; /* NULL: addresses are shown as numbers */
 };
 
 void fay_write_schema(struct fay_writer *writer, const char *query, const struct fay_view *views, size_t count);

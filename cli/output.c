@@ -36,8 +36,11 @@ static const char *merge_name(const struct fay_schema_column *column)
 	return column->merge == (uint16_t)FAY_RESULT_COMPUTED ? "computed" : merge_names[column->merge];
 }
 
-static const char *type_name(const struct fay_schema_column *column)
+static const char *type_name(const struct fay_view_column *view)
 {
+	const struct fay_schema_column *column = view->column;
+	if (view->address || view->enumeration)
+		return view->address ? "address" : "enum";
 	return column->type == (uint16_t)FAY_RESULT_REAL ? "double" : type_names[column->type];
 }
 
@@ -256,7 +259,9 @@ static void format_value(const struct fay_writer *writer, const struct fay_view_
 			snprintf(text, size, "%" PRId64, value.i64);
 		break;
 	case FAY_VALUE_U64:
-		if (column->type == FAY_TYPE_FUNCTION)
+		if (view->address && writer->address_name)
+			writer->address_name(writer->name_context, value.u64, writer->format == FAY_FORMAT_TABLE, text, size);
+		else if (column->type == FAY_TYPE_FUNCTION)
 			snprintf(text, size, "%s", shown_function(writer, value.u64, unknown, readable));
 		else if (column->type == FAY_TYPE_TIME)
 			format_time(value.u64, text, size);
@@ -305,7 +310,11 @@ static void json_value(const struct fay_writer *writer, const struct fay_view_co
 			fprintf(out, "%" PRId64, value.i64);
 		break;
 	case FAY_VALUE_U64:
-		if (column->type == FAY_TYPE_FUNCTION) {
+		if (view->address && writer->address_name) {
+			char text[CELL_SIZE];
+			writer->address_name(writer->name_context, value.u64, false, text, sizeof(text));
+			fay_json_string(out, text, strlen(text));
+		} else if (column->type == FAY_TYPE_FUNCTION) {
 			name = function_name(writer, value.u64, unknown);
 			fay_json_string(out, name, strlen(name));
 		} else if (column->type == FAY_TYPE_BOOL && is_plain(column)) {
@@ -364,7 +373,7 @@ void fay_write_schema(struct fay_writer *writer, const char *query, const struct
 			fprintf(out, "%s{\"name\":", c ? "," : "");
 			fay_json_string(out, column->name, strlen(column->name));
 			fprintf(out, ",\"type\":\"%s\",\"merge\":\"%s\"}",
-				type_name(column->column), merge_name(column->column));
+				type_name(column), merge_name(column->column));
 		}
 		fprintf(out, "]}");
 	}
@@ -451,7 +460,7 @@ static bool is_histogram(const struct fay_view_column *column)
 
 static bool is_numeric(const struct fay_view_column *column)
 {
-	return column->column->type != FAY_TYPE_STRING && column->column->type != FAY_TYPE_FUNCTION &&
+	return !column->address && column->column->type != FAY_TYPE_STRING && column->column->type != FAY_TYPE_FUNCTION &&
 	       column->column->type != FAY_TYPE_TIME;
 }
 

@@ -30,6 +30,7 @@ void fay_trace_deinit(struct trace *trace)
 {
 	/* The aggregator says good-bye in the sessions' shared memory. */
 	fay_follow_end(&trace->follower);
+	fay_cli_addresses_deinit(&trace->addresses);
 	fay_root_destroy(trace->root);
 	fay_trace_budget_deinit(trace);
 	fay_aggregator_destroy(trace->aggregator);
@@ -100,6 +101,7 @@ void fay_trace_init(struct trace *trace)
 	trace->writer.out = stdout;
 	trace->writer.function_name = fay_trace_function_name;
 	trace->writer.name_context = trace;
+	trace->writer.address_name = fay_trace_address_name;
 	catch_signals();
 }
 

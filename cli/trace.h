@@ -54,6 +54,7 @@ struct trace {
 	uint64_t next_look, next_names; /* monotonic ns */
 	struct fay_error first_failure; /* code 0: none */
 	size_t later, later_failures; /* processes and modules that came later */
+	struct fay_cli_addresses addresses; /* processes whose addresses are shown */
 	struct fay_cli_functions described; /* whose types the query uses, if the plan is `typed` */
 	/* pipeline */
 	struct fay_plan *plan;
@@ -119,6 +120,7 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error);
 int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error);
 void fay_trace_report_points(const struct trace *trace);
 const char *fay_trace_function_name(void *context, uint64_t hash);
+void fay_trace_address_name(void *context, uint64_t address, bool readable, char *text, size_t size);
 
 /* trace_bpf.c */
 static inline bool fay_trace_is_kernel(const struct trace *trace)

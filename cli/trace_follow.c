@@ -126,6 +126,8 @@ static void look_for_modules(struct trace *trace)
 		if (!modules || modules == trace->modules[i])
 			continue;
 		trace->modules[i] = modules;
+		if (trace->plan && trace->plan->addresses)
+			fay_cli_addresses_take(&trace->addresses, pid);
 		if (trace->follower.follower)
 			fay_follow_release(&trace->follower, pid);
 		attach_later(trace, pid);

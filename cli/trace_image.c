@@ -147,6 +147,7 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 		else
 			view->columns[c].column = &schema->columns[state->first_column + position];
 		view->columns[c].enumeration = trace->plan ? trace->plan->columns[c].enumeration : NULL;
+		view->columns[c].address = trace->plan && trace->plan->columns[c].address;
 		view->columns[c].name = trace->plan ? trace->plan->columns[c].name :
 						      view->columns[c].column->name;
 	}

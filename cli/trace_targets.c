@@ -55,6 +55,8 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 		fay_target_close(target);
 		return error->code;
 	}
+	if (trace->plan && trace->plan->addresses)
+		fay_cli_addresses_take(&trace->addresses, pid);
 	trace->targets[index] = target;
 	trace->modules[index] = modules;
 	trace->session_count++;
@@ -140,4 +142,10 @@ const char *fay_trace_function_name(void *context, uint64_t hash)
 			return name;
 	}
 	return NULL;
+}
+
+void fay_trace_address_name(void *context, uint64_t address, bool readable, char *text, size_t size)
+{
+	struct trace *trace = context;
+	fay_cli_address_name(&trace->addresses, address, readable, text, size);
 }

@@ -304,6 +304,8 @@ static int open_mapped_file(const struct fay_target *target, const struct fay_mo
 	}
 	snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, module->path);
 	int fd = module->deleted ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && !module->deleted && errno == ENOENT) /* the process is gone: the file is looked at below */
+		fd = open(module->path, O_RDONLY | O_CLOEXEC);
 	if (module->deleted) {
 		fay_error_set(error, FAY_E_REFUSED,
 			      "%s: the file was deleted or replaced since, and /proc/%d/map_files needs CAP_CHECKPOINT_RESTORE", module->path,

@@ -67,9 +67,9 @@ const struct fay_expr *fay_check_typed(struct fay_checked *checked, const struct
 static bool is_event_member(const char *name)
 {
 	for (size_t i = 0; i < fay_field_count; i++)
-		if (strcmp(fay_fields[i].name, name) == 0)
+		if (fay_fields[i].sources && strcmp(fay_fields[i].name, name) == 0)
 			return true;
-	return strcmp(name, "Arg") == 0;
+	return strcmp(name, "Arg") == 0 || strcmp(name, "Caller") == 0;
 }
 
 static struct fay_value_node *unknown_name(struct fay_checked *checked,
@@ -139,7 +139,7 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 		bool here = field->sources & checked->kind;
 		if (here)
 			candidates[count++] = field->name;
-		if (strcmp(field->name, node->name) != 0)
+		if (strcmp(field->name, node->name) != 0 || !field->sources)
 			continue;
 		if (!here && fay_source_is_bpf(checked->kind))
 			return fay_query_fail(query, FAY_E_USAGE, node->name_span, "events of cluster.%s have no `%s`",
@@ -155,6 +155,8 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 		bool result = checked->kind == SOURCE_RETURN && checked->domain == DOMAIN_USER && field->offset == offsetof(struct fay_event, retval);
 		return value && result ? fay_check_function_result(checked, value) : fay_check_scalar(checked, value);
 	}
+	if (strcmp(node->name, "Caller") == 0)
+		return fay_check_caller(checked, node);
 	if (strcmp(node->name, "Arg") == 0)
 		return checked->kind != SOURCE_RETURN
 			       ? fay_query_fail(query, FAY_E_USAGE, node->name_span,
@@ -162,6 +164,8 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 			       : fail_elsewhere(checked, node, false);
 	if (checked->kind != SOURCE_RETURN)
 		candidates[count++] = "Arg";
+	if (checked->kind == SOURCE_ENTRY && checked->domain == DOMAIN_USER)
+		candidates[count++] = "Caller";
 	struct fay_value_node *argument = checked->kernel ? fay_check_kernel_argument(checked, node) : fay_check_function_argument(checked, node);
 	if (argument || query->failed)
 		return argument;

@@ -201,6 +201,8 @@ struct fay_value_node *fay_check_kernel_arg(struct fay_checked *checked, const s
 struct fay_value_node *fay_check_function_argument(struct fay_checked *checked, const struct fay_node *node);
 /* ReturnValue, with the type that it has; just the register's value if nothing is known of it. */
 struct fay_value_node *fay_check_function_result(struct fay_checked *checked, const struct fay_expr *word);
+/* event.Caller */
+struct fay_value_node *fay_check_caller(struct fay_checked *checked, const struct fay_node *node);
 /* Names of the arguments, up to `max`. */
 size_t fay_check_function_names(const struct fay_checked *checked, const char **names, size_t max);
 /* Why nothing is known, as the end of a message; "". */

@@ -26,6 +26,7 @@ const struct fay_field fay_fields[] = {
 	{"Duration", TYPE_INT, OFFSET(duration), SIZE(duration), ENDS},
 	{"ReturnValue", TYPE_INT, OFFSET(retval), SIZE(retval), ENDS},
 	{"Failed", TYPE_BOOL, 0, 0, ENDS},
+	{"stack_pointer", TYPE_INT, OFFSET(stack_pointer), SIZE(stack_pointer), 0},
 };
 const size_t fay_field_count = sizeof(fay_fields) / sizeof(fay_fields[0]);
 
@@ -34,7 +35,7 @@ const char *fay_type_name(enum fay_type type)
 	static const char *const names[] = {
 		[TYPE_INT] = "integer",	      [TYPE_BOOL] = "bool",
 		[TYPE_STRING] = "string",     [TYPE_TIME] = "time",
-		[TYPE_FUNCTION] = "function", [TYPE_MODULE] = "module",
+		[TYPE_FUNCTION] = "function", [TYPE_MODULE] = "module", [TYPE_ADDRESS] = "address",
 		[TYPE_REAL] = "real number",  [TYPE_HISTOGRAM] = "histogram",
 		[TYPE_LIST] = "list",
 	};
@@ -153,6 +154,18 @@ const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct
 	struct fay_expr copy = *expr;
 	copy.enumeration = enumeration;
 	return intern(exprs, &copy);
+}
+
+const struct fay_expr *fay_expr_caller(struct fay_exprs *exprs)
+{
+	const struct fay_expr *stack = fay_expr_field(exprs, &fay_fields[fay_field_count - 1]);
+	exprs->members = true;
+	return stack ? intern(exprs, &(struct fay_expr){.op = EXPR_MEMBER,
+							.type = TYPE_ADDRESS,
+							.a = stack,
+							.value = fay_access_pack((struct fay_access){.bytes = 8}),
+							.name = "Caller"})
+		     : NULL;
 }
 
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field)

@@ -26,6 +26,7 @@ enum fay_type {
 	TYPE_TIME,     /* unsigned ns since the epoch */
 	TYPE_FUNCTION, /* a function's name by its hash */
 	TYPE_MODULE,   /* a module's name by its hash */
+	TYPE_ADDRESS,  /* of code; shown by name */
 	TYPE_REAL,     /* constants only: arguments of AddSeconds and the like; and an average's value */
 	TYPE_HISTOGRAM,
 	TYPE_LIST, /* quantiles, the most frequent values */
@@ -110,7 +111,7 @@ struct fay_field {
 	const char *name; /* in the query */
 	enum fay_type type;
 	uint8_t offset, size; /* in struct fay_event; size 0: not there, the code generator knows it */
-	uint8_t sources;      /* enum fay_source, added up: where it means something */
+	uint8_t sources;      /* enum fay_source, added up: where it means something; 0: no query can name it */
 };
 
 /* What is read of an argument, or at an address; in an expression's `value`. */
@@ -144,6 +145,8 @@ const struct fay_expr *fay_expr_named_arg(struct fay_exprs *exprs, struct fay_ac
 const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay_expr *address, struct fay_access access, const char *name);
 /* The same value, with names. */
 const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct fay_expr *expr, const struct fay_enumeration *enumeration);
+/* The return address that lies on the stack at a function's first instruction. */
+const struct fay_expr *fay_expr_caller(struct fay_exprs *exprs);
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field);
 const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key, unsigned level);
 const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_aggregate aggregate,

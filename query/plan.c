@@ -32,6 +32,8 @@ enum fay_column_type fay_planner_column_type(enum fay_type type)
 		return FAY_TYPE_TIME;
 	case TYPE_FUNCTION:
 		return FAY_TYPE_FUNCTION;
+	case TYPE_ADDRESS:
+		return FAY_TYPE_U64;
 	case TYPE_REAL: /* computed at the root; an average's column is of what it is the average of */
 		return FAY_RESULT_REAL;
 	default:
@@ -186,6 +188,8 @@ static bool add_output(struct fay_planner *planner, const struct fay_expr *expr,
 		column->type = fay_planner_column_type(expr->type);
 		column->merge = FAY_MERGE_KEY;
 		column->enumeration = expr->enumeration;
+		column->address = expr->type == TYPE_ADDRESS;
+		plan->addresses |= column->address;
 	}
 	plan->column_count++;
 	return true;

@@ -137,7 +137,10 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 			fprintf(out, "%s.Arg(%" PRId64 ")", printer->event, expr->value);
 		return;
 	case EXPR_MEMBER:
-		print_expr(printer, expr->a, 12);
+		if (expr->type == TYPE_ADDRESS)
+			fputs(printer->event, out);
+		else
+			print_expr(printer, expr->a, 12);
 		fprintf(out, "%s%s", *expr->name && *expr->name != '[' ? "." : "", expr->name);
 		return;
 	case EXPR_FIELD:
@@ -245,14 +248,16 @@ static const char *merge_name(enum fay_merge merge)
 	return merge == FAY_RESULT_COMPUTED ? "computed" : names[merge];
 }
 
-static const char *column_type_name(enum fay_column_type type)
+static const char *column_type_name(const struct fay_plan_column *column)
 {
 	static const char *const names[] = {
 		[FAY_TYPE_I64] = "integer", [FAY_TYPE_U64] = "unsigned",
 		[FAY_TYPE_STRING] = "string", [FAY_TYPE_FUNCTION] = "function",
 		[FAY_TYPE_TIME] = "time",     [FAY_TYPE_BOOL] = "bool",
 	};
-	return type == FAY_RESULT_REAL ? "real number" : names[type];
+	if (column->address || column->enumeration)
+		return column->address ? "address" : "enumeration";
+	return column->type == FAY_RESULT_REAL ? "real number" : names[column->type];
 }
 
 static bool is_bpf(const struct fay_plan_private *p)
@@ -511,7 +516,7 @@ void fay_plan_print(FILE *out, const struct fay_plan *plan)
 	fputs("result\n", out);
 	for (uint32_t i = 0; i < plan->column_count; i++) {
 		const struct fay_plan_column *column = &plan->columns[i];
-		fprintf(out, "  column     %s: %s", column->name, column_type_name(column->type));
+		fprintf(out, "  column     %s: %s", column->name, column_type_name(column));
 		if (column->source != FAY_PLAN_KEY)
 			fprintf(out, ", %s", merge_name(column->merge));
 		fputc('\n', out);
@@ -644,7 +649,7 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 	for (uint32_t i = 0; i < plan->column_count; i++) {
 		const struct fay_plan_column *column = &plan->columns[i];
 		fprintf(out, "%s{\"name\":\"%s\",\"type\":\"%s\",\"source\":\"%s\",\"merge\":\"%s\"}",
-			i ? "," : "", column->name, column_type_name(column->type),
+			i ? "," : "", column->name, column_type_name(column),
 			column->source == FAY_PLAN_KEY	   ? "key"
 			: column->source == FAY_PLAN_VALUE ? "value"
 							   : "computed",

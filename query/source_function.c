@@ -126,3 +126,11 @@ const char *fay_check_function_reason(const struct fay_checked *checked)
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s`%s`", i ? ", " : "", names[i]);
 	return fay_query_format(checked->exprs.query, "; `%s` has %s%s", function->name, count ? "the arguments " : "no arguments", list);
 }
+
+struct fay_value_node *fay_check_caller(struct fay_checked *checked, const struct fay_node *node)
+{
+	struct fay_query *query = checked->exprs.query;
+	if (checked->kind != SOURCE_ENTRY || checked->domain != DOMAIN_USER)
+		return fay_query_fail(query, FAY_E_USAGE, node->name_span, "`Caller` is known when a call of a program's function begins: use cluster.Function(...) as the source");
+	return fay_check_scalar(checked, fay_expr_caller(&checked->exprs));
+}

@@ -74,6 +74,14 @@ struct fay_function_file {
 /* false: the function is not of this target. */
 bool fay_target_file_of(const struct fay_target *target, const struct fay_function *function, struct fay_function_file *file);
 
+/* Where in the target's code an address is. */
+struct fay_code_place {
+	const char *module, *name; /* the target's. name: of the function; NULL: no symbol is known there */
+	uint64_t offset;           /* bytes from the function's start; without a name: the virtual address in the object */
+};
+/* false: no module has code there. A process that is gone is known by the files that it had mapped. */
+bool fay_target_describe(struct fay_target *target, uint64_t address, struct fay_code_place *place);
+
 /* The name of function or marker `hash` (fay_name_hash) among those that this target resolved; NULL unknown. */
 const char *fay_target_function_name(const struct fay_target *target, uint64_t hash);
 

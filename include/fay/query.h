@@ -47,6 +47,7 @@ struct fay_plan_column {
 	uint32_t offset;              /* COMPUTED: in a finished row */
 	enum fay_column_type type;    /* COMPUTED: also FAY_RESULT_REAL */
 	enum fay_merge merge;         /* COMPUTED: FAY_RESULT_COMPUTED */
+	bool address;                 /* KEY: of code, to be shown by name */
 	const struct fay_enumeration *enumeration; /* KEY: what the values are called; NULL: they are just numbers */
 };
 
@@ -81,6 +82,7 @@ struct fay_plan {
 	enum fay_domain domain;
 	enum fay_kernel_kind kernel;
 	const char *back_end;         /* what runs it on this machine and why, for people; the caller's, NULL: nothing to say */
+	bool addresses;               /* some column is an address of code */
 	bool typed;                   /* names and types are those of the file that fay_query_options.find found: in another build they would be wrong */
 	bool streams;                 /* rows are events, not groups (no aggregation) */
 	bool scalar;                  /* one row without keys (Count() and the like) */

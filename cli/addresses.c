@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Addresses in results, by name. An address means something in the process that it comes from, and a row may be of several processes; so it is looked for in all
+ * that were traced, as they were mapped when their tracing began and whenever they loaded modules since. If two of them have different code there, the
+ * address itself is shown.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+#define SNAPSHOTS_MAX 1024u
+
+void fay_cli_addresses_take(struct fay_cli_addresses *addresses, pid_t pid)
+{
+	struct fay_target *target, **grown;
+	if (addresses->count == SNAPSHOTS_MAX || fay_target_open_pid(pid, &target, NULL))
+		return;
+	grown = realloc(addresses->snapshots, (addresses->count + 1) * sizeof(*grown));
+	if (!grown) {
+		fay_target_close(target);
+		return;
+	}
+	addresses->snapshots = grown;
+	addresses->snapshots[addresses->count++] = target;
+	memset(addresses->known, 0, sizeof(addresses->known));
+}
+
+void fay_cli_addresses_deinit(struct fay_cli_addresses *addresses)
+{
+	for (size_t i = 0; i < addresses->count; i++)
+		fay_target_close(addresses->snapshots[i]);
+	free(addresses->snapshots);
+	memset(addresses, 0, sizeof(*addresses));
+}
+
+static bool same_place(const struct fay_code_place *a, const struct fay_code_place *b)
+{
+	return a->offset == b->offset && !strcmp(a->module, b->module) && (a->name ? b->name && !strcmp(a->name, b->name) : !b->name);
+}
+
+/* false: nobody has code there, or it is not known whose it is. */
+static bool find_place(struct fay_cli_addresses *addresses, uint64_t address, struct fay_code_place *place)
+{
+	bool found = false;
+	for (size_t i = 0; i < addresses->count; i++) {
+		struct fay_code_place one;
+		/* What a call returns to may be another function's first byte. */
+		if (!fay_target_describe(addresses->snapshots[i], address - 1, &one))
+			continue;
+		if (found && !same_place(place, &one))
+			return false;
+		*place = one;
+		found = true;
+	}
+	place->offset += found;
+	return found;
+}
+
+void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address, bool readable, char *text, size_t size)
+{
+	struct fay_code_place *place = &addresses->known[address % FAY_CLI_ADDRESSES_KNOWN].place;
+	char buffer[64];
+	if (addresses->known[address % FAY_CLI_ADDRESSES_KNOWN].address != address || !address) {
+		addresses->known[address % FAY_CLI_ADDRESSES_KNOWN].address = address;
+		if (!find_place(addresses, address, place))
+			*place = (struct fay_code_place){ 0 };
+	}
+	if (!place->module)
+		snprintf(text, size, "0x%" PRIx64, address);
+	else if (!place->name)
+		snprintf(text, size, "%s+0x%" PRIx64, place->module, place->offset);
+	else
+		snprintf(text, size, "%s!%s+0x%" PRIx64, place->module, readable ? fay_cli_readable(place->name, buffer, sizeof(buffer)) : place->name, place->offset);
+}
