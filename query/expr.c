@@ -4,6 +4,7 @@
  * here are those that codegen.c emits; tests/query compares the two over random expressions.
  */
 #include "expr.h"
+#include "rewrite.h"
 
 #include <string.h>
 
@@ -355,6 +356,9 @@ const struct fay_expr *fay_expr_make(struct fay_exprs *exprs, struct fay_span sp
 		if (result || exprs->query->failed)
 			return result;
 	}
+	result = c ? NULL : fay_rewrite_operation(exprs, op, type, a, b);
+	if (result || exprs->query->failed)
+		return result;
 	result = intern(exprs, &(struct fay_expr){.op = op, .type = type, .a = a, .b = b, .c = c});
 	if (!result)
 		return NULL;

@@ -12,6 +12,7 @@
 #include "planner.h"
 
 #include "check_join.h"
+#include "rewrite.h"
 
 #include "fay/sketch.h"
 
@@ -580,6 +581,7 @@ static bool make_plan(struct fay_planner *planner)
 		  : plan->scalar  ? FAY_STATE_CELL
 		  : plan->streams ? FAY_STATE_STREAM
 				  : FAY_STATE_TABLE;
+	fay_rewrite_filters(&p->checked.filters);
 	p->grouping = p->checked.keys;
 	p->root = p->checked.root;
 	if (!make_stages(planner) || !lay_out_stages(planner, p))

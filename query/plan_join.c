@@ -6,6 +6,7 @@
  */
 #include "check_join.h"
 #include "planner.h"
+#include "rewrite.h"
 
 #include <string.h>
 
@@ -52,6 +53,7 @@ static bool begin_side(struct fay_planner *planner, unsigned index, struct fay_p
 	p->checked.domain = source->domain;
 	p->checked.uses_failed = source->uses_failed;
 	p->checked.filters = source->filters;
+	fay_rewrite_filters(&p->checked.filters);
 	if (source->saved && !fay_saved_column(source->saved, "time"))
 		return fay_query_fail(planner->query, FAY_E_REFUSED, source->span, "events are joined by time, which this saved trace does not have") != NULL;
 	fay_plan_find_saved(p, source->saved);
