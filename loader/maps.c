@@ -6,7 +6,6 @@
 #include "maps.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +18,67 @@
 #define STACK_MARGIN (256ull << 20) /* left free below [stack] */
 #define REACH ((1ull << 31) - (16u << 20))
 
+/* Digits up to `end`, which is passed over. By hand: the table is read while the process stands still, and scanf takes three times as long. */
+static bool take_number(const char **at, unsigned base, char end, uint64_t *value)
+{
+	const char *begin = *at, *next = begin;
+
+	*value = 0;
+	for (;; next++) {
+		unsigned digit = *next >= '0' && *next <= '9' ? (unsigned)(*next - '0') : *next >= 'a' && *next <= 'f' ? (unsigned)(*next - 'a') + 10 : base;
+
+		if (digit >= base)
+			break;
+		*value = *value * base + digit;
+	}
+	if (next == begin || next - begin > 20 || *next != end)
+		return false;
+	*at = next + 1;
+	return true;
+}
+
+/* "START-END rwxp OFFSET MAJOR:MINOR INODE   NAME" (proc(5)), without its newline. */
+static bool take_line(const char *line, struct fay_map *map)
+{
+	uint64_t offset, major, minor;
+
+	memset(map, 0, sizeof(*map));
+	if (!take_number(&line, 16, '-', &map->start) || !take_number(&line, 16, ' ', &map->end) || strlen(line) < 5 || line[4] != ' ')
+		return false;
+	memcpy(map->permissions, line, 4);
+	line += 5;
+	if (!take_number(&line, 16, ' ', &offset) || !take_number(&line, 16, ':', &major) || !take_number(&line, 16, ' ', &minor) ||
+	    !take_number(&line, 10, ' ', &map->inode))
+		return false;
+	map->device = major << 32 | minor;
+	line += strspn(line, " ");
+	memcpy(map->name, line, strnlen(line, sizeof(map->name) - 1));
+	return true;
+}
+
+static int append(struct fay_maps *maps, size_t *capacity, const struct fay_map *map)
+{
+	if (maps->count == MAPS_MAX)
+		return FAY_E_LIMIT;
+	if (maps->count == *capacity) {
+		size_t more = *capacity ? 2 * *capacity : 128;
+		struct fay_map *grown = realloc(maps->items, more * sizeof(*map));
+
+		if (!grown)
+			return FAY_E_LIMIT;
+		maps->items = grown;
+		*capacity = more;
+	}
+	maps->items[maps->count++] = *map;
+	return 0;
+}
+
 int fay_maps_read(pid_t pid, struct fay_maps *maps, struct fay_error *error)
 {
 	char path[64], *line = NULL;
 	size_t line_size = 0, capacity = 0;
 	FILE *file;
+	int code = 0;
 
 	memset(maps, 0, sizeof(*maps));
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
@@ -31,31 +86,21 @@ int fay_maps_read(pid_t pid, struct fay_maps *maps, struct fay_error *error)
 	if (!file)
 		return fay_error_set(error, errno == ENOENT ? FAY_E_USAGE : FAY_E_REFUSED, "%s: %s", path,
 				     errno == ENOENT ? "no such process" : strerror(errno));
-	while (getline(&line, &line_size, file) > 0 && maps->count < MAPS_MAX) {
-		struct fay_map map = { 0 };
-		unsigned major, minor;
-		int name = 0;
+	while (!code && getline(&line, &line_size, file) > 0) {
+		struct fay_map map;
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %" SCNu64 " %n", &map.start,
-			   &map.end, map.permissions, &major, &minor, &map.inode, &name) < 6)
-			continue;
-		map.device = (uint64_t)major << 32 | minor;
 		line[strcspn(line, "\n")] = 0;
-		if (name)
-			snprintf(map.name, sizeof(map.name), "%s", line + name);
-		if (maps->count == capacity) {
-			size_t more = capacity ? 2 * capacity : 128;
-			struct fay_map *grown = realloc(maps->items, more * sizeof(map));
-
-			if (!grown)
-				break;
-			maps->items = grown;
-			capacity = more;
-		}
-		maps->items[maps->count++] = map;
+		if (!take_line(line, &map))
+			code = fay_error_set(error, FAY_E_INTERNAL, "%s: not understood: %.60s", path, line);
+		else if (append(maps, &capacity, &map))
+			code = fay_error_set(error, FAY_E_LIMIT, "%s: more than %u mappings, or out of memory", path, MAPS_MAX);
 	}
 	free(line);
 	fclose(file);
+	if (code) {
+		fay_maps_deinit(maps);
+		return code;
+	}
 	if (maps->count == 0)
 		return fay_error_set(error, FAY_E_USAGE, "process %d has no memory: it is exiting, or a kernel thread",
 				     (int)pid);
