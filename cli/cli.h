@@ -88,6 +88,9 @@ void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address,
 
 /* --- leftovers.c: fay's code in processes ---------------------------------------------------------------------------- */
 
+/* dispatch.c: a line for each probe of an accepted image. */
+void fay_cli_print_dispatch(FILE *out, const char *indent, const struct fay_verdict *verdict);
+
 struct fay_cli_leftovers {
 	size_t traced, abandoned; /* sessions: of a fay that runs; of one that is gone */
 	char abandoned_in[300];   /* " 12 13": the processes */

@@ -4,7 +4,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <llvm-c/Core.h>
+
 #include "cli.h"
+
+/*
+ * The query's probes as they would be run in a process: compiled and verified, not installed. What the compiler or the verifier has against them `fay trace` says at length.
+ */
+static void explain_dispatch(struct fay_plan *plan)
+{
+	struct fay_compile_options options = { .size = sizeof(options) };
+	struct fay_buffer image = { 0 };
+	struct fay_verdict verdict;
+	struct fay_policy policy;
+	struct fay_error error;
+	LLVMContextRef context = LLVMContextCreate();
+	LLVMModuleRef module;
+	int result = fay_plan_generate(plan, context, &module, &error);
+	if (!result)
+		result = fay_compile_module(module, &plan->spec, &options, &image, &error);
+	LLVMContextDispose(context);
+	printf("dispatch\n");
+	if (result) {
+		printf("  the compiler refuses the probe: %s\n", error.message);
+		return;
+	}
+	fay_policy_default(&policy);
+	fay_verify(image.data, image.size, &policy, &verdict);
+	if (verdict.outcome == FAY_ACCEPTED) {
+		fay_cli_print_dispatch(stdout, "  ", &verdict);
+		printf("  where 256 functions or more have the same probes they share a trampoline (--share)\n");
+	} else {
+		printf("  the verifier refuses the probe (%s)\n", fay_rule_id(verdict.rejection.rule));
+	}
+	fay_verdict_deinit(&verdict);
+	fay_buffer_deinit(&image);
+}
 
 int fay_explain_main(int argc, char **argv)
 {
@@ -57,6 +92,8 @@ int fay_explain_main(int argc, char **argv)
 		fay_plan_print_json(stdout, plan);
 	else
 		fay_plan_print(stdout, plan);
+	if (!json && plan->domain == DOMAIN_USER)
+		explain_dispatch(plan);
 	fay_plan_destroy(plan);
 	if (fflush(stdout)) {
 		fprintf(stderr, "fay: cannot write: %m\n");

@@ -119,6 +119,8 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error);
 /* `later`: it began, or loaded a module, after the others: what is not there is no error, what was attached is said. */
 int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error);
 void fay_trace_report_points(const struct trace *trace);
+/* How each probe is run: inlined or called, how many functions share a trampoline. */
+void fay_trace_report_dispatch(const struct trace *trace);
 const char *fay_trace_function_name(void *context, uint64_t hash);
 void fay_trace_address_name(void *context, uint64_t address, bool readable, char *text, size_t size);
 

@@ -111,21 +111,7 @@ static void print_timing(const struct trace *trace)
 	for (size_t i = 0; i < trace->stage_count; i++)
 		fprintf(stderr, "  %-24s %9.3f ms\n", trace->stages[i].name,
 			(double)trace->stages[i].nanoseconds / 1e6);
-	for (uint32_t i = 0; trace->session_count && i < trace->verdict.probe_count; i++) {
-		bool unguarded;
-		uint32_t bytes = fay_session_inlined(trace->sessions[0], i, &unguarded);
-
-		if (bytes)
-			fprintf(stderr, "  probe %u: inlined into the trampoline, %u bytes%s\n", i, bytes,
-				unguarded ? "; needs no guard against reentrance" : "");
-		else
-			fprintf(stderr, "  probe %u: called from the trampoline\n", i);
-	}
-	size_t shared = 0;
-	for (size_t i = 0; i < trace->session_count; i++)
-		shared += fay_session_shared_points(trace->sessions[i]);
-	if (shared)
-		fprintf(stderr, "  %zu functions share a trampoline\n", shared);
+	fay_trace_report_dispatch(trace);
 	uint64_t pause = 0;
 	for (size_t i = 0; i < trace->session_count; i++) {
 		uint64_t one = fay_session_longest_pause(trace->sessions[i]);

@@ -40,7 +40,7 @@ void fay_trace_help(void)
 	       "  --share N        N functions with the same probes share one trampoline (256 unless given)\n"
 	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each of its edges, at the end\n"
 	       "  --timing         how long each stage took, on standard error\n"
-	       "  -v, --verbose    the verifier's report, on standard error\n"
+	       "  -v, --verbose    the verifier's report and how each probe is run, on standard error\n"
 	       "\nOn many machines (docs/cluster.md):\n"
 	       "  --detach         print an ID for `fay attach` and leave; needs JetStream\n%s", fay_cli_cluster_help);
 }

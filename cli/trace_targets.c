@@ -68,6 +68,17 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	return fay_aggregator_add(trace->aggregator, shm, size, trace->follow ? 0 : shm->target_pid, error);
 }
 
+void fay_trace_report_dispatch(const struct trace *trace)
+{
+	size_t shared = 0;
+	if (trace->session_count)
+		fay_cli_print_dispatch(stderr, "  ", &trace->verdict);
+	for (size_t i = 0; i < trace->session_count; i++)
+		shared += fay_session_shared_points(trace->sessions[i]);
+	if (shared)
+		fprintf(stderr, "  %zu functions share a trampoline\n", shared);
+}
+
 void fay_trace_report_points(const struct trace *trace)
 {
 	size_t points = 0, skipped_count = 0;
@@ -90,6 +101,8 @@ void fay_trace_report_points(const struct trace *trace)
 			trace->wait ? "waiting for processes" : "following");
 		return;
 	}
+	if (trace->verbose)
+		fay_trace_report_dispatch(trace);
 	fprintf(stderr, "fay: tracing %zu function%s in %zu process%s; Ctrl-C ends\n", points,
 		points == 1 ? "" : "s", trace->session_count, trace->session_count == 1 ? "" : "es");
 }

@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "inline.h"
 #include "runtime.h"
 
 #define PAGE 4096u
@@ -168,7 +167,7 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 		probes[i].facts = &session->verdict->probes[point->probes[i]];
 		probes[i].code = zone->image + probes[i].facts->code_offset;
 		probes[i].bytes = session->verdict->layout.bytes + probes[i].facts->code_offset;
-		probes[i].inlined = session->inlined[point->probes[i]];
+		probes[i].inlined = session->dispatch.inlined[point->probes[i]];
 	}
 	return (struct fay_trampoline_spec){
 		.address = zone->address + zone->code_size,
@@ -178,7 +177,7 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 		.tid_offset = session->tid_offset,
 		.selective = session->options.tid_count > 0,
 		.thread_pointer = session->thread_pointer,
-		.unguarded = session->unguarded,
+		.unguarded = session->dispatch.unguarded,
 		.marker = point->marker != NULL,
 		.operands = point->marker ? point->marker->operands : NULL,
 		.operand_count = point->marker ? point->marker->operand_count : 0,
@@ -485,25 +484,6 @@ static int write_zone_list(struct fay_session *session, struct fay_error *error)
 		memcpy(own->zones, config.zones, sizeof(config.zones));
 	}
 	return 0;
-}
-
-#define UNGUARDED_KINDS (1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_RETURN)
-
-void fay_zones_choose(struct fay_session *session)
-{
-	const struct fay_verdict *verdict = session->verdict;
-
-	session->unguarded = true;
-	for (uint32_t i = 0; i < verdict->probe_count; i++) {
-		const struct fay_probe_facts *facts = &verdict->probes[i];
-		uint32_t end = verdict->layout.code_offset + verdict->layout.code_size;
-		struct fay_inline judged = { 0 };
-
-		if (facts->code_offset < end)
-			judged = fay_inline_judge(verdict->layout.bytes + facts->code_offset, end - facts->code_offset);
-		session->inlined[i] = judged.possible && !facts->aligned_stack ? (uint32_t)judged.size : 0;
-		session->unguarded &= session->inlined[i] && judged.reentrant && UNGUARDED_KINDS >> facts->kind & 1;
-	}
 }
 
 int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct fay_error *error)

@@ -324,8 +324,7 @@ static int attach(struct fay_session *session, struct fay_error *error)
 	if (code)
 		return code;
 	lay_out_state(session);
-	fay_zones_choose(session);
-	session->probe_count = session->verdict->probe_count;
+	fay_dispatch_choose(session->verdict, &session->dispatch);
 	session->reads_time = session->options.costs;
 	for (uint32_t i = 0; i < session->verdict->probe_count; i++)
 		session->reads_time |= (session->verdict->probes[i].event_fields & (FAY_FIELD_TIME | FAY_FIELD_DURATION)) != 0;
@@ -575,12 +574,6 @@ size_t fay_session_skipped_count(const struct fay_session *session)
 const struct fay_skipped_point *fay_session_skipped(const struct fay_session *session, size_t index)
 {
 	return &session->skipped[index];
-}
-
-uint32_t fay_session_inlined(const struct fay_session *session, uint32_t probe, bool *unguarded)
-{
-	*unguarded = session->unguarded;
-	return probe < session->probe_count ? session->inlined[probe] : 0;
 }
 
 size_t fay_session_shared_points(const struct fay_session *session)

@@ -95,11 +95,9 @@ struct fay_session {
 	size_t skipped_count;
 	uint64_t stamp_cycles; /* that an event with no probe appears to take; 0: not measured yet (cost.c) */
 	bool reads_time; /* or measures costs: the time stamp counter's rate is known */
-	uint32_t inlined[FAY_IMAGE_MAX_PROBES]; /* bytes of each probe that are copied into trampolines; 0: it is called */
-	uint32_t probe_count;
+	struct fay_dispatch dispatch;
 	struct fay_host *host; /* begin, end and timer probes; NULL: none */
 	size_t shared_points; /* points that share a trampoline */
-	bool unguarded; /* struct fay_trampoline_spec */
 	uint32_t tids[FAY_TIDS_MAX]; /* the threads that are traced, as they know themselves; options.tid_count of them */
 	int32_t tid_offset;
 	bool thread_pointer; /* fs:0 holds the fs base in every thread */
@@ -145,8 +143,6 @@ bool fay_unwatchable(const char *name, char reason[FAY_REASON_MAX]);
 /* code.c: chooses addresses (reserving them in `maps`) and writes all zones' bytes. */
 /* install.c: a thread's id as the process itself sees it. */
 pid_t fay_inner_id(pid_t pid, pid_t tid);
-/* Which probes are inlined. */
-void fay_zones_choose(struct fay_session *session);
 int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct fay_error *error);
 void fay_zone_plans_deinit(struct fay_session *session);
 int fay_maps_reserve(struct fay_maps *maps, uint64_t start, uint64_t size);

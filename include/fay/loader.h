@@ -177,8 +177,12 @@ void fay_installed_sessions_deinit(struct fay_installed_sessions *list);
 /* Removes the sessions of fays that are gone: bytes back, memory unmapped. `kept`: those whose memory a thread may still be inside of. */
 int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_error *error);
 
-/* Bytes of a probe's code that were copied into each trampoline; 0: it is called. *unguarded: without a guard against reentrance, which it does not need. */
-uint32_t fay_session_inlined(const struct fay_session *session, uint32_t probe, bool *unguarded);
+/* How an accepted image's probes are run at the places that they are for: in whatever process, the same. choose.c */
+struct fay_dispatch {
+	uint32_t inlined[FAY_IMAGE_MAX_PROBES]; /* bytes of each probe's code that are copied into each trampoline; 0: it is called */
+	bool unguarded;				/* without a guard against reentrance, which no probe of the image needs */
+};
+void fay_dispatch_choose(const struct fay_verdict *verdict, struct fay_dispatch *dispatch);
 /* Functions whose trampoline is shared with others; the rest have one of their own. */
 size_t fay_session_shared_points(const struct fay_session *session);
 /* Nanoseconds for which the target was stopped, longest single pause; for --timing. */

@@ -49,3 +49,16 @@ rows 'cluster.Function("libc!read").Where(r => r.Arg(2) == 7).Sliding(300ms, 100
 last_of_each
 # The first windows begin before the trace, the last ones are cut off with it: each event is in one to three.
 [ "$(sum .Count)" -gt 30000 ] && [ "$(sum .Count)" -le 45000 ] || fail "events in sliding windows: $(sum .Count)"
+
+# How the probes would be run, and are.
+count='cluster.Function("libc!read").Count()'
+named='from r in cluster.Function("libc!read") group r by r.comm into g select new { g.Key, n = g.Count() }'
+exits "explained: a count" 0 "$FAY" explain "$count"
+contains "it would be inlined" "$work/out" "probe 0: inlined into the trampoline, 3 bytes; needs no guard against reentrance"
+exits "explained: a table" 0 "$FAY" explain "$named"
+contains "it would be called" "$work/out" "probe 0: called from the trampoline; guarded against reentrance"
+exits "traced: a table" 0 "$FAY" trace --verbose "$named" -- cat /etc/passwd
+contains "it is called" "$work/err" "probe 0: called from the trampoline; guarded against reentrance"
+exits "traced: a count of all functions" 0 "$FAY" trace --verbose 'cluster.Function("libc!str*").Count()' --share 2 -- cat /etc/passwd
+contains "it is inlined" "$work/err" "probe 0: inlined into the trampoline, 3 bytes; needs no guard against reentrance"
+contains "and shared" "$work/err" "functions share a trampoline"
