@@ -23,11 +23,6 @@
 #define PAGE 4096u
 #define CLUSTER_SPAN (1ull << 30) /* points of one zone lie within this */
 
-static uint64_t round_up(uint64_t value, uint64_t to)
-{
-	return (value + to - 1) & ~(to - 1);
-}
-
 int fay_maps_reserve(struct fay_maps *maps, uint64_t start, uint64_t size)
 {
 	struct fay_map *grown = realloc(maps->items, (maps->count + 1) * sizeof(*grown));
@@ -40,7 +35,7 @@ int fay_maps_reserve(struct fay_maps *maps, uint64_t start, uint64_t size)
 		grown[at] = grown[at - 1];
 	memset(&grown[at], 0, sizeof(grown[at]));
 	grown[at].start = start;
-	grown[at].end = start + round_up(size, PAGE);
+	grown[at].end = start + fay_round_up(size, PAGE);
 	maps->count++;
 	return 0;
 }
@@ -130,211 +125,6 @@ static void write_states(struct fay_session *session, uint8_t *to)
 	}
 }
 
-static uint64_t hook_address(const struct fay_zone_plan *zone, enum fay_hook hook)
-{
-	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
-
-	switch (hook) {
-	case FAY_HOOK_FIND_OBJECT: return zone->address + header->find_object;
-	case FAY_HOOK_FIND_FDE: return zone->address + header->find_fde;
-	case FAY_HOOK_LONGJMP: return zone->address + header->longjmp;
-	default: return 0;
-	}
-}
-
-static void add_return_point(struct fay_zone_plan *zone, uint64_t trampoline, const struct fay_trampoline *made)
-{
-	struct fay_return_point point = { .address = trampoline + made->returns,
-					  .exception = made->exception ? trampoline + made->exception : 0 };
-
-	if (!made->returns)
-		return;
-	memcpy(zone->code + zone->returns_at + zone->return_count * sizeof(point), &point, sizeof(point));
-	zone->return_count++;
-}
-
-/* From LOCAL. The costs lie within the slot's first bytes, which are few: FAY_POINTS_MAX of them and an image's LOCAL. */
-static int32_t place_cost(const struct fay_session *session, const struct fay_point *point)
-{
-	return (int32_t)(session->geometry.cost_offset - FAY_SLOT_HEADER + point->cost * sizeof(struct fay_place_cost));
-}
-
-/* What points with the same probes have in common. `probes` has room for all of an image. */
-static struct fay_trampoline_spec spec_of_probes(const struct fay_session *session, const struct fay_zone_plan *zone, const struct fay_point *point,
-						 struct fay_trampoline_probe *probes)
-{
-	for (uint32_t i = 0; i < point->probe_count; i++) {
-		probes[i].facts = &session->verdict->probes[point->probes[i]];
-		probes[i].code = zone->image + probes[i].facts->code_offset;
-		probes[i].bytes = session->verdict->layout.bytes + probes[i].facts->code_offset;
-		probes[i].inlined = session->dispatch.inlined[point->probes[i]];
-	}
-	return (struct fay_trampoline_spec){
-		.address = zone->address + zone->code_size,
-		.runtime = zone->address,
-		.global = session->shm_address + session->geometry.global_offset,
-		.hook = hook_address(zone, point->hook),
-		.tid_offset = session->tid_offset,
-		.selective = session->options.tid_count > 0,
-		.thread_pointer = session->thread_pointer,
-		.unguarded = session->dispatch.unguarded,
-		.marker = point->marker != NULL,
-		.operands = point->marker ? point->marker->operands : NULL,
-		.operand_count = point->marker ? point->marker->operand_count : 0,
-		.careful = point->careful,
-		.cost = session->options.costs ? place_cost(session, point) : 0,
-		.probes = probes,
-		.probe_count = point->probe_count,
-	};
-}
-
-static bool same_probes(const struct fay_point *a, const struct fay_point *b)
-{
-	return a->probe_count == b->probe_count && a->careful == b->careful && !memcmp(a->probes, b->probes, a->probe_count * sizeof(*a->probes));
-}
-
-/* Finds the sets of probes that many points of the zone have. There are few sets; those beyond the room for them have trampolines of their own. */
-static void count_sets(const struct fay_session *session, struct fay_zone_plan *zone)
-{
-	for (size_t i = zone->first; i < zone->last; i++) {
-		const struct fay_point *point = &session->points[i];
-		size_t k = 0;
-
-		if (!point->usable || !point->probe_count || point->hook)
-			continue;
-		while (k < zone->set_count && !same_probes(zone->sets[k].model, point))
-			k++;
-		if (k == FAY_SHARED_SETS)
-			continue;
-		if (k == zone->set_count)
-			zone->sets[zone->set_count++] = (struct fay_shared_set){ .model = point };
-		zone->sets[k].points++;
-	}
-	for (size_t k = 0; k < zone->set_count; k++) {
-		struct fay_trampoline_probe probes[FAY_IMAGE_MAX_PROBES];
-		struct fay_trampoline_spec spec = spec_of_probes(session, zone, zone->sets[k].model, probes);
-
-		zone->sets[k].chosen = zone->sets[k].points >= session->options.shared_from && fay_shared_possible(&spec);
-	}
-}
-
-static const struct fay_shared_set *set_of(const struct fay_zone_plan *zone, const struct fay_point *point)
-{
-	for (size_t k = 0; k < zone->set_count; k++)
-		if (zone->sets[k].chosen && !point->hook && same_probes(zone->sets[k].model, point))
-			return &zone->sets[k];
-	return NULL;
-}
-
-static bool write_shared(struct fay_session *session, struct fay_zone_plan *zone)
-{
-	for (size_t k = 0; k < zone->set_count; k++) {
-		struct fay_trampoline_probe probes[FAY_IMAGE_MAX_PROBES];
-		struct fay_trampoline_spec spec = spec_of_probes(session, zone, zone->sets[k].model, probes);
-
-		if (!zone->sets[k].chosen)
-			continue;
-		if (!fay_shared_emit(&spec, zone->code + zone->code_size, zone->capacity - zone->code_size, &zone->sets[k].body))
-			return false;
-		session->shared_points += zone->sets[k].points;
-		zone->code_size = round_up(zone->code_size + zone->sets[k].body.size, 64);
-	}
-	return true;
-}
-
-/* Its address in the process; 0 none. */
-static uint64_t marker_semaphore(const struct fay_function *function)
-{
-	const struct fay_marker *marker = function->marker;
-
-	return marker && marker->semaphore ? marker->semaphore + (function->address - marker->address) : 0;
-}
-
-/* The record of the patch, once the trampoline's parts have their places. */
-static void note_patch(struct fay_point *point, const struct fay_trampoline *made, uint64_t start, uint64_t address, uint64_t copy)
-{
-	point->patch = (struct fay_zone_patch){ .site = point->site,
-						.trampoline = point->back ? start : address + made->entry,
-						.inner = point->back ? address + made->entry : 0,
-						.back = point->back,
-						.displaced = copy,
-						.link = copy,
-						.returns = made->returns ? address + made->returns : 0,
-						.linked = point->linked,
-						.kind = point->hook ? FAY_PATCH_HOOK : FAY_PATCH_PLACE,
-						.semaphore = marker_semaphore(&point->function) };
-	memcpy(point->patch.original, point->before, FAY_JUMP_BYTES);
-	if (point->linked)
-		point->patch.link = point->lower;
-}
-
-/* The instructions between a site and the marker that it is for: they run first, and the trampoline proper follows. */
-static bool write_before(struct fay_point *point, uint64_t address, uint8_t *code, size_t *size, char reason[FAY_REASON_MAX])
-{
-	*size = 0;
-	point->copy = address;
-	if (!point->back)
-		return true;
-	if (!fay_displace(point->program, point->before_size, point->back, point->site, address, &point->displaced, reason))
-		return false;
-	*size = point->displaced.size - FAY_JUMP_BYTES; /* without the jump back */
-	memcpy(code, point->displaced.code, *size);
-	return true;
-}
-
-/* The trampoline for one point at zone->code_size. False: `reason` says why this point cannot be done. */
-static bool write_point(struct fay_session *session, struct fay_zone_plan *zone, struct fay_point *point,
-			uint64_t link_slot, char reason[FAY_REASON_MAX])
-{
-	struct fay_trampoline_probe probes[FAY_IMAGE_MAX_PROBES];
-	struct fay_trampoline_spec spec = spec_of_probes(session, zone, point, probes);
-	const struct fay_shared_set *set = set_of(zone, point);
-	uint8_t *code = zone->code + zone->code_size;
-	struct fay_trampoline made;
-	size_t hole, link = point->linked ? 6 : 0, capacity = zone->capacity - zone->code_size, before;
-	struct fay_displaced last; /* what is behind the probes */
-	uint64_t copy, start = spec.address;
-	bool written;
-
-	if (!write_before(point, start, code, &before, reason))
-		return false;
-	code += before;
-	capacity -= before;
-	spec.address += before;
-
-	spec.function = fay_name_hash(point->function.name);
-	spec.module = fay_name_hash(point->function.module);
-	spec.place = point->function.address;
-	written = set ? capacity >= FAY_SHARED_STUB_MAX + link + FAY_DISPLACED_ROOM && fay_shared_stub(&set->body, &spec, code, capacity, &made) :
-			fay_trampoline_emit(&spec, link + FAY_DISPLACED_ROOM, code, capacity, &made);
-	if (!written) {
-		snprintf(reason, FAY_REASON_MAX, "needs a trampoline that does not fit (internal)");
-		return false;
-	}
-	hole = made.displaced;
-	copy = spec.address + hole + link;
-	if (!fay_displace(point->program + point->back, point->before_size - point->back, point->back ? 1 : FAY_JUMP_BYTES, point->site + point->back,
-			  copy, &last, reason))
-		return false;
-	if (!point->back) {
-		point->displaced = last;
-		point->copy = copy;
-	}
-	if (point->linked) { /* jmp *link(%rip) */
-		int32_t rel = (int32_t)(link_slot - (spec.address + hole + 6));
-
-		memcpy(code + hole, "\xff\x25", 2);
-		memcpy(code + hole + 2, &rel, 4);
-	}
-	memcpy(code + (copy - spec.address), last.code, last.size);
-	if (set) /* nothing follows the displaced instructions of a stub */
-		made.size = hole + link + last.size;
-	note_patch(point, &made, start, spec.address, copy);
-	add_return_point(zone, spec.address, &made);
-	zone->code_size = round_up(zone->code_size + before + made.size, 16);
-	return true;
-}
-
 static void add_record(struct fay_zone_plan *zone, const struct fay_zone_patch *patch)
 {
 	memcpy(zone->data + sizeof(zone->header) + zone->header.patch_count * sizeof(*patch), patch, sizeof(*patch));
@@ -368,7 +158,7 @@ static int write_points(struct fay_session *session, struct fay_zone_plan *zone,
 
 		if (!point->usable)
 			continue;
-		if (!write_point(session, zone, point, zone->header.data + at + offsetof(struct fay_zone_patch, link),
+		if (!fay_zone_write_point(session, zone, point, zone->header.data + at + offsetof(struct fay_zone_patch, link),
 				 reason)) {
 			if (fay_session_skip(session, point, reason))
 				return fay_error_set(error, FAY_E_LIMIT, "out of memory");
@@ -390,15 +180,15 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 {
 	uint64_t low = session->points[zone->first].function.address;
 	uint64_t high = session->points[zone->last - 1].function.address + 16;
-	uint64_t image_at = round_up(runtime_size(), PAGE);
-	uint64_t states_at = round_up(image_at + session->verdict->layout.size, 64);
-	uint64_t returns_at = round_up(
+	uint64_t image_at = fay_round_up(runtime_size(), PAGE);
+	uint64_t states_at = fay_round_up(image_at + session->verdict->layout.size, 64);
+	uint64_t returns_at = fay_round_up(
 		states_at + session->verdict->schema.state_count * sizeof(struct fay_runtime_state), 64);
 	uint64_t trampolines_at, capacity = 0, data_size;
 	size_t watched = 0, backs = 0;
 	int code;
 
-	count_sets(session, zone);
+	fay_zone_count_sets(session, zone);
 	for (size_t k = 0; k < zone->set_count; k++)
 		capacity += point_room(session, zone->sets[k].model) + 64;
 	for (size_t i = zone->first; i < zone->last; i++) {
@@ -406,16 +196,16 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 
 		if (!point->usable)
 			continue;
-		capacity += set_of(zone, point) ? FAY_SHARED_STUB_MAX + FAY_DISPLACED_ROOM + 32 : point_room(session, point);
+		capacity += fay_zone_set_of(zone, point) ? FAY_SHARED_STUB_MAX + FAY_DISPLACED_ROOM + 32 : point_room(session, point);
 		watched += point->watched;
 	}
 	for (size_t i = 0; i < session->back_count; i++)
 		backs += session->backs[i].point >= zone->first && session->backs[i].point < zone->last;
 	zone->returns_at = returns_at;
-	trampolines_at = round_up(returns_at + watched * sizeof(struct fay_return_point), 64);
+	trampolines_at = fay_round_up(returns_at + watched * sizeof(struct fay_return_point), 64);
 	capacity += trampolines_at;
-	zone->capacity = round_up(capacity, PAGE);
-	data_size = round_up(sizeof(struct fay_zone_header) +
+	zone->capacity = fay_round_up(capacity, PAGE);
+	data_size = fay_round_up(sizeof(struct fay_zone_header) +
 				     (zone->last - zone->first + backs) * sizeof(struct fay_zone_patch), PAGE);
 	zone->address = fay_maps_hole(maps, zone->capacity + data_size, low, high);
 	zone->code = calloc(1, zone->capacity);
@@ -431,7 +221,7 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 	write_image(session, zone);
 	write_states(session, zone->code + states_at);
 	zone->code_size = trampolines_at;
-	if (!write_shared(session, zone))
+	if (!fay_zone_write_shared(session, zone))
 		return fay_error_set(error, FAY_E_INTERNAL, "the shared trampoline does not fit");
 	zone->header = (struct fay_zone_header){ .magic = FAY_ZONE_MAGIC,
 						 .version = FAY_ZONE_VERSION,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session's life: plan without stopping anything, install in one stop, detach.
+ * A session's beginning: plan without stopping anything, install in one stop. Its end: session_end.c.
  *
  * Planning reads the target while it runs, so installing re-checks what the plan rests on and, if something changed (another fay patched the
  * same function, a module moved), the plan is made anew, a few times.
@@ -8,16 +8,15 @@
 #include "session.h"
 
 #include "keeper.h"
+#include "thread.h"
 #include "vectors.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -28,11 +27,6 @@
 #define SPILL_MIN (256u << 10)
 #define HWCAP2_FSGSBASE 2u
 #define TID_OFFSET_GLIBC 0x2d0 /* struct pthread.tid on x86-64, glibc 2.3 to 2.41; checked against every thread */
-
-static uint64_t page_up(uint64_t value)
-{
-	return (value + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-}
 
 static void lay_out_state(struct fay_session *session)
 {
@@ -58,12 +52,12 @@ static void lay_out_state(struct fay_session *session)
 		.global_offset = FAY_SHM_PAGE,
 		.global_size = schema->global_size,
 		.local_size = schema->local_size,
-		.slots_offset = FAY_SHM_PAGE + page_up(schema->global_size),
+		.slots_offset = FAY_SHM_PAGE + fay_round_up(schema->global_size, PAGE),
 		.cost_count = session->options.costs ? (uint32_t)session->point_count : 0,
 		.cost_offset = (FAY_SLOT_HEADER + schema->local_size + 63u) & ~63u,
 		.spill_size = spills ? spill : 0,
 	};
-	geometry->spill_offset = page_up(geometry->cost_offset + geometry->cost_count * sizeof(struct fay_place_cost));
+	geometry->spill_offset = fay_round_up(geometry->cost_offset + geometry->cost_count * sizeof(struct fay_place_cost), PAGE);
 	geometry->slot_stride = geometry->spill_offset + geometry->spill_size;
 	session->shm_size = geometry->slots_offset + geometry->slot_max * geometry->slot_stride;
 }
@@ -111,24 +105,6 @@ static uint64_t auxiliary(pid_t pid, uint64_t type, bool *readable)
 	return value;
 }
 
-/* Seccomp mode of the process: 0 none, 1 strict, 2 filter. */
-static int seccomp_mode(pid_t pid)
-{
-	char path[64], line[256];
-	int mode = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "Seccomp: %d", &mode) == 1)
-			break;
-	fclose(file);
-	return mode;
-}
-
 static int check_target(struct fay_session *session, struct fay_error *error)
 {
 	uint64_t hwcap2;
@@ -141,7 +117,7 @@ static int check_target(struct fay_session *session, struct fay_error *error)
 	hwcap2 = auxiliary(session->pid, AT_HWCAP2, &readable);
 	if (readable && !(hwcap2 & HWCAP2_FSGSBASE))
 		return fay_error_set(error, FAY_E_REFUSED, "this CPU or kernel does not let programs read the fs base (FSGSBASE, Linux 5.9); the dispatcher needs that");
-	if (seccomp_mode(session->pid))
+	if (fay_thread_field(session->pid, session->pid, "Seccomp:") > 0)
 		return fay_error_set(error, FAY_E_REFUSED, "process %d runs under seccomp, which may kill it for the system calls that attaching needs", (int)session->pid);
 	return 0;
 }
@@ -167,7 +143,7 @@ static int nothing_usable(const struct fay_session *session, struct fay_error *e
 			     session->skipped_count, first ? first->function : "?", first ? first->reason : "?");
 }
 
-static void forget_plan(struct fay_session *session)
+void fay_session_forget_plan(struct fay_session *session)
 {
 	fay_zone_plans_deinit(session);
 	fay_text_deinit(&session->text);
@@ -331,7 +307,7 @@ static int attach(struct fay_session *session, struct fay_error *error)
 	if (session->reads_time)
 		fay_clock_calibrate(&session->time_multiplier, &session->time_offset);
 	for (unsigned round = 0; round < ATTEMPTS; round++) {
-		forget_plan(session);
+		fay_session_forget_plan(session);
 		code = attempt(session, error);
 		if (code >= 0)
 			break;
@@ -402,8 +378,8 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	if (!code)
 		code = attach(session, error ? error : &local);
 	if (code) {
-		/* Whatever step failed, and how, came of that. */
-		if (fay_process_gone(session->pid))
+		/* It was there, and whatever step failed, and how, came of that. */
+		if (session->pid_start && fay_process_gone(session->pid))
 			code = fay_error_set(error, FAY_E_REFUSED, "process %d ended while fay attached to it", (int)session->pid);
 		fay_session_destroy(session);
 		return code;
@@ -423,131 +399,6 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	session->memory = open(path, O_RDONLY | O_CLOEXEC);
 	*result = session;
 	return 0;
-}
-
-/* Processes other than ours that still map one of the session's code memfds: children forked while traced. */
-static bool maps_our_code(const struct fay_session *session, pid_t pid)
-{
-	struct fay_maps maps;
-	bool found = false;
-
-	if (fay_maps_read(pid, &maps, NULL))
-		return false;
-	for (size_t i = 0; i < maps.count && !found; i++)
-		for (size_t k = 0; k < session->zone_count && !found; k++)
-			found = maps.items[i].start == session->zones[k].header.code &&
-				!strncmp(maps.items[i].name, "/memfd:" FAY_ZONE_MEMFD, 15);
-	fay_maps_deinit(&maps);
-	return found;
-}
-
-static int detach_one(struct fay_session *session, pid_t pid, unsigned *left, struct fay_error *error)
-{
-	bool found, stayed;
-	int code = fay_zone_remove_kept(pid, session->id, session->options.stop_timeout_ms,
-					session->options.tracer_wait_ms, &found, &stayed, &session->longest_pause, error);
-
-	*left += stayed;
-	return code;
-}
-
-static int detach_children(struct fay_session *session, unsigned *left, struct fay_error *error)
-{
-	struct dirent *entry;
-	int code = 0;
-	DIR *proc = opendir("/proc");
-
-	while (proc && (entry = readdir(proc))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		int one;
-
-		if (pid <= 0 || pid == session->pid || pid == getpid() || !maps_our_code(session, pid))
-			continue;
-		one = detach_one(session, pid, left, error);
-		if (one)
-			code = one;
-	}
-	if (proc)
-		closedir(proc);
-	return code;
-}
-
-int fay_session_detach(struct fay_session *session, struct fay_error *error)
-{
-	unsigned left = 0;
-	int code = 0, children;
-
-	if (!session->attached)
-		return 0;
-	if (fay_session_target_alive(session))
-		code = detach_one(session, session->pid, &left, error);
-	children = detach_children(session, &left, error);
-	if (!code)
-		code = children;
-	if (code)
-		return code;
-	session->attached = false;
-	return 0;
-}
-
-void fay_session_destroy(struct fay_session *session)
-{
-	if (!session)
-		return;
-	if (session->attached)
-		fay_session_detach(session, NULL);
-	if (session->memory >= 0)
-		close(session->memory);
-	if (session->shm)
-		munmap(session->shm, session->shm_size);
-	fay_host_destroy(session->host);
-	forget_plan(session);
-	fay_points_deinit(session);
-	free(session);
-}
-
-bool fay_session_target_alive(struct fay_session *session)
-{
-	char byte;
-
-	if (session->attached && session->memory >= 0 && session->zone_count)
-		return pread(session->memory, &byte, 1, (off_t)session->zones[0].header.code) == 1;
-	return session->pid_start != 0 && fay_process_start(session->pid) == session->pid_start;
-}
-
-bool fay_session_in_use(const struct fay_session *session)
-{
-	struct dirent *entry;
-	bool found = false;
-	DIR *proc = opendir("/proc");
-
-	while (proc && !found && (entry = readdir(proc))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		found = pid > 0 && pid != getpid() && maps_our_code(session, pid);
-	}
-	if (proc)
-		closedir(proc);
-	return found;
-}
-
-uint64_t fay_process_modules(pid_t pid)
-{
-	struct fay_maps maps;
-	uint64_t number = 0xcbf29ce484222325u;
-
-	if (fay_maps_read(pid, &maps, NULL))
-		return 0;
-	for (size_t i = 0; i < maps.count; i++) {
-		const struct fay_map *map = &maps.items[i];
-
-		if (map->permissions[2] != 'x' || map->name[0] != '/' || !strncmp(map->name, "/memfd:fay-", 11))
-			continue;
-		number = (number ^ map->start) * 0x100000001b3u;
-		number = (number ^ map->inode) * 0x100000001b3u;
-	}
-	fay_maps_deinit(&maps);
-	return number;
 }
 
 struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *size)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A session's parts, private to loader/: session.c (life), points.c and watch.c (what to patch), code.c (zones' bytes), install.c (into the target), host.c (probes that run here). */
+/* A session's parts, private to loader/: session.c (beginning), session_end.c, points.c and watch.c (what to patch), code.c and code_point.c (zones' bytes), install.c and install_memory.c (into the
+ * target), cost.c, host.c (probes that run here). */
 #ifndef FAY_LOADER_SESSION_H
 #define FAY_LOADER_SESSION_H
 
@@ -13,6 +14,12 @@
 #include "zone.h"
 
 #define FAY_POINTS_MAX (1u << 18)
+
+/* `to` is a power of two. */
+static inline uint64_t fay_round_up(uint64_t value, uint64_t to)
+{
+	return (value + to - 1) & ~(to - 1);
+}
 
 /* One function entry and the probes that want it. */
 struct fay_point {
@@ -141,15 +148,28 @@ bool fay_unpatchable(const char *name, char reason[FAY_REASON_MAX]);
 bool fay_unwatchable(const char *name, char reason[FAY_REASON_MAX]);
 
 /* code.c: chooses addresses (reserving them in `maps`) and writes all zones' bytes. */
-/* install.c: a thread's id as the process itself sees it. */
-pid_t fay_inner_id(pid_t pid, pid_t tid);
 int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct fay_error *error);
 void fay_zone_plans_deinit(struct fay_session *session);
 int fay_maps_reserve(struct fay_maps *maps, uint64_t start, uint64_t size);
 
+/* code_point.c: which sets of probes share a trampoline, the set of a point (NULL: it has a trampoline of its own), their bodies, and one point's
+ * trampoline, at zone->code_size; false: it does not fit, or `reason` says why the point cannot be done. `link_slot` is where its patch's link will be. */
+void fay_zone_count_sets(const struct fay_session *session, struct fay_zone_plan *zone);
+const struct fay_shared_set *fay_zone_set_of(const struct fay_zone_plan *zone, const struct fay_point *point);
+bool fay_zone_write_shared(struct fay_session *session, struct fay_zone_plan *zone);
+bool fay_zone_write_point(struct fay_session *session, struct fay_zone_plan *zone, struct fay_point *point, uint64_t link_slot,
+			  char reason[FAY_REASON_MAX]);
+
 /* host.c. *host is NULL if the image has no probe that runs here. */
 int fay_host_create(struct fay_session *session, struct fay_host **host, struct fay_error *error);
 void fay_host_destroy(struct fay_host *host);
+
+/* session.c: all that planning has made. */
+void fay_session_forget_plan(struct fay_session *session);
+
+/* install_memory.c: maps what the session needs in the stopped target, and checks that the image there is the verified one; unmaps what was mapped. */
+int fay_install_memory(struct fay_session *session, struct fay_stop *stop, struct fay_error *error);
+void fay_install_undo(struct fay_session *session, struct fay_stop *stop);
 
 /* install.c: what can be done before the target is stopped. */
 int fay_session_prepare(struct fay_session *session, struct fay_error *error);

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stopping a process and acting in it.
+ * Stopping a process, and its memory. System calls in it: stop_call.c.
  *
  * PTRACE_SEIZE and PTRACE_INTERRUPT leave no trace that the program can see: no SIGSTOP, and a system call that was interrupted is restarted by
  * the kernel when the registers are as they were, orig_rax included. ptrace is also the lock between several fay processes: only one can
  * hold a thread.
- *
- * System calls run by PTRACE_SYSCALL twice (entry and exit stop), not by single-stepping: a step's SIGTRAP would be forced on the program, which
- * changes its disposition if it ignores SIGTRAP. All signals are blocked meanwhile (PTRACE_SETSIGMASK).
  *
  * Limits: a thread that waits for its vfork child cannot be stopped, and the child runs in the same memory; that is waited for, then
  * an error. All calls on one struct fay_stop must come from one thread (ptrace's rule).
@@ -15,10 +12,8 @@
 #include "stop.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +27,8 @@
 #include <unistd.h>
 
 #include "maps.h"
+#include "thread.h"
 
-#define LEADER_ROUNDS 100u /* pauses after which a thread without an answer is looked at: is it a leader that was killed? */
 #define THREADS_MAX 65536u
 #define STACK_SCAN_MAX (1u << 20) /* bytes of each stack that are searched */
 
@@ -45,8 +40,7 @@ uint64_t fay_loader_clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A short wait between two looks: spin first, then sleep, so that short stops stay short. */
-static void pause_between(unsigned round)
+void fay_stop_pause(unsigned round)
 {
 	struct timespec nap = { 0, 50000 };
 
@@ -54,59 +48,6 @@ static void pause_between(unsigned round)
 		sched_yield();
 	else
 		nanosleep(&nap, NULL);
-}
-
-/* A number from /proc/PID/task/TID/status, or -1. */
-static long status_field(pid_t pid, pid_t tid, const char *name)
-{
-	char path[80], line[256];
-	long value = -1;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
-	file = fopen(path, "re");
-	if (!file)
-		return -1;
-	while (fgets(line, sizeof(line), file))
-		if (!strncmp(line, name, strlen(name))) {
-			value = strtol(line + strlen(name), NULL, 10);
-			break;
-		}
-	fclose(file);
-	return value;
-}
-
-static char thread_state(pid_t pid, pid_t tid)
-{
-	char path[80], text[512], *after;
-	ssize_t got;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	got = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (got <= 0)
-		return 0;
-	text[got] = 0;
-	after = strrchr(text, ')');
-	return after && after[1] ? after[2] : 0;
-}
-
-static void read_comm(pid_t pid, char comm[64])
-{
-	char path[64];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	file = fopen(path, "re");
-	if (!file || !fgets(comm, 64, file))
-		snprintf(comm, 64, "?");
-	comm[strcspn(comm, "\n")] = 0;
-	if (file)
-		fclose(file);
 }
 
 static long yama_scope(void)
@@ -125,7 +66,7 @@ static long yama_scope(void)
 static int no_permission(pid_t pid, struct fay_error *error)
 {
 	long scope = yama_scope();
-	long uid = status_field(pid, pid, "Uid:");
+	long uid = fay_thread_field(pid, pid, "Uid:");
 
 	if (scope == 3)
 		return fay_error_set(error, FAY_E_REFUSED, "cannot attach to process %d: kernel.yama.ptrace_scope is 3, which forbids ptrace until the next boot", (int)pid);
@@ -171,10 +112,10 @@ static enum seize_result thread_seize(struct fay_stop *stop, pid_t tid, pid_t *t
 		}
 		if (errno == ESRCH)
 			return GONE;
-		state = thread_state(stop->pid, tid);
+		state = fay_thread_state(stop->pid, tid);
 		if (state == 0 || state == 'Z' || state == 'X')
 			return GONE;
-		*tracer = (pid_t)status_field(stop->pid, tid, "TracerPid:");
+		*tracer = (pid_t)fay_thread_field(stop->pid, tid, "TracerPid:");
 		if (*tracer > 0)
 			return TRACED_BY_OTHER;
 	}
@@ -230,7 +171,7 @@ static size_t collect_stops(struct fay_stop *stop)
 			deliver_first(thread);
 		} else if (got < 0)
 			thread->gone = true;
-		else if (thread_state(stop->pid, thread->tid) == 'Z')
+		else if (fay_thread_state(stop->pid, thread->tid) == 'Z')
 			thread->gone = true; /* a dead leader is reported only after its last thread */
 		running += !thread->stopped && !thread->gone;
 	}
@@ -282,8 +223,8 @@ static int did_not_stop(struct fay_stop *stop, uint32_t timeout_ms, struct fay_e
 		if (!thread->stopped && !thread->gone)
 			return fay_error_set(error, FAY_E_LIMIT, "thread %d of process %d did not stop within %u ms (state %c%s)",
 					     (int)thread->tid, (int)stop->pid, timeout_ms,
-					     thread_state(stop->pid, thread->tid),
-					     thread_state(stop->pid, thread->tid) == 'D' ? ": waiting in the kernel, e.g. for its vfork child" : "");
+					     fay_thread_state(stop->pid, thread->tid),
+					     fay_thread_state(stop->pid, thread->tid) == 'D' ? ": waiting in the kernel, e.g. for its vfork child" : "");
 	}
 	return fay_error_set(error, FAY_E_LIMIT, "process %d makes threads faster than they can be stopped",
 			     (int)stop->pid);
@@ -322,7 +263,7 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 			return did_not_stop(stop, timeout_ms, error);
 		settled = running == 0;
 		if (!settled)
-			pause_between(round);
+			fay_stop_pause(round);
 	}
 }
 
@@ -357,7 +298,7 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 		if (code > 0)
 			return code;
 		if (fay_loader_clock_ns() > deadline) {
-			read_comm(tracer, comm);
+			fay_process_comm(tracer, comm);
 			return fay_error_set(error, FAY_E_REFUSED, "process %d is being traced by process %d (%s), which did not let go within %u ms",
 					     (int)pid, (int)tracer, comm, tracer_wait_ms);
 		}
@@ -408,7 +349,7 @@ uint64_t fay_stop_release(struct fay_stop *stop)
 			if (waitpid(thread->tid, &status, __WALL | WNOHANG) == thread->tid)
 				note_stop(thread, status);
 			else
-				pause_between(round);
+				fay_stop_pause(round);
 		}
 		restart_silently(thread);
 		if (thread->dirty)
@@ -435,148 +376,6 @@ int fay_stop_read(const struct fay_stop *stop, uint64_t address, void *to, size_
 int fay_stop_write(const struct fay_stop *stop, uint64_t address, const void *from, size_t size)
 {
 	return pwrite(stop->memory, from, size, (off_t)address) == (ssize_t)size ? 0 : -1;
-}
-
-/* A `syscall` instruction: in the vDSO if there is one, else in any executable mapping. */
-static uint64_t find_syscall_insn(struct fay_stop *stop)
-{
-	struct fay_maps maps;
-	uint64_t found = 0;
-	uint8_t *bytes = malloc(1 << 16);
-
-	if (!bytes || fay_maps_read(stop->pid, &maps, NULL)) {
-		free(bytes);
-		return 0;
-	}
-	for (int pass = 0; pass < 2 && !found; pass++)
-		for (size_t i = 0; i < maps.count && !found; i++) {
-			const struct fay_map *map = &maps.items[i];
-			bool vdso = !strcmp(map->name, "[vdso]");
-
-			if (map->permissions[2] != 'x' || (pass == 0) != vdso || map->start >> 47)
-				continue;
-			for (uint64_t at = map->start; at < map->end && !found; at += 1 << 16) {
-				uint64_t left = map->end - at;
-				size_t size = left < 1 << 16 ? left : 1 << 16;
-
-				if (fay_stop_read(stop, at, bytes, size))
-					continue;
-				for (size_t k = 0; k + 1 < size && !found; k++)
-					if (bytes[k] == 0x0f && bytes[k + 1] == 0x05)
-						found = at + k;
-			}
-		}
-	fay_maps_deinit(&maps);
-	free(bytes);
-	return found;
-}
-
-/*
- * Resumes to the next system-call stop. 0, or -1: the thread is gone. Waits without limit: the thread has our registers, and to give up here would
- * let it go with them.
- */
-static int run_to_syscall_stop(const struct fay_stop *stop, struct fay_stopped_thread *thread)
-{
-	if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0))
-		return -1;
-	for (unsigned round = 0;; round++) {
-		int status;
-		pid_t got = waitpid(thread->tid, &status, __WALL | WNOHANG);
-
-		if (got < 0 || (got > 0 && !WIFSTOPPED(status)))
-			return -1;
-		if (got == 0) {
-			/* A killed leader is reported only after its last thread, which waits for us. */
-			if (round >= LEADER_ROUNDS && thread_state(stop->pid, thread->tid) == 'Z')
-				return -1;
-			pause_between(round);
-			continue;
-		}
-		if (WSTOPSIG(status) == (SIGTRAP | 0x80))
-			return 0;
-		if (status >> 16 == 0 && !thread->signal) { /* SIGSTOP cannot be blocked: later */
-			thread->signal = WSTOPSIG(status);
-			thread->have_siginfo =
-				ptrace(PTRACE_GETSIGINFO, thread->tid, 0, &thread->siginfo) == 0;
-		}
-		if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0))
-			return -1;
-	}
-}
-
-/* The thread to borrow: one that no seccomp filter kills for it, preferably one that is not about to handle a signal. */
-static struct fay_stopped_thread *pick_thread(struct fay_stop *stop, bool *confined)
-{
-	struct fay_stopped_thread *any = NULL;
-
-	*confined = false;
-	for (size_t i = 0; i < stop->count; i++) {
-		struct fay_stopped_thread *thread = &stop->threads[i];
-
-		if (!thread->stopped || thread->gone)
-			continue;
-		if (status_field(stop->pid, thread->tid, "Seccomp:") > 0) {
-			*confined = true;
-			continue;
-		}
-		if (!thread->signal)
-			return thread;
-		any = thread;
-	}
-	return any;
-}
-
-bool fay_stop_confined(struct fay_stop *stop)
-{
-	bool confined;
-
-	return !pick_thread(stop, &confined) && confined;
-}
-
-int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result,
-		     struct fay_error *error)
-{
-	bool confined;
-	struct fay_stopped_thread *thread = pick_thread(stop, &confined);
-	struct user_regs_struct work;
-	uint64_t mask, all = ~(uint64_t)0;
-	int state;
-
-	if (!thread && confined)
-		return fay_error_set(error, FAY_E_REFUSED, "every thread of process %d runs under seccomp", (int)stop->pid);
-	if (!thread)
-		return fay_error_set(error, FAY_E_REFUSED, "process %d is gone", (int)stop->pid);
-	if (!stop->syscall_insn && !(stop->syscall_insn = find_syscall_insn(stop)))
-		return fay_error_set(error, FAY_E_REFUSED, "process %d has no `syscall` instruction to borrow", (int)stop->pid);
-	work = thread->registers;
-	work.rip = stop->syscall_insn;
-	work.rax = (unsigned long)number;
-	work.orig_rax = ~0ul; /* not in a system call: nothing to restart */
-	work.rdi = arguments[0];
-	work.rsi = arguments[1];
-	work.rdx = arguments[2];
-	work.r10 = arguments[3];
-	work.r8 = arguments[4];
-	work.r9 = arguments[5];
-	if (ptrace(PTRACE_GETSIGMASK, thread->tid, 8, &mask) ||
-	    ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &all) ||
-	    ptrace(PTRACE_SETREGS, thread->tid, 0, &work)) {
-		thread->gone = true;
-		return fay_error_set(error, FAY_E_REFUSED, "process %d is gone", (int)stop->pid);
-	}
-	state = run_to_syscall_stop(stop, thread);
-	if (state == 0)
-		state = run_to_syscall_stop(stop, thread);
-	if (state == 0 && ptrace(PTRACE_GETREGS, thread->tid, 0, &work))
-		state = -1;
-	if (state) {
-		thread->gone = true;
-		return fay_error_set(error, FAY_E_REFUSED, "process %d is gone", (int)stop->pid);
-	}
-	ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
-	ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &mask);
-	*result = (int64_t)work.rax;
-	return 0;
 }
 
 static bool visit_stack(struct fay_stop *stop, const struct fay_maps *maps, uint64_t rsp, uint64_t *words,

@@ -58,6 +58,10 @@ bool fay_stop_confined(struct fay_stop *stop);
 typedef bool fay_word_visitor(void *context, uint64_t word);
 bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *context);
 
+/* A short wait between two looks, of which `round` is the number: spins first, then sleeps, so that short stops stay short. */
+void fay_stop_pause(unsigned round);
+#define FAY_LEADER_ROUNDS 100u /* pauses after which a thread without an answer is looked at: is it a leader that was killed? */
+
 uint64_t fay_loader_clock_ns(void);
 
 #endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* What a session has mapped in its target: thread table, state, call stacks, code. By system calls that the stopped target runs. */
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime.h"
+#include "thread.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x10u
+#endif
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC 0x20
+#endif
+
+void fay_sha256(const void *data, size_t size, uint8_t digest[32]); /* of the verifier's library */
+
+static int remote(struct fay_stop *stop, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+		  const char *what, int64_t *result, struct fay_error *error)
+{
+	uint64_t arguments[6] = { a, b, c, d, e, 0 };
+	int code = fay_stop_syscall(stop, number, arguments, result, error);
+
+	if (code)
+		return code;
+	if (*result < 0 && *result > -4096)
+		return fay_error_set(error, FAY_E_REFUSED, "process %d: %s failed there: %s", (int)stop->pid, what,
+				     strerror((int)-*result));
+	return 0;
+}
+
+static int remote_map(struct fay_stop *stop, uint64_t address, uint64_t size, int protection, int flags, int fd,
+		      struct fay_error *error)
+{
+	int64_t result = 0;
+	int code = remote(stop, SYS_mmap, address, size, (uint64_t)protection,
+			  (uint64_t)(flags | MAP_FIXED_NOREPLACE), (uint64_t)(int64_t)fd, "mmap", &result, error);
+
+	if (code && result == -EEXIST) { /* the program mapped something there since the plan was made */
+		fay_error_set(error, FAY_E_LIMIT, "process %d: memory at the chosen address was taken", (int)stop->pid);
+		return -1;
+	}
+	if (code)
+		return code;
+	if ((uint64_t)result != address) { /* kernels before 4.17 ignore MAP_FIXED_NOREPLACE */
+		remote(stop, SYS_munmap, (uint64_t)result, size, 0, 0, 0, "munmap", &result, NULL);
+		return fay_error_set(error, FAY_E_REFUSED, "process %d: memory at the chosen address was taken", (int)stop->pid);
+	}
+	return 0;
+}
+
+/* A memfd in the target, opened here. `scratch` is writable memory there for its name. */
+static int remote_memfd(struct fay_stop *stop, uint64_t scratch, const char *name, uint32_t flags, int *there,
+			int *here, struct fay_error *error)
+{
+	char path[64], link[64] = "", zero[32] = "";
+	int64_t result;
+	ssize_t got;
+	int code;
+
+	if (fay_stop_write(stop, scratch, name, strlen(name) + 1))
+		return fay_error_set(error, FAY_E_INTERNAL, "process %d: cannot write its memory", (int)stop->pid);
+	code = remote(stop, SYS_memfd_create, scratch, flags, 0, 0, 0, "memfd_create", &result, error);
+	if (code && flags & MFD_EXEC) /* before Linux 6.3 */
+		code = remote(stop, SYS_memfd_create, scratch, flags & ~MFD_EXEC, 0, 0, 0, "memfd_create", &result,
+			      error);
+	fay_stop_write(stop, scratch, zero, strlen(name) + 1);
+	if (code)
+		return code;
+	*there = (int)result;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)stop->pid, *there);
+	*here = open(path, O_RDWR | O_CLOEXEC);
+	got = readlink(path, link, sizeof(link) - 1);
+	if (*here < 0 || got < 7 || strncmp(link, "/memfd:", 7)) {
+		int saved = errno;
+
+		remote(stop, SYS_close, (uint64_t)*there, 0, 0, 0, 0, "close", &result, NULL);
+		return fay_error_set(error, FAY_E_REFUSED, "%s: %s", path, strerror(saved));
+	}
+	return 0;
+}
+
+static int install_table(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
+{
+	int64_t result;
+	int code = remote_map(stop, session->table_address, FAY_THREAD_TABLE_BYTES, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, error);
+
+	if (code)
+		return code;
+	session->table_mapped = true;
+	return remote(stop, SYS_madvise, session->table_address, FAY_THREAD_TABLE_BYTES, MADV_WIPEONFORK, 0, 0,
+		      "madvise(MADV_WIPEONFORK)", &result, error);
+}
+
+static int map_state_here(struct fay_session *session, int fd, struct fay_error *error)
+{
+	void *shm;
+
+	if (ftruncate(fd, (off_t)session->shm_size))
+		return fay_error_set(error, FAY_E_LIMIT, "state of %zu bytes: %s", session->shm_size, strerror(errno));
+	shm = mmap(NULL, session->shm_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (shm == MAP_FAILED)
+		return fay_error_set(error, FAY_E_LIMIT, "mapping state of %zu bytes: %s", session->shm_size, strerror(errno));
+	session->shm = shm;
+	*session->shm = session->geometry;
+	return 0;
+}
+
+/*
+ * The state is mapped without access and opened up afterwards: in a program that called mlockall(MCL_FUTURE), mmap of accessible memory would
+ * make all of its pages present, gigabytes of them, before it returned. mprotect does so for private memory only.
+ */
+static int map_state_there(struct fay_session *session, struct fay_stop *stop, int fd, struct fay_error *error)
+{
+	int64_t result;
+	int code = remote_map(stop, session->shm_address, session->shm_size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd,
+			      error);
+
+	if (code)
+		return code;
+	session->shm_mapped = true;
+	return remote(stop, SYS_mprotect, session->shm_address, session->shm_size, PROT_READ | PROT_WRITE, 0, 0, "mprotect",
+		      &result, error);
+}
+
+static int install_state(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
+{
+	int there, here, code = remote_memfd(stop, session->table_address, "fay-state", MFD_CLOEXEC, &there, &here,
+					     error);
+	int64_t result;
+
+	if (code)
+		return code;
+	session->geometry.target_pid = (uint32_t)fay_inner_id(session->pid, session->pid);
+	code = map_state_here(session, here, error);
+	if (!code)
+		code = map_state_there(session, stop, there, error);
+	close(here);
+	remote(stop, SYS_close, (uint64_t)there, 0, 0, 0, 0, "close", &result, NULL);
+	return code;
+}
+
+/*
+ * Private memory: each process forked from this one has its own calls under way. A slot's part is touched when a thread takes the slot. The
+ * program may have asked for all its memory to be present, now and in future (mlockall): not this.
+ */
+static int install_calls(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
+{
+	int64_t result;
+	int code;
+
+	if (!session->calls_size)
+		return 0;
+	code = remote_map(stop, session->calls_address, session->calls_size, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, error);
+	if (code)
+		return code;
+	session->calls_mapped = true;
+	code = remote(stop, SYS_munlock, session->calls_address, session->calls_size, 0, 0, 0, "munlock", &result, error);
+	return code ? code : remote(stop, SYS_mprotect, session->calls_address, session->calls_size, PROT_READ | PROT_WRITE,
+				    0, 0, "mprotect", &result, error);
+}
+
+static int write_and_seal(int fd, const struct fay_zone_plan *zone, struct fay_error *error)
+{
+	const int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+	if (ftruncate(fd, (off_t)zone->header.code_size) ||
+	    pwrite(fd, zone->code, zone->code_size, 0) != (ssize_t)zone->code_size)
+		return fay_error_set(error, FAY_E_LIMIT, "writing %zu bytes of code: %s", zone->code_size, strerror(errno));
+	if (fcntl(fd, F_ADD_SEALS, seals))
+		return fay_error_set(error, FAY_E_INTERNAL, "sealing the code: %s", strerror(errno));
+	return 0;
+}
+
+static int install_zone(struct fay_session *session, struct fay_stop *stop, struct fay_zone_plan *zone,
+			struct fay_error *error)
+{
+	size_t data = sizeof(zone->header) + zone->header.patch_count * sizeof(struct fay_zone_patch);
+	int there, here, code = remote_memfd(stop, session->table_address, FAY_ZONE_MEMFD,
+					     MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC, &there, &here, error);
+	int64_t result;
+
+	if (code)
+		return code;
+	code = write_and_seal(here, zone, error);
+	if (!code)
+		code = remote_map(stop, zone->header.code, zone->header.code_size, PROT_READ | PROT_EXEC, MAP_SHARED, there,
+				  error);
+	close(here);
+	remote(stop, SYS_close, (uint64_t)there, 0, 0, 0, 0, "close", &result, NULL);
+	if (code)
+		return code;
+	zone->mapped = true;
+	code = remote_map(stop, zone->header.data, zone->header.data_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  error);
+	zone->data_mapped = !code;
+	if (!code && fay_stop_write(stop, zone->header.data, zone->data, data))
+		code = fay_error_set(error, FAY_E_INTERNAL, "process %d: cannot write its memory", (int)stop->pid);
+	return code;
+}
+
+/* Guarantee: what runs is what was verified. Read from the target's own mapping, slots as the verifier hashed them. */
+static int check_image(struct fay_session *session, struct fay_stop *stop, const struct fay_zone_plan *zone,
+		       struct fay_error *error)
+{
+	const struct fay_layout *layout = &session->verdict->layout;
+	uint8_t *bytes = malloc(layout->size ? layout->size : 1), digest[32];
+	int code = 0;
+
+	if (!bytes)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	if (fay_stop_read(stop, zone->image, bytes, layout->size))
+		code = fay_error_set(error, FAY_E_INTERNAL, "process %d: cannot read the image back", (int)stop->pid);
+	for (uint32_t i = 0; i < layout->slot_count && !code; i++)
+		memset(bytes + layout->slots[i].offset, 0, 8);
+	if (!code) {
+		fay_sha256(bytes, layout->size, digest);
+		if (memcmp(digest, layout->sha256, sizeof(digest)))
+			code = fay_error_set(error, FAY_E_REFUSED, "the image in process %d is not the one that was verified (SHA-256 differs); nothing was patched", (int)stop->pid);
+	}
+	free(bytes);
+	return code;
+}
+
+int fay_install_memory(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
+{
+	int code = install_table(session, stop, error);
+
+	if (!code)
+		code = install_state(session, stop, error);
+	if (!code)
+		code = install_calls(session, stop, error);
+	for (size_t i = 0; i < session->zone_count && !code; i++) {
+		code = install_zone(session, stop, &session->zones[i], error);
+		if (!code)
+			code = check_image(session, stop, &session->zones[i], error);
+	}
+	return code;
+}
+
+static void unmap_there(struct fay_stop *stop, uint64_t address, uint64_t size)
+{
+	int64_t result;
+
+	remote(stop, SYS_munmap, address, size, 0, 0, 0, "munmap", &result, NULL);
+}
+
+/* Unmaps what was mapped and no byte more: what failed may have failed because the program's own memory lies there. */
+void fay_install_undo(struct fay_session *session, struct fay_stop *stop)
+{
+	for (size_t i = 0; i < session->zone_count; i++) {
+		struct fay_zone_plan *zone = &session->zones[i];
+
+		if (zone->mapped)
+			unmap_there(stop, zone->header.code, zone->header.code_size);
+		if (zone->data_mapped)
+			unmap_there(stop, zone->header.data, zone->header.data_size);
+		zone->mapped = zone->data_mapped = false;
+	}
+	if (session->shm_mapped)
+		unmap_there(stop, session->shm_address, session->shm_size);
+	if (session->shm)
+		munmap(session->shm, session->shm_size);
+	session->shm = NULL;
+	if (session->table_mapped)
+		unmap_there(stop, session->table_address, FAY_THREAD_TABLE_BYTES);
+	if (session->calls_mapped)
+		unmap_there(stop, session->calls_address, session->calls_size);
+	session->shm_mapped = session->table_mapped = session->calls_mapped = false;
+}
