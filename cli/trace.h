@@ -183,7 +183,10 @@ void fay_trace_analyze_print(struct trace *trace, const struct fay_result *last)
 void fay_trace_join_counts(const struct trace *trace, struct fay_measured *measured);
 /* What was joined, and what was dropped. */
 void fay_trace_join_print_end(const struct trace *trace);
-/* The rows that are shown, with what was lost. */
+/* What takes the rows that are merged, and their schema: the aggregator's own, or that of the pairs. */
+struct fay_aggregator *fay_trace_merged(const struct trace *trace);
+const struct fay_schema *fay_trace_merged_schema(const struct trace *trace);
+/* The merged rows, with what was lost. */
 int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *result, struct fay_error *error);
 
 /* trace_windows.c: shows windows of time that are over; at the end also those that are not, and leaves the last snapshot in *last. */

@@ -107,6 +107,16 @@ void fay_trace_join_print_end(const struct trace *trace)
 	fprintf(stderr, "\n");
 }
 
+struct fay_aggregator *fay_trace_merged(const struct trace *trace)
+{
+	return trace->join ? trace->join->pairs : trace->aggregator;
+}
+
+const struct fay_schema *fay_trace_merged_schema(const struct trace *trace)
+{
+	return trace->join ? &trace->join->schema : trace->schema;
+}
+
 static int snapshot(struct trace *trace, uint32_t state, struct fay_result *result, struct fay_error *error)
 {
 	struct fay_result sources, pairs;

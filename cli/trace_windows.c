@@ -56,7 +56,7 @@ static bool same(const struct fay_result *a, const struct fay_result *b)
 static int revise(struct trace *trace, const struct fay_result *all, struct shown *one, struct fay_error *error)
 {
 	struct fay_result rows;
-	int result = fay_plan_window(trace->plan, trace->schema, all, one->end, &rows, error);
+	int result = fay_plan_window(trace->plan, fay_trace_merged_schema(trace), all, one->end, &rows, error);
 	if (result)
 		return result;
 	if (same(&rows, &one->rows)) {
@@ -89,7 +89,7 @@ static int look_again(struct trace *trace, const struct fay_result *all, uint64_
 	w->changed_from = UINT64_MAX;
 	w->next_revision = now + REVISE_EVERY;
 	if (w->next > kept)
-		fay_aggregator_forget(trace->aggregator, all->state, w->next - kept);
+		fay_aggregator_forget(fay_trace_merged(trace), all->state, w->next - kept);
 	return result;
 }
 
@@ -102,7 +102,7 @@ static int close_window(struct trace *trace, const struct fay_result *all, struc
 	w->shown = grown;
 	struct shown *one = &grown[w->shown_count];
 	one->end = w->next;
-	if (fay_plan_window(trace->plan, trace->schema, all, w->next, &one->rows, error))
+	if (fay_plan_window(trace->plan, fay_trace_merged_schema(trace), all, w->next, &one->rows, error))
 		return error->code;
 	w->shown_count++;
 	w->next += trace->plan->window_step;
@@ -113,7 +113,7 @@ static int close_window(struct trace *trace, const struct fay_result *all, struc
 static int close_until(struct trace *trace, uint64_t until, uint64_t now, struct fay_result *all,
 		       struct fay_error *error)
 {
-	if (fay_aggregator_snapshot(trace->aggregator, trace->views[0].state, all, error))
+	if (fay_trace_snapshot(trace, trace->views[0].state, all, error))
 		return error->code;
 	int result = FAY_OK;
 	while (!result && trace->windows->next <= until)
@@ -171,10 +171,10 @@ int fay_trace_windows_tick(struct trace *trace, struct fay_error *error)
 static int find_saved(struct trace *trace, uint64_t *until, struct fay_error *error)
 {
 	const struct fay_schema_column *key =
-		&trace->schema->columns[trace->schema->states[0].first_column];
+		&fay_trace_merged_schema(trace)->columns[0];
 	uint64_t first = UINT64_MAX, last = 0;
 	struct fay_result all;
-	if (fay_aggregator_snapshot(trace->aggregator, trace->views[0].state, &all, error))
+	if (fay_trace_snapshot(trace, trace->views[0].state, &all, error))
 		return error->code;
 	for (size_t r = 0; r < all.row_count; r++) {
 		uint64_t start;
@@ -191,7 +191,7 @@ static int find_saved(struct trace *trace, uint64_t *until, struct fay_error *er
 /* Where the first step begins that has rows, from `from` on; UINT64_MAX: there is none. */
 static uint64_t next_step(const struct trace *trace, const struct fay_result *all, uint64_t from)
 {
-	const struct fay_schema_column *key = &trace->schema->columns[trace->schema->states[0].first_column];
+	const struct fay_schema_column *key = &fay_trace_merged_schema(trace)->columns[0];
 	uint64_t next = UINT64_MAX, start;
 	for (size_t r = 0; r < all->row_count; r++) {
 		memcpy(&start, all->rows + r * all->row_size + key->offset, sizeof(start));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check_window.h"
 
+#include "check_join.h"
 #include "check_root.h"
 
 #define LEAST_STEP 1000000 /* 1 ms */
@@ -21,14 +22,27 @@ static int64_t duration(struct fay_checked *checked, const struct fay_scope *sco
 	return v->expr->value;
 }
 
-/* time - time % step: the start of the pane in which the event lies. */
-static const struct fay_expr *pane_of_event(struct fay_checked *checked, struct fay_span span, int64_t step)
+/* Of an event; of a pair of events that of the later one. */
+static const struct fay_expr *time_of_event(struct fay_checked *checked, struct fay_span span)
 {
 	struct fay_exprs *exprs = &checked->exprs;
 	const struct fay_field *field = fay_fields;
 	while (field->type != TYPE_TIME)
 		field++;
 	const struct fay_expr *time = fay_expr_field(exprs, field);
+	if (!checked->join)
+		return time;
+	const struct fay_expr *left = fay_expr_side(exprs, 0, checked->join->names[0], time);
+	const struct fay_expr *right = fay_expr_side(exprs, 1, checked->join->names[1], time);
+	const struct fay_expr *later = left && right ? fay_expr_make(exprs, span, EXPR_GT, TYPE_BOOL, left, right, NULL) : NULL;
+	return later ? fay_expr_make(exprs, span, EXPR_COND, TYPE_TIME, later, left, right) : NULL;
+}
+
+/* time - time % step: the start of the pane in which the event lies. */
+static const struct fay_expr *pane_of_event(struct fay_checked *checked, struct fay_span span, int64_t step)
+{
+	struct fay_exprs *exprs = &checked->exprs;
+	const struct fay_expr *time = time_of_event(checked, span);
 	const struct fay_expr *length = time ? fay_expr_int(exprs, TYPE_INT, step) : NULL;
 	const struct fay_expr *rest = length ? fay_expr_make(exprs, span, EXPR_MOD, TYPE_INT, time, length, NULL) : NULL;
 	return rest ? fay_expr_make(exprs, span, EXPR_SUB, TYPE_TIME, time, rest, NULL) : NULL;
@@ -42,8 +56,6 @@ struct fay_value_node *fay_check_time_window(struct fay_checked *checked, const 
 	if (object->grouped || checked->keys)
 		return fay_query_fail(query, FAY_E_USAGE, call->span, "%s", checked->window.step ? "a query has one window" :
 				      "windows are of events: put the window before the grouping");
-	if (checked->join)
-		return fay_query_fail(query, FAY_E_REFUSED, call->span, "windows of a join are not supported yet");
 	if (!fay_check_before_root(checked, call->span, "a window"))
 		return NULL;
 	int64_t width = duration(checked, scope, call->items->value, method), step = width;

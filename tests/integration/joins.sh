@@ -53,6 +53,18 @@ run "from l in file(\"$work/calls.fay\") join r in file(\"$work/ends.fay\") on l
 [ -s "$work/rows" ] || fail "two files have no pairs"
 jq -e '.Key | startswith("traced_")' "$work/rows" >"$work/named" || fail "functions of both files have names"
 
+# Windows: of a pair the later event's time counts. All windows together have all pairs.
+total() { jq -s 'map(.Count) | add' "$work/rows"; }
+run '(from a in cluster.Function("libc!read") where a.Arg(2) == 100 join b in cluster.Function("libc!read") on a.time equals b.time within 0 select a).Tumbling(20ms).Count()' \
+	dd if="$work/file" of=/dev/null bs=100 status=none
+equal "pairs of all windows" 1236 "$(total)"
+run "(from l in file(\"$work/calls.fay\") where l.Arg(0) < 40 join r in file(\"$work/calls.fay\") on l.Arg(0) equals r.Arg(0) within 30us select l).Count()"
+want=$(total)
+run "(from l in file(\"$work/calls.fay\") where l.Arg(0) < 40 join r in file(\"$work/calls.fay\") on l.Arg(0) equals r.Arg(0) within 30us select l).Tumbling(1ms).Count()"
+equal "saved pairs of all windows" "$want" "$(total)"
+[ "$(wc -l <"$work/rows")" -gt 1 ] || fail "more than one window"
+jq -se '[.[].window] | . == sort and . == unique' "$work/rows" >"$work/sorted" || fail "windows in order"
+
 # Refusals.
 query='from a in cluster.Function("libc!read") join b in cluster.Function("libc!write") on a.tid equals b.tid within 1ms select a'
 exits "a join is not saved" 2 "$FAY" trace --save "$work/x.fay" "$query" -- true

@@ -165,6 +165,17 @@ static void limits(void **state)
 	doubling = repeat("from x in cluster.Function(\"a!b\") let a = x.Arg(0) + x.Arg(1) ",
 			  "let a = a * a ", 100, "select a");
 	expect_code(doubling, FAY_E_LIMIT, "operations");
+	/* Records that double, once as values of one side of a join, once as a key. */
+	doubling = repeat("from x in cluster.Function(\"a!b\") let a = new { p = x.tid, q = x.cpu } ", "let a = new { p = a, q = a } ", 40,
+			  "join y in cluster.Function(\"c!d\") on x.tid equals y.tid within 1ms select y.tid");
+	expect_code(doubling, FAY_E_LIMIT, "memory");
+	doubling = repeat("from x in cluster.Function(\"a!b\") let a = new { p = x.tid, q = x.cpu } ", "let a = new { p = a, q = a } ", 40,
+			  "group x by a into g select g.Count()");
+	expect_code(doubling, FAY_E_LIMIT, "memory");
+	/* Many conditions. */
+	expect_code(repeat("from x in cluster.Function(\"a!b\") join y in cluster.Function(\"c!d\") on x.tid equals y.tid within 1ms ", "where y.cpu>x.Arg(1) ", 2900,
+			   "select y.tid"),
+		    FAY_OK, "");
 	/* 64 columns are in order, 65 not. */
 	expect_code(repeat("from x in cluster.Function(\"a!b\") select new {", "a = 1,", 65, "}"),
 		    FAY_E_LIMIT, "64 members");
