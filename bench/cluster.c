@@ -2,7 +2,7 @@
 /*
  * The cluster's scale. `agents URL SIGNERS N KEYS STEPS`: N agents, a process each, whose counts are made up: each of KEYS groups is counted once a 10 ms until it has
  * STEPS, so that the total of a query is N x KEYS x STEPS. `merge PARTIALS GROUPS`: merging that many partials of so many groups, as a root does, beside adding the same
- * pairs up in a plain hash table.
+ * pairs up in a plain hash table. `costs`: of one message, for cluster_sim, as a JSON line.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include "agent.h"
 
 #define STEP 10000000ull /* ns */
+#define BUSY_MS 50       /* nothing happens between two windows: a thousand agents on one machine must not look all the time */
 
 static uint64_t keys_of_feed, steps_of_feed;
 
@@ -88,7 +89,8 @@ static int run_agent(const char *url, const char *signers, unsigned number)
 	struct fay_agent *agent;
 	snprintf(node, sizeof(node), "agent%04u", number);
 	struct fay_agent_options options = { .bus = { .url = url, .name = node }, .name = node, .labels = node, .signers = signers,
-					     .limits = { .memory = 64u << 20 }, .feed = make_feed };
+					     .limits = { .memory = 64u << 20 }, .feed = make_feed,
+					     .busy_ms = BUSY_MS };
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (fay_keys_init(&error))
 		return 1;
@@ -173,12 +175,66 @@ static int run_merge(char **arguments)
 	return 0;
 }
 
+/* --- what one message costs ------------------------------------------------------------------------------------------------ */
+
+/* ns to sign a message with a body of `size` bytes, and to check it. */
+static void time_message(const struct fay_keys *keys, size_t size, double *sign, double *verify)
+{
+	struct fay_writer_buffer out = { 0 };
+	struct fay_wire_head head;
+	uint8_t *body = calloc(1, size);
+	unsigned rounds = 200, good = 0;
+	uint64_t since = fay_monotonic();
+	for (unsigned i = 0; body && i < rounds; i++) {
+		fay_wire_begin(&out, FAY_WIRE_PARTIAL, 1, 1);
+		fay_wire_put(&out, body, size);
+		fay_wire_end(&out, keys);
+	}
+	*sign = (double)(fay_monotonic() - since) / rounds;
+	since = fay_monotonic();
+	for (unsigned i = 0; i < rounds; i++)
+		good += fay_wire_open(out.bytes, out.size, &head);
+	*verify = (double)(fay_monotonic() - since) / rounds;
+	if (good != rounds)
+		abort();
+	fay_wire_free(&out);
+	free(body);
+}
+
+static int run_costs(void)
+{
+	enum { SMALL = 64, LARGE = 65536, GROUPS = 1000, ROUNDS = 200 };
+	struct fay_keys keys;
+	struct fay_error error;
+	struct fay_aggregator *aggregator;
+	static uint64_t rows[3 * GROUPS];
+	double sign[2], verify[2];
+	if (fay_keys_init(&error) || fay_aggregator_create(&schema, &aggregator, &error))
+		return 1;
+	fay_keys_make(&keys);
+	time_message(&keys, SMALL, &sign[0], &verify[0]);
+	time_message(&keys, LARGE, &sign[1], &verify[1]);
+	for (uint64_t i = 0; i < GROUPS; i++)
+		rows[3 * i + 1] = i * 0x9fb21c651e98df25u;
+	uint64_t since = fay_monotonic();
+	for (unsigned i = 0; i < ROUNDS; i++)
+		if (fay_aggregator_merge(aggregator, 0, (const uint8_t *)rows, GROUPS, &error))
+			return 1;
+	double merge = (double)(fay_monotonic() - since) / ROUNDS / GROUPS;
+	fay_aggregator_destroy(aggregator);
+	printf("{\"sign_ns\":%.0f,\"sign_byte_ns\":%.3f,\"verify_ns\":%.0f,\"verify_byte_ns\":%.3f,\"merge_ns\":%.2f}\n", sign[0],
+	       (sign[1] - sign[0]) / (LARGE - SMALL), verify[0], (verify[1] - verify[0]) / (LARGE - SMALL), merge);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 7 && !strcmp(argv[1], "agents"))
 		return run_agents(argv + 2);
 	if (argc == 4 && !strcmp(argv[1], "merge"))
 		return run_merge(argv + 2);
-	fprintf(stderr, "usage: %s agents URL SIGNERS N KEYS STEPS | merge PARTIALS GROUPS\n", argv[0]);
+	if (argc == 2 && !strcmp(argv[1], "costs"))
+		return run_costs();
+	fprintf(stderr, "usage: %s agents URL SIGNERS N KEYS STEPS | merge PARTIALS GROUPS | costs\n", argv[0]);
 	return 2;
 }

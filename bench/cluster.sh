@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# N agents with made-up counts on this machine, one NATS server, with and without a tree: what arrives at the asking side, and whether the total is exact.
-# Usage: bench/cluster.sh [N [KEYS]]     default: 128 agents, 1000 groups
+# N agents with made-up counts on this machine, one NATS server, with and without a tree: what arrives at the asking side each second while all groups change in each window, and
+# whether the total is exact. JSON=FILE: appends a line for each run, for bench/cluster_scale.sh.
+# Usage: bench/cluster.sh [N [KEYS [FAN-OUT...]]]     default: 128 agents, 1000 groups, fan-outs 0 16 4
 set -euo pipefail
-agents=${1:-128} keys=${2:-1000} steps=400
+agents=${1:-128} keys=${2:-1000} steps=1200
+fanouts=("${@:3}")
+[ ${#fanouts[@]} -gt 0 ] || fanouts=(0 16 4)
 bin=${BIN:-$(dirname "$0")/../build/bin}
 bin=$(realpath "$bin")
+json=$(realpath "${JSON:-/dev/null}")
 work=$(mktemp -d)
 port=$((20000 + RANDOM % 10000))
 started=()
@@ -19,14 +23,16 @@ started+=($!)
 until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do sleep 0.05; done
 "$bin/fay_bench_cluster" agents "nats://127.0.0.1:$port" "$work/signers" "$agents" "$keys" $steps &
 started+=($!)
-printf '%-8s %10s %12s %14s %10s %10s %s\n' fan-out seconds messages/s bytes/s duplicates conflicts total
-for fanout in 0 16 4; do
-	begin=$(date +%s.%N)
-	"$bin/fay" trace --cluster "nats://127.0.0.1:$port" --key asker.key --await "$agents" --fanout $fanout --lost-after 60s --comm none --for 12s --json \
+printf '%-8s %12s %14s %10s %10s %s\n' fan-out messages/s bytes/s duplicates conflicts total
+for fanout in "${fanouts[@]}"; do
+	"$bin/fay" trace --cluster "nats://127.0.0.1:$port" --key asker.key --await "$agents" --fanout "$fanout" --lost-after 60s --comm none --for 20s --every 1s --json \
 		'from c in cluster.Function("m!f") group c by c.Arg(0) into g select new { k = g.Key, n = g.Count() }' >out.json 2>err || { cat err >&2; exit 1; }
-	seconds=$(echo "$(date +%s.%N) - $begin" | bc)
-	jq -rs --arg f "$fanout" --arg s "$seconds" --argjson want $((agents * keys * steps)) '
-		(map(select(.type == "coverage"))[-1]) as $c | ([.[] | select(.type == "row" and .final) | .values.n] | add) as $t |
-		[$f, $s, $c.messages / ($s | tonumber), $c.bytes / ($s | tonumber), $c.duplicates, $c.conflicts, "\($t) of \($want)\(if $t == $want then ", exact" else ": WRONG" end)"] | @tsv' out.json |
-		awk -F'\t' '{printf "%-8s %10.1f %12.0f %14.0f %10d %10d %s\n", $1, $2, $3, $4, $5, $6, $7}'
+	# Six windows in the middle of the time in which groups change.
+	jq -cs --argjson a "$agents" --argjson g "$keys" --argjson f "$fanout" --argjson want $((agents * keys * steps)) '
+		(map(select(.type == "coverage"))) as $c | ([.[] | select(.type == "row" and .final) | .values.n] | add) as $t |
+		{machines: $a, fanout: $f, groups: $g, messages_per_s: (($c[8].messages - $c[2].messages) / 6), bytes_per_s: (($c[8].bytes - $c[2].bytes) / 6),
+		 duplicates: $c[-1].duplicates, conflicts: $c[-1].conflicts, total: $t, exact: ($t == $want)}' out.json >line
+	cat line >>"$json"
+	jq -r '[.fanout, .messages_per_s, .bytes_per_s, .duplicates, .conflicts, "\(.total)\(if .exact then ", exact" else ": WRONG" end)"] | @tsv' line |
+		awk -F'\t' '{printf "%-8s %12.0f %14.0f %10d %10d %s\n", $1, $2, $3, $4, $5, $6}'
 done

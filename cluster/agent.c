@@ -9,7 +9,9 @@
 #include "kernel.h"
 #include "processes.h"
 
-#define HELLO_EVERY 5000000000ull /* ns */
+#define SECOND 1000000000ull
+#define HELLO_EVERY 5u /* s */
+#define HELLO_RAREST 3600u
 #define IDLE_MS 50
 #define BUSY_MS 2
 
@@ -20,6 +22,7 @@ struct fay_agent {
 	struct fay_bus *bus;
 	struct fay_subscription *mine, *ping;
 	uint64_t id, next_hello, connections;
+	uint32_t hello_every; /* s */
 	char kernel[256];
 	struct fay_job *jobs[FAY_AGENT_JOBS_MAX];
 	size_t job_count;
@@ -46,6 +49,13 @@ static void hello(struct fay_agent *agent, uint64_t ping_time)
 	fay_wire_put_text(&agent->out, FAY_VERSION, FAY_WIRE_NAME_MAX);
 	if (fay_wire_end(&agent->out, agent->keys))
 		fay_bus_send(agent->bus, "fay.1.hello", agent->out.bytes, agent->out.size);
+}
+
+/* Not all machines at the same moment. */
+static uint64_t next_hello(const struct fay_agent *agent)
+{
+	uint64_t period = agent->hello_every * SECOND;
+	return fay_monotonic() + period / 2 + fay_keys_random() % period;
 }
 
 /* --- START ------------------------------------------------------------------------------------------------------------------ */
@@ -229,15 +239,26 @@ static struct fay_job *find_job(const struct fay_agent *agent, uint64_t query)
 	return NULL;
 }
 
+/* An asking side says how often it wants to hear of so many machines, without asking. */
+static void receive_ping(struct fay_agent *agent, uint64_t time, uint32_t period)
+{
+	hello(agent, time);
+	if (!period)
+		return;
+	agent->hello_every = period < HELLO_EVERY ? HELLO_EVERY : period > HELLO_RAREST ? HELLO_RAREST : period;
+	agent->next_hello = next_hello(agent);
+}
+
 static void receive(struct fay_agent *agent, const struct fay_message *message)
 {
 	struct fay_wire_head head;
 	uint64_t time;
+	uint32_t period;
 	if (!fay_wire_open(message->bytes, message->size, &head))
 		return;
 	struct fay_job *job = find_job(agent, head.query);
-	if (head.type == FAY_WIRE_PING && fay_wire_read_ping(head.body, &time))
-		hello(agent, time);
+	if (head.type == FAY_WIRE_PING && fay_wire_read_ping(head.body, &time, &period))
+		receive_ping(agent, time, period);
 	else if (head.type == FAY_WIRE_START)
 		receive_start(agent, &head);
 	else if (job)
@@ -271,12 +292,12 @@ void fay_agent_tick(struct fay_agent *agent)
 {
 	uint64_t now = fay_monotonic(), connections = fay_bus_connections(agent->bus);
 	if (now >= agent->next_hello || connections != agent->connections) {
-		agent->next_hello = now + HELLO_EVERY;
+		agent->next_hello = next_hello(agent);
 		agent->connections = connections;
 		hello(agent, 0);
 	}
 	drain(agent, agent->ping, 0);
-	drain(agent, agent->mine, agent->job_count ? BUSY_MS : IDLE_MS);
+	drain(agent, agent->mine, agent->job_count ? agent->options.busy_ms : IDLE_MS);
 	tick_jobs(agent);
 }
 
@@ -312,8 +333,11 @@ int fay_agent_create(const struct fay_agent_options *options, const struct fay_k
 	if (!agent)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	agent->options = *options;
+	if (!agent->options.busy_ms)
+		agent->options.busy_ms = BUSY_MS;
 	agent->keys = keys;
 	agent->id = fay_keys_random();
+	agent->hello_every = HELLO_EVERY;
 	if (!uname(&system))
 		snprintf(agent->kernel, sizeof(agent->kernel), "%.60s %.60s %.60s", system.sysname, system.release, system.machine);
 	if (open_agent(agent, error)) {

@@ -13,7 +13,8 @@
 #define AWAIT_MAX_MS 60000
 #define ANSWER_MAX_MS 20000
 #define ASK_AGAIN_MS 1000
-#define PING_EVERY_MS 10000
+#define PING_EVERY_MS 10000 /* at least; */
+#define HELLOS_A_SECOND 20u /* and so that no more come, asked for or not */
 #define STOP_MAX_MS 60000
 #define MESSAGES_MAX 1024u /* of one tick */
 
@@ -207,6 +208,7 @@ static void ping(struct fay_root *root)
 	root->ping_time = fay_realtime();
 	fay_wire_begin(&root->out, FAY_WIRE_PING, 0, 0);
 	fay_wire_put64(&root->out, root->ping_time);
+	fay_wire_put32(&root->out, root->image ? (uint32_t)root->machine_count / HELLOS_A_SECOND + 1 : 0);
 	if (fay_wire_end(&root->out, root->keys))
 		fay_bus_send(root->bus, "fay.1.ping", root->out.bytes, root->out.size);
 }
@@ -233,7 +235,7 @@ static void look_at_machines(struct fay_root *root, uint64_t now)
 int fay_root_tick(struct fay_root *root, int timeout_ms, struct fay_error *error)
 {
 	uint64_t now = fay_monotonic();
-	if (now - root->pinged > PING_EVERY_MS * MS)
+	if (now - root->pinged > PING_EVERY_MS * MS && now - root->pinged > root->machine_count * 1000 * MS / HELLOS_A_SECOND)
 		ping(root);
 	drain(root, root->hello, 0);
 	drain(root, root->up, timeout_ms);
@@ -329,6 +331,7 @@ static int begin(struct fay_root *root, const void *image, size_t image_size, st
 		return error->code;
 	root->image = image;
 	root->image_size = image_size;
+	ping(root); /* says how seldom so many machines are to tell that they are there */
 	return ask(root, error);
 }
 

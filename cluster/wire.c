@@ -101,9 +101,10 @@ bool fay_wire_open(const void *bytes, size_t size, struct fay_wire_head *head)
 	return !reader.bad && fay_keys_check(head->key, message, size - FAY_SIGNATURE_BYTES, message + size - FAY_SIGNATURE_BYTES);
 }
 
-bool fay_wire_read_ping(struct fay_reader body, uint64_t *time)
+bool fay_wire_read_ping(struct fay_reader body, uint64_t *time, uint32_t *period)
 {
 	*time = fay_wire_u64(&body);
+	*period = fay_wire_u32(&body);
 	return complete(&body);
 }
 

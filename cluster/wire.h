@@ -146,7 +146,8 @@ struct fay_wire_block {
 /* Checks header, bounds and signature. false: not one of our messages. */
 bool fay_wire_open(const void *bytes, size_t size, struct fay_wire_head *head);
 
-bool fay_wire_read_ping(struct fay_reader body, uint64_t *time);
+/* `period`: seconds between two HELLOs that nobody asked for; 0: as before. */
+bool fay_wire_read_ping(struct fay_reader body, uint64_t *time, uint32_t *period);
 bool fay_wire_read_hello(struct fay_reader body, struct fay_wire_hello *hello);
 bool fay_wire_read_start(struct fay_reader body, struct fay_wire_start *start);
 bool fay_wire_read_meta(struct fay_reader body, struct fay_wire_meta *meta);

@@ -22,9 +22,10 @@ static void read_all(struct fay_reader body, unsigned type)
 		struct fay_wire_control control;
 	} message;
 	uint64_t time;
+	uint32_t period;
 	char text[64];
 	if (type == FAY_WIRE_PING)
-		fay_wire_read_ping(body, &time);
+		fay_wire_read_ping(body, &time, &period);
 	if (type == FAY_WIRE_HELLO && fay_wire_read_hello(body, &message.hello))
 		fay_text_copy(text, sizeof(text), message.hello.name);
 	if (type == FAY_WIRE_START && fay_wire_read_start(body, &message.start)) {
