@@ -17,21 +17,14 @@ expected() { # TIMES: names and counts of those that can be traced
 	done | sort
 }
 start() { # PROGRAM
-	rm -f "$work/in"
-	mkfifo "$work/in"
-	"$bin/$1" <"$work/in" >"$work/out" &
-	target=$!
-	started+=("$target")
-	exec 9>"$work/in"
-	wait_for "$work/out" ready
-	before=$(text_hash "$target")
+	start_target ready "$bin/$1"
 	lines=1
 }
 run() { # ROUNDS
 	echo "$1" >&9
 	lines=$((lines + 1))
-	for _ in $(seq 1200); do [ "$(wc -l <"$work/out")" -ge $lines ] && break; sleep 0.05; done
-	equal "results of the calls" ok "$(tail -1 "$work/out")"
+	for _ in $(seq 1200); do [ "$(wc -l <"$work/target.out")" -ge $lines ] && break; sleep 0.05; done
+	equal "results of the calls" ok "$(tail -1 "$work/target.out")"
 }
 counted() { # WHAT TIMES
 	jq -r 'select(.type == "row" and .final) | .values | "\(.f) \(.n)"' "$work/trace.json" | grep -wE "$(echo $names | tr ' ' '|')" | sort >"$work/got" || true
@@ -77,9 +70,9 @@ if command -v gdb >/dev/null; then
 		echo 20000 >&9
 		gdb -p "$target" -batch -ex "thread apply all bt 3" -ex detach >"$work/gdb.out" 2>&1 || { cat "$work/gdb.out" >&2; fail "gdb"; }
 		lines=$((lines + 1))
-		for _ in $(seq 1200); do [ "$(wc -l <"$work/out")" -ge $lines ] && break; sleep 0.05; done
+		for _ in $(seq 1200); do [ "$(wc -l <"$work/target.out")" -ge $lines ] && break; sleep 0.05; done
 	done
-	equal "results of the calls under gdb" ok "$(tail -1 "$work/out")"
+	equal "results of the calls under gdb" ok "$(tail -1 "$work/target.out")"
 	end_trace
 	counted "while gdb stops and resumes the program" 60000
 	equal "text after gdb" "$before" "$(text_hash "$target")"

@@ -1,13 +1,7 @@
 #!/usr/bin/env bash
 # What is printed, and with which exit code, on each wrong turn; nothing is left patched.
 . "$(dirname "$0")/lib.sh"
-mkfifo "$work/in"
-"$TARGET" 2 100000 <"$work/in" >"$work/target.out" &
-target=$!
-started+=("$target")
-exec 9>"$work/in"
-wait_for "$work/target.out" ready
-before=$(text_hash "$target")
+start_target ready "$TARGET" 2 100000
 count='cluster.Function("threads_target!work").Count()'
 
 exits "unknown function" 2 "$FAY" trace -p "$target" 'cluster.Function("threads_target!wrok").Count()'
@@ -102,15 +96,10 @@ wait "$tracer" || fail "fay trace of an exited program"
 contains "exit is said" "$work/trace.err" "the traced program ended"
 
 # ... and is killed while traced: no count is lost.
-mkfifo "$work/in2"
-"$TARGET" 2 100000 <"$work/in2" >"$work/target2.out" &
-target=$!
-started+=("$target")
-exec 9>"$work/in2"
-wait_for "$work/target2.out" ready
+start_target ready "$TARGET" 2 100000
 trace -p "$target" "$count"
 echo >&9
-wait_for "$work/target2.out" done
+wait_for "$work/target.out" done
 kill -9 "$target"
 wait "$tracer" || fail "fay trace of a killed program"
 contains "kill is said" "$work/trace.err" "the traced program ended"

@@ -5,13 +5,7 @@
 query='from w in cluster.Function("handlers_target!work") group w by new { w.comm, number = w.Arg(0) } into g select new { g.Key.number, n = g.Count() }'
 rows() { jq -s --argjson k "$1" '[.[] | select(.type == "row" and .final and .values.number == $k) | .values.n] | add // 0' "$work/trace.json"; }
 for mode in nest nest-alternate jump jump-alternate exit; do
-	rm -f "$work/in"
-	mkfifo "$work/in"
-	"$HANDLERS_TARGET" "$mode" <"$work/in" >"$work/target.out" &
-	target=$!
-	started+=("$target")
-	exec 9>"$work/in"
-	wait_for "$work/target.out" ready
+	start_target ready "$HANDLERS_TARGET" "$mode"
 	trace -p "$target" "$query"
 	echo >&9
 	wait_for "$work/target.out" "done"
@@ -29,7 +23,5 @@ for mode in nest nest-alternate jump jump-alternate exit; do
 		[ "$seen" -le "$first" ] && [ "$seen" -ge $((first - handled)) ] || fail "$mode: $seen of $first calls counted or lost, $handled handlers"
 		echo "ok: $mode: $seen of $first calls counted ($lost of them as lost), $handled handlers"
 	fi
-	echo >&9
-	exec 9>&-
-	wait "$target"
+	end_target
 done

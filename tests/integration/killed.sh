@@ -1,13 +1,7 @@
 #!/usr/bin/env bash
 # fay is killed with SIGKILL while it traces: the program goes on rightly, the doctor shows it, the next fay cleans up.
 . "$(dirname "$0")/lib.sh"
-mkfifo "$work/in"
-"$TARGET" 2 100000 <"$work/in" >"$work/target.out" &
-target=$!
-started+=("$target")
-exec 9>"$work/in"
-wait_for "$work/target.out" ready
-before=$(text_hash "$target")
+start_target ready "$TARGET" 2 100000
 query='cluster.Function("threads_target!work").Count()'
 kill_fay() {
 	trace -p "$target" "$query"

@@ -32,6 +32,26 @@ wait_for() {
 	cat "$1" >&2 || true
 	fail "no '$2' in $1 after 20 s"
 }
+# start_target SAYS COMMAND...: in the background, its input from file descriptor 9, its output into $work/target.out; returns when it has said that; pid in $target,
+# hash of its text in $before
+start_target() {
+	local says=$1
+	shift
+	rm -f "$work/in"
+	mkfifo "$work/in"
+	"$@" <"$work/in" >"$work/target.out" 2>&1 &
+	target=$!
+	started+=("$target")
+	exec 9>"$work/in"
+	wait_for "$work/target.out" "$says"
+	before=$(text_hash "$target")
+}
+# The target's last input; it must end well.
+end_target() {
+	echo >&9
+	exec 9>&-
+	wait "$target" || fail "the program's exit code is $?"
+}
 # trace ARGS...: fay trace --json in the background, returns when it is attached; pid in $tracer
 trace() {
 	rm -f "$work/trace.err" # an earlier one would look like attached
@@ -39,6 +59,7 @@ trace() {
 	tracer=$!
 	started+=("$tracer")
 	wait_for "$work/trace.err" "fay: tracing"
+	[ -z "${FAY_TRACE_PRIORITY:-}" ] || renice -n "$FAY_TRACE_PRIORITY" -p "$tracer" >/dev/null 2>&1 || true
 }
 end_trace() {
 	local code=0
