@@ -26,10 +26,7 @@ static int64_t duration(struct fay_checked *checked, const struct fay_scope *sco
 static const struct fay_expr *time_of_event(struct fay_checked *checked, struct fay_span span)
 {
 	struct fay_exprs *exprs = &checked->exprs;
-	const struct fay_field *field = fay_fields;
-	while (field->type != TYPE_TIME)
-		field++;
-	const struct fay_expr *time = fay_expr_field(exprs, field);
+	const struct fay_expr *time = fay_expr_time(exprs);
 	if (!checked->join)
 		return time;
 	const struct fay_expr *left = fay_expr_side(exprs, 0, checked->join->names[0], time);

@@ -176,6 +176,14 @@ const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_
 						.value = field - fay_fields});
 }
 
+const struct fay_expr *fay_expr_time(struct fay_exprs *exprs)
+{
+	const struct fay_field *field = fay_fields;
+	while (field->type != TYPE_TIME)
+		field++;
+	return fay_expr_field(exprs, field);
+}
+
 const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key, unsigned level)
 {
 	return intern(exprs, &(struct fay_expr){.op = EXPR_KEY, .type = key->type, .a = key, .value = level, .enumeration = key->enumeration});

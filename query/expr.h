@@ -148,6 +148,8 @@ const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct
 /* The return address that lies on the stack at a function's first instruction. */
 const struct fay_expr *fay_expr_caller(struct fay_exprs *exprs);
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field);
+/* When an event happened. */
+const struct fay_expr *fay_expr_time(struct fay_exprs *exprs);
 const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key, unsigned level);
 const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_aggregate aggregate,
 					  enum fay_type type);

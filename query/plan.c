@@ -14,131 +14,16 @@
 #include "check_join.h"
 #include "rewrite.h"
 
-#include "fay/sketch.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 /* Names longer than this would not fit into the image. */
 #define NAME_LIMIT (FAY_IMAGE_MAX_STRING - 1)
 
-enum fay_column_type fay_planner_column_type(enum fay_type type)
-{
-	switch (type) {
-	case TYPE_BOOL:
-		return FAY_TYPE_BOOL;
-	case TYPE_STRING:
-		return FAY_TYPE_STRING;
-	case TYPE_TIME:
-		return FAY_TYPE_TIME;
-	case TYPE_FUNCTION:
-		return FAY_TYPE_FUNCTION;
-	case TYPE_ADDRESS:
-		return FAY_TYPE_U64;
-	case TYPE_REAL: /* computed at the root; an average's column is of what it is the average of */
-		return FAY_RESULT_REAL;
-	default:
-		return FAY_TYPE_I64;
-	}
-}
-
-/* The key without the marks that say it is seen from after the stage's grouping, or a later one. */
-static const struct fay_expr *strip(const struct fay_plan_private *p, const struct fay_expr *expr)
-{
-	while (expr->op == EXPR_KEY && expr->value > p->number)
-		expr = expr->a;
-	return expr;
-}
-
-static bool storable(struct fay_planner *planner, const struct fay_expr *expr)
-{
-	enum fay_type type = expr->type;
-	if (type == TYPE_REAL || type == TYPE_MODULE || type == TYPE_HISTOGRAM || type == TYPE_LIST)
-		return fay_query_fail(planner->query, FAY_E_REFUSED, planner->span,
-				      "a column of type %s is not supported yet",
-				      fay_type_name(type)) != NULL;
-	if (type == TYPE_STRING && fay_expr_is_constant(expr) && expr->length > FAY_COMM_SIZE)
-		return fay_query_fail(planner->query, FAY_E_REFUSED, planner->span,
-				      "a string column of more than %d bytes is not supported yet",
-				      FAY_COMM_SIZE) != NULL;
-	return true;
-}
-
-int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
-{
-	struct fay_plan_private *p = planner->private_plan;
-	expr = strip(p, expr);
-	for (uint32_t i = 0; i < p->keys; i++)
-		if (p->columns[i].expr == expr)
-			return (int)i;
-	if (!storable(planner, expr))
-		return -1;
-	if (p->keys == FAY_QUERY_MAX_COLUMNS) {
-		fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
-			       "a query may have %u keys", FAY_QUERY_MAX_COLUMNS);
-		return -1;
-	}
-	p->columns[p->keys] = (struct fay_layout_column){
-		.name = name, .expr = expr, .size = expr->type == TYPE_STRING ? FAY_COMM_SIZE : 8};
-	return (int)p->keys++;
-}
-
-static uint32_t value_size(const struct fay_aggregate *aggregate)
-{
-	switch (aggregate->merge) {
-	case FAY_MERGE_AVERAGE:
-	case FAY_MERGE_FIRST:
-	case FAY_MERGE_LAST:
-		return 16;
-	case FAY_MERGE_HIST_LOG2:
-		return 8 * FAY_HIST_LOG2_BUCKETS;
-	case FAY_MERGE_QUANTILE:
-		return sizeof(struct fay_quantiles);
-	case FAY_MERGE_DISTINCT:
-		return sizeof(struct fay_distinct);
-	case FAY_MERGE_TOP:
-		return (uint32_t)(sizeof(struct fay_top) + aggregate->k * sizeof(struct fay_pair));
-	default:
-		return 8;
-	}
-}
-
-/* Values are collected behind the room for keys and moved down by lay_out(). */
-static uint32_t value_column(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
-{
-	struct fay_plan_private *p = planner->private_plan;
-	struct fay_layout_column *values = p->columns + FAY_QUERY_MAX_COLUMNS;
-	for (uint32_t i = 0; i < p->values; i++)
-		if (values[i].expr == expr)
-			return i;
-	values[p->values] = (struct fay_layout_column){
-		.name = name, .expr = expr, .size = value_size(expr->aggregate)};
-	return p->values++;
-}
-
-/* The columns of the stage that are needed to compute `expr` of its rows; depth is bounded by FAY_QUERY_MAX_DEPTH. */
-static bool need(struct fay_planner *planner, const struct fay_expr *expr)
-{
-	const struct fay_plan_private *p = planner->private_plan;
-	if (expr->op == EXPR_CONSTANT || expr->op == EXPR_FOLDED)
-		return true;
-	bool grouped = planner->private_plan->kind == FAY_STATE_TABLE;
-	if (expr->op == EXPR_AGGREGATE) {
-		value_column(planner, expr,
-			     fay_query_format(planner->query, "%s_%u", expr->aggregate->text, p->values + 1));
-		return true;
-	}
-	if (expr->op == EXPR_KEY && expr->value > p->number + 1)
-		return need(planner, expr->a);
-	if (expr->op == EXPR_KEY || (!expr->has_aggregate && !grouped))
-		return fay_planner_key(planner, expr, fay_query_format(planner->query, "root_%u", p->keys + 1)) >= 0;
-	return need(planner, expr->a) && (!expr->b || need(planner, expr->b)) && (!expr->c || need(planner, expr->c));
-}
-
 static bool add_computed(struct fay_planner *planner, const struct fay_expr *expr, struct fay_plan_column *column)
 {
 	struct fay_plan_private *p = planner->private_plan;
-	if (!need(planner, expr))
+	if (!fay_planner_need(planner, expr))
 		return false;
 	column->source = FAY_PLAN_COMPUTED;
 	column->index = p->computed_count;
@@ -151,10 +36,10 @@ static bool add_computed(struct fay_planner *planner, const struct fay_expr *exp
 static bool need_for_root(struct fay_planner *planner)
 {
 	for (const struct fay_root_op *op = planner->private_plan->root; op; op = op->next) {
-		if (op->expr && !need(planner, op->expr))
+		if (op->expr && !fay_planner_need(planner, op->expr))
 			return false;
 		for (const struct fay_order *order = op->orders; order; order = order->next)
-			if (!need(planner, order->expr))
+			if (!fay_planner_need(planner, order->expr))
 				return false;
 	}
 	return true;
@@ -173,7 +58,7 @@ static bool add_output(struct fay_planner *planner, const struct fay_expr *expr,
 	column->name = name;
 	if (expr->op == EXPR_AGGREGATE) {
 		column->source = FAY_PLAN_VALUE;
-		column->index = value_column(planner, expr, name);
+		column->index = fay_planner_value(planner, expr, name);
 		column->type = fay_planner_column_type(expr->aggregate->type);
 		column->merge = expr->aggregate->merge;
 	} else if (expr->level > planner->private_plan->number) {
@@ -296,31 +181,6 @@ static bool unique_names(struct fay_planner *planner)
 	return true;
 }
 
-bool fay_planner_lay_out(struct fay_planner *planner)
-{
-	struct fay_plan_private *p = planner->private_plan;
-	memmove(p->columns + p->keys, p->columns + FAY_QUERY_MAX_COLUMNS,
-		p->values * sizeof(p->columns[0]));
-	uint32_t offset = p->kind == FAY_STATE_TABLE ? 8 : 0;
-	for (uint32_t i = 0; i < p->keys + p->values; i++) {
-		p->columns[i].offset = offset;
-		offset += p->columns[i].size;
-	}
-	p->row_size = offset;
-	if (offset > 4096)
-		return fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
-				      "one row of the result would take %u bytes, more than 4096: "
-				      "select fewer aggregates",
-				      offset) != NULL;
-	p->rows = 1;
-	if (p->kind != FAY_STATE_TABLE)
-		return true;
-	p->rows = FAY_TABLE_MAX_ROWS;
-	while (sizeof(struct fay_table_header) + (size_t)p->rows * offset > FAY_TABLE_MAX_BYTES)
-		p->rows /= 2;
-	return true;
-}
-
 static const struct fay_expr *inner(const struct fay_expr *expr)
 {
 	while (expr->op == EXPR_KEY)
@@ -377,25 +237,6 @@ static void find_window(struct fay_plan *plan, const struct fay_root_op *op)
 	}
 }
 
-/* What the stage's rows are read with. */
-static bool prepare_rows(struct fay_planner *planner)
-{
-	struct fay_plan_private *p = planner->private_plan;
-	p->column_of = fay_query_alloc(planner->query, (planner->exprs->count + 1u) * sizeof(*p->column_of));
-	if (!p->column_of)
-		return false;
-	for (uint32_t i = 0; i < p->keys + p->values; i++) {
-		const struct fay_spec_column *column = &p->spec_columns[i];
-		p->schema[i] = (struct fay_schema_column){.name = column->name,
-							  .type = (uint16_t)column->type,
-							  .merge = (uint16_t)column->merge,
-							  .offset = column->offset,
-							  .size = column->size};
-		p->column_of[p->columns[i].expr->id] = i + 1;
-	}
-	return true;
-}
-
 /* What is left to the root, once the last stage's rows are laid out. */
 static void plan_root(struct fay_plan *plan, const struct fay_plan_private *first)
 {
@@ -409,51 +250,6 @@ static void plan_root(struct fay_plan *plan, const struct fay_plan_private *firs
 	if (plan->streams)
 		find_window(plan, first->root);
 	plan->finishes = last->computed_count || plan->regroups || (plan->streams ? plan->collects : first->root != NULL);
-}
-
-/* The stage's state and its columns, as they stand in an image. */
-static void fill_state(struct fay_plan_private *p)
-{
-	for (uint32_t i = 0; i < p->keys + p->values; i++) {
-		const struct fay_layout_column *column = &p->columns[i];
-		const struct fay_aggregate *aggregate = i < p->keys ? NULL : column->expr->aggregate; /* a key may be an aggregate of the stage before */
-		p->spec_columns[i] = (struct fay_spec_column){
-			.name = column->name,
-			.type = fay_planner_column_type(aggregate ? aggregate->type : column->expr->type),
-			.merge = aggregate ? aggregate->merge : FAY_MERGE_KEY,
-			.offset = column->offset,
-			.size = column->size,
-		};
-	}
-	uint32_t size = p->kind == FAY_STATE_TABLE
-				? (uint32_t)sizeof(struct fay_table_header) + p->rows * p->row_size
-			: p->kind == FAY_STATE_CELL ? p->row_size
-						    : 0;
-	p->state = (struct fay_spec_state){
-		.name = "result",
-		.kind = p->kind,
-		.scope = FAY_SCOPE_LOCAL,
-		.size = size,
-		.rows = p->rows,
-		.row_size = p->row_size,
-		.keys = (uint16_t)p->keys,
-		.values = (uint16_t)p->values,
-	};
-}
-
-void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2])
-{
-	struct fay_plan_private *p = planner->private_plan;
-	static const enum fay_probe_kind kinds[] = {[SOURCE_ENTRY] = FAY_PROBE_ENTRY,
-						    [SOURCE_RETURN] = FAY_PROBE_RETURN,
-						    [SOURCE_MARKER] = FAY_PROBE_MARKER,
-						    [SOURCE_SYSCALL] = FAY_PROBE_ENTRY,
-						    [SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY,
-						    [SOURCE_TIMER] = FAY_PROBE_TIMER};
-	p->probes[0] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = kinds[p->checked.kind], .symbol = symbols[0]};
-	p->probes[1] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = FAY_PROBE_EXCEPTION, .symbol = symbols[1]};
-	p->probe_count = fay_check_has_exceptions(&p->checked) ? 2 : 1;
-	fill_state(p);
 }
 
 static void fill_spec(struct fay_planner *planner)
@@ -524,9 +320,9 @@ static bool need_for_next(struct fay_planner *planner)
 	for (uint32_t i = 0; i < next->keys + next->values; i++) {
 		const struct fay_expr *expr = next->columns[i].expr;
 		const struct fay_aggregate *aggregate = i < next->keys ? NULL : expr->aggregate;
-		if (!aggregate && !need(planner, expr))
+		if (!aggregate && !fay_planner_need(planner, expr))
 			return false;
-		if (aggregate && ((aggregate->operand && !need(planner, aggregate->operand)) || (aggregate->condition && !need(planner, aggregate->condition))))
+		if (aggregate && ((aggregate->operand && !fay_planner_need(planner, aggregate->operand)) || (aggregate->condition && !fay_planner_need(planner, aggregate->condition))))
 			return false;
 	}
 	return true;
@@ -542,7 +338,7 @@ static bool lay_out_stages(const struct fay_planner *planner, struct fay_plan_pr
 	if (!add_keys(&stage) || (p->next ? !need_for_next(&stage) : !add_result(&stage)) || !need_for_root(&stage) || !fay_planner_lay_out(&stage))
 		return false;
 	if (p->number)
-		fill_state(p);
+		fay_planner_fill_state(p);
 	else
 		fill_spec(&stage);
 	return true;
@@ -588,29 +384,10 @@ static bool make_plan(struct fay_planner *planner)
 		return false;
 	plan->deadline = fay_planner_deadline(p);
 	for (struct fay_planner stage = *planner; stage.private_plan; stage.private_plan = stage.private_plan->next)
-		if (!prepare_rows(&stage))
+		if (!fay_planner_prepare_rows(&stage))
 			return false;
 	plan_root(plan, p);
 	return !p->checked.join || fay_planner_join(planner);
-}
-
-void fay_stage_schema(struct fay_plan_private *p, struct fay_schema *schema)
-{
-	p->schema_state = (struct fay_schema_state){
-		.name = p->state.name,
-		.kind = (uint16_t)p->state.kind,
-		.scope = (uint16_t)p->state.scope,
-		.size = p->state.size,
-		.rows = p->state.rows,
-		.row_size = p->state.row_size,
-		.keys = p->state.keys,
-		.values = p->state.values,
-	};
-	*schema = (struct fay_schema){.local_size = p->state.size ? p->state.size : 8,
-				      .state_count = 1,
-				      .column_count = p->keys + p->values,
-				      .states = &p->schema_state,
-				      .columns = p->schema};
 }
 
 void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema)

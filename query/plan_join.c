@@ -25,14 +25,6 @@ static bool need_sides(struct fay_planner *sides, const struct fay_expr *expr)
 	return need_sides(sides, expr->a) && need_sides(sides, expr->b) && need_sides(sides, expr->c);
 }
 
-static const struct fay_expr *time_of_event(struct fay_exprs *exprs)
-{
-	const struct fay_field *field = fay_fields;
-	while (field->type != TYPE_TIME)
-		field++;
-	return fay_expr_field(exprs, field);
-}
-
 /* The stage of one side, with the columns by which rows are joined: the time first, then the keys. */
 static bool begin_side(struct fay_planner *planner, unsigned index, struct fay_planner *side)
 {
@@ -57,7 +49,7 @@ static bool begin_side(struct fay_planner *planner, unsigned index, struct fay_p
 	if (source->saved && !fay_saved_column(source->saved, "time"))
 		return fay_query_fail(planner->query, FAY_E_REFUSED, source->span, "events are joined by time, which this saved trace does not have") != NULL;
 	fay_plan_find_saved(p, source->saved);
-	const struct fay_expr *time = time_of_event(&pairs->checked.exprs);
+	const struct fay_expr *time = fay_expr_time(&pairs->checked.exprs);
 	if (!time || fay_planner_key(side, time, "time") < 0)
 		return false;
 	for (const struct fay_join_key *key = pairs->checked.join->keys; key; key = key->next) {

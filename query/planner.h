@@ -17,8 +17,16 @@ struct fay_planner {
 enum fay_column_type fay_planner_column_type(enum fay_type type);
 /* Index of the key column that holds expr, added if need be; -1 with the error recorded. */
 int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, const char *name);
+/* Index of the value column that holds an aggregate, added if need be. Values are collected behind the room for keys, and moved down by fay_planner_lay_out(). */
+uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *expr, const char *name);
+/* The columns of the stage that are needed to compute `expr` of its rows; depth is bounded by FAY_QUERY_MAX_DEPTH. */
+bool fay_planner_need(struct fay_planner *planner, const struct fay_expr *expr);
 /* Offsets of the row, and how many rows a table gets. */
 bool fay_planner_lay_out(struct fay_planner *planner);
+/* The stage's state and its columns, as they stand in an image. */
+void fay_planner_fill_state(struct fay_plan_private *p);
+/* What the stage's rows are read with. */
+bool fay_planner_prepare_rows(struct fay_planner *planner);
 /* The stage's probes, state and columns, as they stand in an image; `symbols` are for calls that return and for those that end by an exception. */
 void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2]);
 /* The time at which the last event can pass the filters; 0: none. */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `fay explain`: the plan by tier, as text or as one JSON object on one line. Expressions are printed as
- * a query would write them, with all `let`s put in.
+ * `fay explain`: the plan by tier, as text. Expressions are printed as a query would write them, with all `let`s put in.
  */
 #include "check_join.h"
 #include "print.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -207,26 +205,26 @@ void fay_expr_print(FILE *out, const struct fay_expr *expr, const char *event)
 	print_expr(&(struct printer){out, event}, expr, 0);
 }
 
-static const char *event_name(const struct fay_plan_private *p)
+const char *fay_print_event_name(const struct fay_plan_private *p)
 {
 	return p->checked.event_name ? p->checked.event_name : "event";
 }
 
-static void print_aggregate(FILE *out, const struct fay_plan_private *p,
+void fay_print_aggregate(FILE *out, const struct fay_plan_private *p,
 			    const struct fay_aggregate *aggregate)
 {
 	fputs(aggregate->merge == FAY_MERGE_COUNT ? "count" : aggregate->text, out);
 	if (aggregate->operand) {
 		fputs(" of ", out);
-		fay_expr_print(out, aggregate->operand, event_name(p));
+		fay_expr_print(out, aggregate->operand, fay_print_event_name(p));
 	}
 	if (aggregate->condition) {
 		fputs(" where ", out);
-		fay_expr_print(out, aggregate->condition, event_name(p));
+		fay_expr_print(out, aggregate->condition, fay_print_event_name(p));
 	}
 }
 
-static const char *merge_name(enum fay_merge merge)
+const char *fay_print_merge_name(enum fay_merge merge)
 {
 	static const char *const names[] = {
 		[FAY_MERGE_KEY] = "key",
@@ -248,7 +246,7 @@ static const char *merge_name(enum fay_merge merge)
 	return merge == FAY_RESULT_COMPUTED ? "computed" : names[merge];
 }
 
-static const char *column_type_name(const struct fay_plan_column *column)
+const char *fay_print_type_name(const struct fay_plan_column *column)
 {
 	static const char *const names[] = {
 		[FAY_TYPE_I64] = "integer", [FAY_TYPE_U64] = "unsigned",
@@ -260,17 +258,17 @@ static const char *column_type_name(const struct fay_plan_column *column)
 	return column->type == FAY_RESULT_REAL ? "real number" : names[column->type];
 }
 
-static bool is_bpf(const struct fay_plan_private *p)
+bool fay_stage_is_bpf(const struct fay_plan_private *p)
 {
 	return fay_source_is_bpf(p->checked.kind);
 }
 
 /* The helpers of native probes, each between `quote`s. */
-static void print_helpers(FILE *out, const struct fay_plan_private *p, const char *quote, const char *none)
+void fay_print_helpers(FILE *out, const struct fay_plan_private *p, const char *quote, const char *none)
 {
 	const char *rows = p->kind == FAY_STATE_TABLE ? "fay_flush" : p->kind == FAY_STATE_STREAM ? "fay_emit" : NULL;
 	bool members = p->checked.exprs.members;
-	if (is_bpf(p) || p->join || (!rows && !members)) {
+	if (fay_stage_is_bpf(p) || p->join || (!rows && !members)) {
 		fputs(none, out);
 		return;
 	}
@@ -286,7 +284,7 @@ void fay_print_filters(FILE *out, const struct fay_plan_private *p)
 {
 	for (struct fay_filter *f = p->checked.filters; f; f = f->next) {
 		fputs("  filter     ", out);
-		fay_expr_print(out, f->expr, event_name(p));
+		fay_expr_print(out, f->expr, fay_print_event_name(p));
 		fputc('\n', out);
 	}
 }
@@ -296,35 +294,35 @@ void fay_print_columns(FILE *out, const struct fay_plan_private *p)
 	for (uint32_t i = 0; i < p->keys; i++) {
 		fprintf(out, "  %-10s %s = ", p->kind == FAY_STATE_STREAM ? "column" : "key",
 			p->columns[i].name);
-		fay_expr_print(out, p->columns[i].expr, event_name(p));
+		fay_expr_print(out, p->columns[i].expr, fay_print_event_name(p));
 		fputc('\n', out);
 	}
 	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
 		fprintf(out, "  update     %s = ", p->columns[i].name);
-		print_aggregate(out, p, p->columns[i].expr->aggregate);
+		fay_print_aggregate(out, p, p->columns[i].expr->aggregate);
 		fputc('\n', out);
 	}
 }
 
 static void print_state(FILE *out, const struct fay_plan_private *p)
 {
-	const char *owner = is_bpf(p) ? "processor" : "thread";
+	const char *owner = fay_stage_is_bpf(p) ? "processor" : "thread";
 	fay_print_columns(out, p);
 	if (p->kind == FAY_STATE_TABLE) {
 		fprintf(out, "  state      table of %u rows of %u bytes, of the %s alone\n", p->rows,
 			p->row_size, owner);
 		fprintf(out, "  overflow   after %u rows looked at, or at 7/8 full: %s\n", FAY_TABLE_STEPS,
-			is_bpf(p) ? "the event's row is handed on by itself"
+			fay_stage_is_bpf(p) ? "the event's row is handed on by itself"
 				  : "all rows are handed on and the table is cleared");
 	} else if (p->kind == FAY_STATE_CELL) {
 		fprintf(out, "  state      one row of %u bytes, of the %s alone\n", p->row_size, owner);
 	} else {
 		fprintf(out, "  state      none: each row of %u bytes is handed on\n", p->row_size);
 	}
-	if (is_bpf(p))
+	if (fay_stage_is_bpf(p))
 		return;
 	fputs("  helpers    ", out);
-	print_helpers(out, p, "", "none");
+	fay_print_helpers(out, p, "", "none");
 	fputc('\n', out);
 }
 
@@ -341,7 +339,7 @@ void fay_print_merge(FILE *out, const struct fay_plan_private *p, const char *of
 	const char *separator = ": ";
 	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
 		fprintf(out, "%s%s by %s", separator, p->columns[i].name,
-			merge_name(p->columns[i].expr->aggregate->merge));
+			fay_print_merge_name(p->columns[i].expr->aggregate->merge));
 		separator = ", ";
 	}
 	fputc('\n', out);
@@ -350,7 +348,7 @@ void fay_print_merge(FILE *out, const struct fay_plan_private *p, const char *of
 static void print_orders(FILE *out, const struct fay_plan_private *p, const struct fay_order *order)
 {
 	for (; order; order = order->next) {
-		fay_expr_print(out, order->expr, event_name(p));
+		fay_expr_print(out, order->expr, fay_print_event_name(p));
 		fputs(order->descending ? " descending" : "", out);
 		fputs(order->next ? ", " : "", out);
 	}
@@ -362,7 +360,7 @@ void fay_print_root_op(FILE *out, const struct fay_plan_private *p, const struct
 	switch (op->kind) {
 	case ROOT_FILTER:
 		fputs("keep rows where ", out);
-		fay_expr_print(out, op->expr, event_name(p));
+		fay_expr_print(out, op->expr, fay_print_event_name(p));
 		break;
 	case ROOT_ORDER:
 		fputs("order by ", out);
@@ -380,7 +378,7 @@ void fay_print_root_op(FILE *out, const struct fay_plan_private *p, const struct
 		fprintf(out, "%s over all rows", op->text);
 		if (op->expr) {
 			fputs(" of ", out);
-			fay_expr_print(out, op->expr, event_name(p));
+			fay_expr_print(out, op->expr, fay_print_event_name(p));
 		}
 		break;
 	}
@@ -392,11 +390,11 @@ void fay_print_grouping(FILE *out, const struct fay_plan_private *p)
 	fputs("group by ", out);
 	for (uint32_t i = 0; i < p->keys; i++) {
 		fputs(i ? ", " : "", out);
-		fay_expr_print(out, p->columns[i].expr, event_name(p));
+		fay_expr_print(out, p->columns[i].expr, fay_print_event_name(p));
 	}
 	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
 		fprintf(out, "%s%s = ", i == p->keys ? ": " : ", ", p->columns[i].name);
-		print_aggregate(out, p, p->columns[i].expr->aggregate);
+		fay_print_aggregate(out, p, p->columns[i].expr->aggregate);
 	}
 }
 
@@ -425,7 +423,7 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 		if (plan->columns[i].source != FAY_PLAN_COMPUTED)
 			continue;
 		fprintf(out, "  compute    %s = ", plan->columns[i].name);
-		fay_expr_print(out, last->computed[plan->columns[i].index], event_name(p));
+		fay_expr_print(out, last->computed[plan->columns[i].index], fay_print_event_name(p));
 		fputc('\n', out);
 	}
 }
@@ -434,7 +432,7 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 {
 	const struct fay_checked *checked = &p->checked;
-	if (is_bpf(p)) {
+	if (fay_stage_is_bpf(p)) {
 		const char *what = checked->kind == SOURCE_TRACEPOINT ? "tracepoint"
 				   : checked->uses_end			? "end of system call"
 									: "begin of system call";
@@ -456,7 +454,7 @@ void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 
 static const char *probe_text(const struct fay_plan_private *p)
 {
-	return is_bpf(p) ? "probe        a BPF program, checked and compiled by the kernel\n" : "probe        native code, inline at the tracepoint\n";
+	return fay_stage_is_bpf(p) ? "probe        a BPF program, checked and compiled by the kernel\n" : "probe        native code, inline at the tracepoint\n";
 }
 
 /* What begins a plan: sources, probes, and what each tier merges. */
@@ -474,7 +472,7 @@ static void print_tiers(FILE *out, const struct fay_plan *plan, const struct fay
 	fputs(probe_text(p), out);
 	fay_print_filters(out, p);
 	print_state(out, p);
-	if (is_bpf(p)) {
+	if (fay_stage_is_bpf(p)) {
 		fputs("machine\n", out);
 		fay_print_merge(out, p, "processors");
 	} else {
@@ -516,144 +514,9 @@ void fay_plan_print(FILE *out, const struct fay_plan *plan)
 	fputs("result\n", out);
 	for (uint32_t i = 0; i < plan->column_count; i++) {
 		const struct fay_plan_column *column = &plan->columns[i];
-		fprintf(out, "  column     %s: %s", column->name, column_type_name(column));
+		fprintf(out, "  column     %s: %s", column->name, fay_print_type_name(column));
 		if (column->source != FAY_PLAN_KEY)
-			fprintf(out, ", %s", merge_name(column->merge));
+			fprintf(out, ", %s", fay_print_merge_name(column->merge));
 		fputc('\n', out);
 	}
-}
-
-/* --- JSON --- */
-
-/* An expression as a JSON string: its text goes through the escaper. */
-void fay_print_json_expr(FILE *out, const struct fay_plan_private *p, const struct fay_expr *expr,
-			    const struct fay_aggregate *aggregate)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *memory = open_memstream(&text, &size);
-	if (memory) {
-		if (aggregate)
-			print_aggregate(memory, p, aggregate);
-		else
-			fay_expr_print(memory, expr, event_name(p));
-		fclose(memory);
-	}
-	fay_print_string(out, text ? text : "", size);
-	free(text);
-}
-
-void fay_print_json_stage(FILE *out, const struct fay_plan_private *p)
-{
-	fputs("{\"filters\":[", out);
-	for (struct fay_filter *f = p->checked.filters; f; f = f->next) {
-		fay_print_json_expr(out, p, f->expr, NULL);
-		fputs(f->next ? "," : "", out);
-	}
-	fputs("],\"state\":{\"kind\":", out);
-	fputs(p->kind == FAY_STATE_TABLE  ? "\"table\""
-	      : p->kind == FAY_STATE_CELL ? "\"cell\""
-					  : "\"stream\"",
-	      out);
-	fprintf(out, ",\"rows\":%u,\"row_size\":%u,\"columns\":[", p->rows, p->row_size);
-	for (uint32_t i = 0; i < p->keys + p->values; i++) {
-		const struct fay_aggregate *aggregate = p->columns[i].expr->aggregate;
-		fprintf(out, "%s{\"name\":\"%s\",\"merge\":\"%s\",\"expression\":", i ? "," : "",
-			p->columns[i].name, merge_name(aggregate ? aggregate->merge : FAY_MERGE_KEY));
-		fay_print_json_expr(out, p, p->columns[i].expr, aggregate);
-		fputc('}', out);
-	}
-	fputs("]},\"helpers\":[", out);
-	print_helpers(out, p, "\"", "");
-	fputs("]}", out);
-}
-
-/* One operation as a JSON string: of `op`, or the grouping of a stage. */
-void fay_print_json_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op, bool first)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *memory = open_memstream(&text, &size);
-	if (memory) {
-		if (op)
-			fay_print_root_op(memory, p, op);
-		else
-			fay_print_grouping(memory, p);
-		fclose(memory);
-	}
-	fputs(first ? "" : ",", out);
-	fay_print_string(out, text ? text : "", size);
-	free(text);
-}
-
-static void print_json_root(FILE *out, const struct fay_plan_private *p)
-{
-	bool first = true;
-	fputs(",\"root\":[", out);
-	for (const struct fay_plan_private *stage = p; stage; stage = stage->next) {
-		if (stage != p) {
-			fay_print_json_op(out, stage, NULL, first);
-			first = false;
-		}
-		for (const struct fay_root_op *op = stage->root; op; op = op->next, first = false)
-			fay_print_json_op(out, stage, op, first);
-	}
-	fputc(']', out);
-}
-
-const char *fay_print_tracepoint_name(const struct fay_plan_private *p)
-{
-	return p->checked.kind == SOURCE_ENTRY	      ? "entry"
-	       : p->checked.kind == SOURCE_MARKER     ? "marker"
-	       : p->checked.kind == SOURCE_TRACEPOINT ? "tracepoint"
-	       : p->checked.kind == SOURCE_TIMER      ? "timer"
-	       : p->checked.kind == SOURCE_SYSCALL    ? p->checked.uses_end ? "end of system call" : "begin of system call"
-	       : fay_check_has_exceptions(&p->checked) ? "return or exception"
-						      : "return";
-}
-
-void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
-{
-	const struct fay_plan_private *p = fay_plan_private(plan);
-	const char *merge = p->kind == FAY_STATE_STREAM	 ? "collect"
-			    : p->kind == FAY_STATE_TABLE ? "merge by key"
-							 : "merge";
-	fputs("{\"query\":", out);
-	fay_print_string(out, plan->text, strlen(plan->text));
-	fputs(",\"pattern\":", out);
-	fay_print_string(out, plan->pattern, strlen(plan->pattern));
-	fprintf(out, ",\"tracepoint\":\"%s\"", fay_print_tracepoint_name(p));
-	if (plan->back_end) {
-		fputs(",\"back_end\":", out);
-		fay_print_string(out, plan->back_end, strlen(plan->back_end));
-	}
-	fprintf(out, ",\"result\":\"%s\"",
-		plan->scalar ? "scalar" : plan->streams ? "rows" : "groups");
-	if (plan->window_step)
-		fprintf(out, ",\"window\":{\"width\":%" PRIu64 ",\"step\":%" PRIu64 "}", plan->window_width, plan->window_step);
-	if (plan->deadline)
-		fprintf(out, ",\"deadline\":%" PRIu64, plan->deadline);
-	fputc(',', out);
-	if (plan->joins)
-		fay_print_json_join(out, plan);
-	fputs(plan->joins ? ",\"pairs\":" : "\"probe\":", out);
-	fay_print_json_stage(out, p);
-	if (plan->joins)
-		fputs(",\"cluster\":null", out);
-	else if (is_bpf(p))
-		fprintf(out, ",\"process\":null,\"machine\":\"%s\",\"cluster\":null", merge);
-	else
-		fprintf(out, ",\"process\":\"%s\",\"machine\":\"%s\",\"cluster\":null", merge, merge);
-	print_json_root(out, p);
-	fputs(",\"columns\":[", out);
-	for (uint32_t i = 0; i < plan->column_count; i++) {
-		const struct fay_plan_column *column = &plan->columns[i];
-		fprintf(out, "%s{\"name\":\"%s\",\"type\":\"%s\",\"source\":\"%s\",\"merge\":\"%s\"}",
-			i ? "," : "", column->name, column_type_name(column),
-			column->source == FAY_PLAN_KEY	   ? "key"
-			: column->source == FAY_PLAN_VALUE ? "value"
-							   : "computed",
-			merge_name(column->merge));
-	}
-	fputs("]}\n", out);
 }

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by print.c and print_join.c: lines of `fay explain`. */
+/* Shared by the files that print plans. */
 #ifndef FAY_QUERY_PRINT_H
 #define FAY_QUERY_PRINT_H
 
 #include "plan.h"
 
+bool fay_stage_is_bpf(const struct fay_plan_private *p);
+const char *fay_print_event_name(const struct fay_plan_private *p);
+const char *fay_print_merge_name(enum fay_merge merge);
+const char *fay_print_type_name(const struct fay_plan_column *column);
+/* What an aggregate is of. */
+void fay_print_aggregate(FILE *out, const struct fay_plan_private *p, const struct fay_aggregate *aggregate);
+/* The helpers of native probes, each between `quote`s. */
+void fay_print_helpers(FILE *out, const struct fay_plan_private *p, const char *quote, const char *none);
 void fay_print_filters(FILE *out, const struct fay_plan_private *p);
 /* Keys and values, or columns of a stream. */
 void fay_print_columns(FILE *out, const struct fay_plan_private *p);

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* The layout of one stage: columns of keys and values, where they lie in a row, the state and the schema that they come to. */
+#include "planner.h"
+
+#include "fay/sketch.h"
+
+#include <string.h>
+
+enum fay_column_type fay_planner_column_type(enum fay_type type)
+{
+	switch (type) {
+	case TYPE_BOOL:
+		return FAY_TYPE_BOOL;
+	case TYPE_STRING:
+		return FAY_TYPE_STRING;
+	case TYPE_TIME:
+		return FAY_TYPE_TIME;
+	case TYPE_FUNCTION:
+		return FAY_TYPE_FUNCTION;
+	case TYPE_ADDRESS:
+		return FAY_TYPE_U64;
+	case TYPE_REAL: /* computed at the root; an average's column is of what it is the average of */
+		return FAY_RESULT_REAL;
+	default:
+		return FAY_TYPE_I64;
+	}
+}
+
+/* The key without the marks that say it is seen from after the stage's grouping, or a later one. */
+static const struct fay_expr *strip(const struct fay_plan_private *p, const struct fay_expr *expr)
+{
+	while (expr->op == EXPR_KEY && expr->value > p->number)
+		expr = expr->a;
+	return expr;
+}
+
+static bool storable(struct fay_planner *planner, const struct fay_expr *expr)
+{
+	enum fay_type type = expr->type;
+	if (type == TYPE_REAL || type == TYPE_MODULE || type == TYPE_HISTOGRAM || type == TYPE_LIST)
+		return fay_query_fail(planner->query, FAY_E_REFUSED, planner->span,
+				      "a column of type %s is not supported yet",
+				      fay_type_name(type)) != NULL;
+	if (type == TYPE_STRING && fay_expr_is_constant(expr) && expr->length > FAY_COMM_SIZE)
+		return fay_query_fail(planner->query, FAY_E_REFUSED, planner->span,
+				      "a string column of more than %d bytes is not supported yet",
+				      FAY_COMM_SIZE) != NULL;
+	return true;
+}
+
+int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
+{
+	struct fay_plan_private *p = planner->private_plan;
+	expr = strip(p, expr);
+	for (uint32_t i = 0; i < p->keys; i++)
+		if (p->columns[i].expr == expr)
+			return (int)i;
+	if (!storable(planner, expr))
+		return -1;
+	if (p->keys == FAY_QUERY_MAX_COLUMNS) {
+		fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
+			       "a query may have %u keys", FAY_QUERY_MAX_COLUMNS);
+		return -1;
+	}
+	p->columns[p->keys] = (struct fay_layout_column){
+		.name = name, .expr = expr, .size = expr->type == TYPE_STRING ? FAY_COMM_SIZE : 8};
+	return (int)p->keys++;
+}
+
+static uint32_t value_size(const struct fay_aggregate *aggregate)
+{
+	switch (aggregate->merge) {
+	case FAY_MERGE_AVERAGE:
+	case FAY_MERGE_FIRST:
+	case FAY_MERGE_LAST:
+		return 16;
+	case FAY_MERGE_HIST_LOG2:
+		return 8 * FAY_HIST_LOG2_BUCKETS;
+	case FAY_MERGE_QUANTILE:
+		return sizeof(struct fay_quantiles);
+	case FAY_MERGE_DISTINCT:
+		return sizeof(struct fay_distinct);
+	case FAY_MERGE_TOP:
+		return (uint32_t)(sizeof(struct fay_top) + aggregate->k * sizeof(struct fay_pair));
+	default:
+		return 8;
+	}
+}
+
+uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
+{
+	struct fay_plan_private *p = planner->private_plan;
+	struct fay_layout_column *values = p->columns + FAY_QUERY_MAX_COLUMNS;
+	for (uint32_t i = 0; i < p->values; i++)
+		if (values[i].expr == expr)
+			return i;
+	values[p->values] = (struct fay_layout_column){
+		.name = name, .expr = expr, .size = value_size(expr->aggregate)};
+	return p->values++;
+}
+
+bool fay_planner_need(struct fay_planner *planner, const struct fay_expr *expr)
+{
+	const struct fay_plan_private *p = planner->private_plan;
+	if (expr->op == EXPR_CONSTANT || expr->op == EXPR_FOLDED)
+		return true;
+	bool grouped = planner->private_plan->kind == FAY_STATE_TABLE;
+	if (expr->op == EXPR_AGGREGATE) {
+		fay_planner_value(planner, expr,
+			     fay_query_format(planner->query, "%s_%u", expr->aggregate->text, p->values + 1));
+		return true;
+	}
+	if (expr->op == EXPR_KEY && expr->value > p->number + 1)
+		return fay_planner_need(planner, expr->a);
+	if (expr->op == EXPR_KEY || (!expr->has_aggregate && !grouped))
+		return fay_planner_key(planner, expr, fay_query_format(planner->query, "root_%u", p->keys + 1)) >= 0;
+	return fay_planner_need(planner, expr->a) && (!expr->b || fay_planner_need(planner, expr->b)) && (!expr->c || fay_planner_need(planner, expr->c));
+}
+
+bool fay_planner_lay_out(struct fay_planner *planner)
+{
+	struct fay_plan_private *p = planner->private_plan;
+	memmove(p->columns + p->keys, p->columns + FAY_QUERY_MAX_COLUMNS,
+		p->values * sizeof(p->columns[0]));
+	uint32_t offset = p->kind == FAY_STATE_TABLE ? 8 : 0;
+	for (uint32_t i = 0; i < p->keys + p->values; i++) {
+		p->columns[i].offset = offset;
+		offset += p->columns[i].size;
+	}
+	p->row_size = offset;
+	if (offset > 4096)
+		return fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
+				      "one row of the result would take %u bytes, more than 4096: "
+				      "select fewer aggregates",
+				      offset) != NULL;
+	p->rows = 1;
+	if (p->kind != FAY_STATE_TABLE)
+		return true;
+	p->rows = FAY_TABLE_MAX_ROWS;
+	while (sizeof(struct fay_table_header) + (size_t)p->rows * offset > FAY_TABLE_MAX_BYTES)
+		p->rows /= 2;
+	return true;
+}
+
+bool fay_planner_prepare_rows(struct fay_planner *planner)
+{
+	struct fay_plan_private *p = planner->private_plan;
+	p->column_of = fay_query_alloc(planner->query, (planner->exprs->count + 1u) * sizeof(*p->column_of));
+	if (!p->column_of)
+		return false;
+	for (uint32_t i = 0; i < p->keys + p->values; i++) {
+		const struct fay_spec_column *column = &p->spec_columns[i];
+		p->schema[i] = (struct fay_schema_column){.name = column->name,
+							  .type = (uint16_t)column->type,
+							  .merge = (uint16_t)column->merge,
+							  .offset = column->offset,
+							  .size = column->size};
+		p->column_of[p->columns[i].expr->id] = i + 1;
+	}
+	return true;
+}
+
+void fay_planner_fill_state(struct fay_plan_private *p)
+{
+	for (uint32_t i = 0; i < p->keys + p->values; i++) {
+		const struct fay_layout_column *column = &p->columns[i];
+		const struct fay_aggregate *aggregate = i < p->keys ? NULL : column->expr->aggregate; /* a key may be an aggregate of the stage before */
+		p->spec_columns[i] = (struct fay_spec_column){
+			.name = column->name,
+			.type = fay_planner_column_type(aggregate ? aggregate->type : column->expr->type),
+			.merge = aggregate ? aggregate->merge : FAY_MERGE_KEY,
+			.offset = column->offset,
+			.size = column->size,
+		};
+	}
+	uint32_t size = p->kind == FAY_STATE_TABLE
+				? (uint32_t)sizeof(struct fay_table_header) + p->rows * p->row_size
+			: p->kind == FAY_STATE_CELL ? p->row_size
+						    : 0;
+	p->state = (struct fay_spec_state){
+		.name = "result",
+		.kind = p->kind,
+		.scope = FAY_SCOPE_LOCAL,
+		.size = size,
+		.rows = p->rows,
+		.row_size = p->row_size,
+		.keys = (uint16_t)p->keys,
+		.values = (uint16_t)p->values,
+	};
+}
+
+void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2])
+{
+	struct fay_plan_private *p = planner->private_plan;
+	static const enum fay_probe_kind kinds[] = {[SOURCE_ENTRY] = FAY_PROBE_ENTRY,
+						    [SOURCE_RETURN] = FAY_PROBE_RETURN,
+						    [SOURCE_MARKER] = FAY_PROBE_MARKER,
+						    [SOURCE_SYSCALL] = FAY_PROBE_ENTRY,
+						    [SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY,
+						    [SOURCE_TIMER] = FAY_PROBE_TIMER};
+	p->probes[0] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = kinds[p->checked.kind], .symbol = symbols[0]};
+	p->probes[1] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = FAY_PROBE_EXCEPTION, .symbol = symbols[1]};
+	p->probe_count = fay_check_has_exceptions(&p->checked) ? 2 : 1;
+	fay_planner_fill_state(p);
+}
+
+void fay_stage_schema(struct fay_plan_private *p, struct fay_schema *schema)
+{
+	p->schema_state = (struct fay_schema_state){
+		.name = p->state.name,
+		.kind = (uint16_t)p->state.kind,
+		.scope = (uint16_t)p->state.scope,
+		.size = p->state.size,
+		.rows = p->state.rows,
+		.row_size = p->state.row_size,
+		.keys = p->state.keys,
+		.values = p->state.values,
+	};
+	*schema = (struct fay_schema){.local_size = p->state.size ? p->state.size : 8,
+				      .state_count = 1,
+				      .column_count = p->keys + p->values,
+				      .states = &p->schema_state,
+				      .columns = p->schema};
+}
