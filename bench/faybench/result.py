@@ -24,3 +24,11 @@ def read(path):
     if whole.get("format") != FORMAT:
         raise SystemExit(f"{path}: no benchmark result of format {FORMAT}")
     return whole
+
+
+def tools():
+    """The versions of the peers that are installed."""
+    asked = {"bpftrace": ("bpftrace", "--version"), "perf": ("perf", "--version"), "uftrace": ("uftrace", "--version"), "lttng": ("lttng", "--version"), "gdb": ("gdb", "--version"),
+             "ltrace": ("ltrace", "--version"), "stap": ("stap", "--version"), "valgrind": ("valgrind", "--version"), "clang-19": ("clang-19", "--version"), "gprof": ("gprof", "--version")}
+    said = {name: machine.said(*command) for name, command in asked.items()}
+    return {name: version for name, version in said.items() if version}

@@ -1,0 +1,134 @@
+"""The Markdown report of a result, and the tables of it that stand in other documents."""
+import json
+from pathlib import Path
+
+from . import views
+
+HERE = Path(__file__).resolve().parent.parent
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]) + "\n"
+
+
+def spread(s, form="{:,.2f}"):
+    return f"{form.format(s['median'])} [{form.format(s['q1'])}, {form.format(s['q3'])}]"
+
+
+def lost(share):
+    return "not said" if share is None else "none" if share == 0 else f"**{share:.1%}**"
+
+
+def call_cells(row):
+    ratio = f"{row['of_bound']['median']:,.1f}" if row["of_bound"] else ""
+    return (row["name"].replace("*", "\\*"), spread(row["added"]), f"{row['cycles']:,.1f}", "" if row["instructions"] is None else row["instructions"], ratio,
+            "" if row["kind"] == "bound" else lost(row["lost"]))
+
+
+CALL_HEAD = ("tool", "added, ns", "cycles", "instructions", "times the bound", "calls lost")
+
+
+def calls(result):
+    """Every mode, by question."""
+    parts = []
+    for _, heading, asked, rows in views.by_question(result["calls"]):
+        parts.append(f"**{heading}**: {asked}\n\n" + table(CALL_HEAD, map(call_cells, rows)))
+    return "\n".join(parts)
+
+
+SUMMARY = ("count", "histogram", "group", "entry_return", "duration", "events")
+
+
+def summary(result):
+    """The README's table: what each question costs with Fay, and with the cheapest of each other kind of tool."""
+    rows = []
+    for question, heading, asked, all_rows in views.by_question(result["calls"]):
+        if question not in SUMMARY:
+            continue
+        cells = [f"{heading}: {asked}"]
+        for kind in ("bound", "fay", "in_process", "kernel", "stops"):
+            best = next((row for row in all_rows if row["kind"] == kind), None)
+            said = f"{best['name']}: " if best and kind not in ("fay", "bound") else ""
+            cells.append((said + views.nanoseconds(best["added"]["median"])).replace("*", "\\*") if best else "")
+        rows.append(cells)
+    head = ("a call, added", "by hand", "Fay", "best other in the process", "best through the kernel", "best that stops the program")
+    return table(head, rows) + f"\n{views.machine_line(result)}. \\* the program was compiled for it.\n"
+
+
+def attach(result):
+    rows = []
+    for entry in sorted(result.get("attach", []), key=lambda e: (e["functions"], e["peer"] != "fay", e["peer"])):
+        name = {"bpf": "BPF uprobe.multi"}.get(entry["peer"], views.TOOLS.get(entry["peer"], entry["peer"]))
+        if "failed" in entry:
+            rows.append((f"{entry['functions']:,}", name, entry["failed"].replace("\n", " ")[:200], "", "", ""))
+        else:
+            rows.append((f"{entry['functions']:,}", name, spread(entry["ready_ms"], "{:,.0f}"), spread(entry["end_ms"], "{:,.0f}"),
+                         f"{entry['tracer_kb']['median'] / 1024:,.1f}", f"{entry['target_kb']['median']:,.0f}"))
+    return table(("functions", "tool", "command to traced, ms", "end, ms", "tracer's memory, MiB", "grown in the program, KiB"), rows)
+
+
+def servers(result):
+    rows = []
+    for server in result.get("servers", []):
+        for tracer in server["tracers"]:
+            name = {"bpf": "BPF uprobe.multi"}.get(tracer["peer"], views.TOOLS.get(tracer["peer"], tracer["peer"]))
+            rows.append((server["server"], f"`{server['function']}`", name, f"{server['untraced']['median']:,.0f} {server['unit']}", f"{tracer['rate']['median']:,.0f}",
+                         spread(tracer["of_untraced"]), f"{tracer['calls_a_second']:,}"))
+        rows += [(server["server"], "", failed["peer"], "not measured: " + failed["reason"].replace("\n", " ")[:160], "", "", "") for failed in server["failed"]]
+    return table(("server", "function", "tool", "untraced", "traced", "of untraced", "calls counted a second"), rows)
+
+
+def kernel(result):
+    section = result.get("kernel", {"modes": []})
+    if not section["modes"]:
+        return f"Not measured: {section.get('failed', 'not asked for')}\n"
+    rows = [(mode["tool"], mode["mode"], f"{mode['added']:,}") for mode in sorted(section["modes"], key=lambda m: m["added"])]
+    return table(("tool", "mode", f"instructions added to getppid, which takes {section['untraced']:,}"), rows)
+
+
+def guards():
+    """Guarded to plain time by kernel, of the committed bench/results/overhead.json (one JSON object a line)."""
+    lines = (HERE / "results" / "overhead.json").read_text(encoding="utf-8").splitlines()
+    return {row["kernel"]: row["to_plain"] for row in map(json.loads, lines) if row.get("build") == "guarded"}
+
+
+def published_rows(result):
+    figures = json.loads((HERE / "published.json").read_text(encoding="utf-8"))
+    return views.published(result, figures, guards())
+
+
+def published(result):
+    rows = []
+    for what, unit, ours, others in published_rows(result):
+        rows.append((what, unit, ours, "; ".join(f"{whose} {figure}" for whose, figure, _ in others), "; ".join(dict.fromkeys(source for *_, source in others))))
+    return table(("what", "unit", "measured here", "published", "where"), rows)
+
+
+def skipped(result):
+    return table(("mode", "why it did not run"), [(entry["mode"], entry["reason"].replace("|", "/")) for entry in result.get("skipped", [])])
+
+
+def agreement(agreed):
+    """What bench/agree found: see faybench/agree.py."""
+    if not agreed:
+        return ""
+    return f"\n## The runs beside each other\n\n{agreed['text']}\n"
+
+
+def report(result, agreed=None):
+    section = result.get("calls")
+    parts = [f"# What tracing costs\n\n{views.machine_line(result)}. {views.modes_run(result)} ways of tracing a call ran, {len(result.get('skipped', []))} could not.\n"]
+    parts.append("Made by `bench/report`; [benchmarking.md](benchmarking.md) says how it is measured and how to run it.\n")
+    if section:
+        parts.append(f"## A traced call\n\nNanoseconds added to a call that takes {section['bounds']['untraced']['median']:.2f} ns in its loop, median [quartiles] of {section['rounds']} interleaved rounds; "
+                     "cycles are those of the time stamp counter. \\* the program was compiled for it.\n\n" + calls(result))
+    if result.get("attach"):
+        parts.append("## Attaching and letting go\n\nOf a busy program, from the start of the tracer's command.\n\n" + attach(result))
+    if result.get("servers"):
+        parts.append("## Servers while they are traced\n\nOne hot function counted; load on the same two processors. More is better; above 1 is noise.\n\n" + servers(result))
+    if result.get("kernel"):
+        parts.append("## In the kernel\n\n" + kernel(result))
+    parts.append("## Beside published figures\n\nThe published ones are from other machines and years, and were not measured here.\n\n" + published(result))
+    parts.append("## What could not run here\n\n" + skipped(result))
+    return "\n".join(parts) + agreement(agreed)

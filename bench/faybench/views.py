@@ -1,0 +1,115 @@
+"""A result as a person reads it: rows by question, names, words for numbers. The Markdown report, the page and the tables in the documents are made from these."""
+from . import questions
+from .calls import BOUNDS
+
+# How a tool gets at a call; it decides the order of magnitude.
+KINDS = {
+    "fay": "Fay: code in the process",
+    "in_process": "code in the process",
+    "kernel": "a trap into the kernel",
+    "stops": "the program stops",
+    "bound": "patch written by hand",
+}
+PEER_KINDS = {"fay": "fay", "bpf": "kernel", "bpftrace": "kernel", "perf": "kernel", "systemtap": "kernel", "gdb": "stops", "ltrace": "stops"}
+TOOLS = {"fay": "Fay", "bpf": "BPF", "bpftrace": "bpftrace", "perf": "perf", "lttng": "LTTng-UST", "xray": "LLVM XRay", "systemtap": "SystemTap"}
+# Modes whose name says more than the tool's; the rest are called after their tool. A star: the program was compiled for it.
+NAMES = {
+    "bpf/uprobe_empty": "BPF uprobe", "bpf/uprobe_count": "BPF uprobe", "bpf/uprobe_group": "BPF uprobe", "bpf/uretprobe_count": "BPF uretprobe",
+    "bpf/multi_count": "BPF uprobe.multi", "bpf/multi_return": "BPF uprobe.multi", "bpf/session_pair": "BPF uprobe session",
+    "perf/count": "perf stat", "perf/return": "perf stat", "perf/record": "perf record", "perf/ftrace": "ftrace", "perf/ftrace_return": "ftrace",
+    "uftrace/dynamic": "uftrace, unmodified", "uftrace/pg": "uftrace -pg*", "uftrace/mfentry": "uftrace -mfentry*", "uftrace/finstrument": "uftrace -finstrument*",
+    "lttng/off": "LTTng-UST*", "lttng/filtered": "LTTng-UST*", "lttng/record": "LTTng-UST*", "lttng/filter_record": "LTTng-UST, filter holds*",
+    "lttng/flight": "LTTng-UST, flight recorder*", "lttng/userspace_probe": "LTTng user-space probe",
+    "xray/entry_return": "LLVM XRay*", "xray/basic": "LLVM XRay, basic log*", "gprof/pg": "gprof*", "callgrind/count": "callgrind (emulates)",
+    "gdb/breakpoint": "gdb, ignored breakpoint",
+}
+
+
+def name_of(mode, peer):
+    return NAMES.get(mode) or next((name for full, name in NAMES.items() if mode.startswith(full + "_")), TOOLS.get(peer, peer))
+
+
+def nanoseconds(value):
+    """0.81 ns, 724 ns, 1.37 µs, 152 µs"""
+    if abs(value) < 10:
+        return f"{value:.2f} ns"
+    if abs(value) < 1000:
+        return f"{value:.0f} ns"
+    return f"{value / 1000:.1f} µs" if value < 100000 else f"{value / 1000:.0f} µs"
+
+
+def lost_share(section, mode):
+    """Which part of the calls the tool did not count; None where it does not say."""
+    if mode["missed"] is None:
+        return None
+    return mode["missed"] / (questions.calls_made(mode["question"], mode["calls"], section["slices"]) * section["rounds"])
+
+
+def row_of(section, mode):
+    return {"name": name_of(mode["mode"], mode["peer"]), "mode": mode["mode"], "kind": PEER_KINDS.get(mode["peer"], "in_process"), "added": mode["added"],
+            "cycles": mode["added"]["median"] * section["cycles_per_ns"], "instructions": mode["instructions"], "lost": lost_share(section, mode),
+            "bound": mode.get("bound"), "of_bound": mode.get("of_bound")}
+
+
+def bound_row(section, name):
+    bound = section["bounds"][name]
+    return {"name": "by hand: " + BOUNDS[name], "mode": name, "kind": "bound", "added": bound["added"], "cycles": bound["added"]["median"] * section["cycles_per_ns"],
+            "instructions": bound["instructions"], "lost": None, "bound": None, "of_bound": None}
+
+
+def by_question(section):
+    """[(question, heading, what is asked, rows from cheap to dear)]; each with the bound of the cheapest mode that has one."""
+    answered = []
+    for question, (heading, asked, _, _) in questions.QUESTIONS.items():
+        rows = sorted((row_of(section, m) for m in section["modes"] if m["question"] == question), key=lambda row: row["added"]["median"])
+        bound = next((row["bound"] for row in rows if row["bound"]), None)
+        if rows:
+            answered.append((question, heading, asked, ([bound_row(section, bound)] if bound else []) + rows))
+    return answered
+
+
+def find(section, mode):
+    return next((m for m in section["modes"] if m["mode"] == mode), None)
+
+
+def machine_line(result):
+    machine = result["machine"]
+    return (f"{machine['cpu']}, {machine['processors']} processors{', virtual machine' if machine['virtual'] else ''}, Linux {machine['kernel']}, {machine['system']}; "
+            f"{result['date']}, commit {result['commit']}, load {machine['load_at_start']} at the start")
+
+
+def modes_run(result):
+    section = result.get("calls", {"modes": [], "bounds": {}})
+    return len(section["modes"]) + len([b for b in section["bounds"] if b != "untraced"])
+
+
+def published(result, figures, overhead):
+    """[(what, [(whose, figure, note)])]: published figures, and this result's beside them. `figures` is bench/published.json, `overhead` bench/results/overhead.json by kernel."""
+    rows = []
+    for entry in figures["figures"]:
+        ours = measured_beside(result, entry.get("ours", {}), overhead)
+        rows.append((entry["what"], entry["unit"], ours, [(p["whose"], p["figure"], figures["sources"][p["source"]]) for p in entry["published"]]))
+    return rows
+
+
+def measured_beside(result, ours, overhead):
+    """What this project measured for a published figure, as text; empty if nothing was."""
+    calls, kernel = result.get("calls"), result.get("kernel")
+    parts = []
+    for label, mode in ours.get("cycles_of", {}).items():
+        found = find(calls, mode) if calls else None
+        if found:
+            parts.append(f"{label}{found['added']['median'] * calls['cycles_per_ns']:.1f}")
+    for label, mode in ours.get("nanoseconds_of", {}).items():
+        found = find(calls, mode) if calls else None
+        if found:
+            parts.append(f"{label}{found['added']['median']:.1f}")
+    for label, mode in ours.get("kernel_of", {}).items():
+        found = next((m for m in kernel["modes"] if m["mode"] == mode), None) if kernel else None
+        if found:
+            parts.append(f"{label}{found['added']} instructions (virtual machine)")
+    if ours.get("overhead_of") in overhead:
+        parts.append(f"{(overhead[ours['overhead_of']] - 1) * 100:+.1f} %")
+    if "elsewhere" in ours:
+        parts.append(ours["elsewhere"])
+    return ", ".join(parts)

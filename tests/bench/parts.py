@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""What the benchmark's Python parts compute, and one short run of it: the untraced target, its bounds, and one peer that is made up here."""
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+
+from faybench import agree, page, questions, svg, text, views, vm  # noqa: E402
+
+SPREAD = {"median": 700.0, "q1": 690.0, "q3": 710.0}
+
+
+def result(added, missed=0):
+    """A result of one mode, bpftrace/count."""
+    mode = {"mode": "bpftrace/count", "peer": "bpftrace", "label": "count", "question": "count", "calls": 5000, "added": {k: v * added / 700 for k, v in SPREAD.items()}, "rounds": [added],
+            "untraced": 1.4, "missed": missed, "instructions": None, "bound": "bound_inlined", "of_bound": SPREAD}
+    bounds = {"untraced": {"median": 1.4, "q1": 1.4, "q3": 1.4}, "bound_inlined": {"what": "a count in place", "added": {"median": 0.5, "q1": 0.5, "q3": 0.6}, "instructions": 3}}
+    return {"format": 2, "date": "2026-01-02", "commit": "abc", "machine": {"cpu": "X <1>", "processors": 2, "virtual": True, "kernel": "6", "system": "Debian", "load_at_start": 1.0},
+            "calls": {"rounds": 1, "slices": 150, "cycles_per_ns": 2.5, "bounds": bounds, "modes": [mode]}, "skipped": [{"mode": "x/y", "question": "count", "reason": "no <x> | here"}]}
+
+
+class Views(unittest.TestCase):
+    def test_calls_that_a_question_makes(self):
+        self.assertEqual(questions.calls_made("count", 1000, 150), 150000)
+        self.assertEqual(questions.calls_made("threads_4", 1000, 150), 600000)
+        self.assertEqual(questions.calls_made("nested_20", 1000, 10), 10 * 51 * 20)
+
+    def test_lost_calls_are_shown(self):
+        lossy = result(700, missed=75000)
+        self.assertEqual(views.lost_share(lossy["calls"], lossy["calls"]["modes"][0]), 0.1)
+        self.assertIn("**10.0%**", text.report(lossy))
+        self.assertIn("lost 10% of the calls", page.report(lossy))
+        self.assertNotIn("lost", views.by_question(result(700)["calls"])[0][3][1]["name"])
+
+    def test_numbers_in_words(self):
+        self.assertEqual([views.nanoseconds(v) for v in (0.812, 26.3, 724, 1370, 152375)], ["0.81 ns", "26 ns", "724 ns", "1.4 µs", "152 µs"])
+
+    def test_what_is_foreign_is_escaped(self):
+        made = page.report(result(700))
+        self.assertIn("X &lt;1&gt;", made)
+        self.assertIn("no &lt;x&gt; | here", made)
+        self.assertNotIn("<x>", made)
+
+    def test_scale(self):
+        scale = svg.decades(0.1, 1000, str)
+        self.assertEqual([round(scale.at(v)) for v in (0.01, 0.1, 10, 1000, 5000)], [0, 0, 50, 100, 100])
+
+
+class Agreement(unittest.TestCase):
+    def test_near_and_apart(self):
+        self.assertEqual(agree.compare([result(700), result(800), result(750)])["apart"], [])
+        found = agree.compare([result(700), result(1400)])
+        self.assertEqual(found["apart"], ["bpftrace/count"])
+        self.assertIn("Further apart: bpftrace/count", found["summary"])
+
+    def test_a_mode_that_one_run_lacks_is_named(self):
+        short = result(700)
+        short["calls"]["modes"] = []
+        self.assertIn("Not in all runs: bpftrace/count", agree.compare([result(700), short])["summary"])
+
+
+class Kernel(unittest.TestCase):
+    def test_costs_of_the_virtual_machine(self):
+        said = "getppid untraced: 339, at the end 339\nadded: fay entry count 34, by pid 118, return with duration 402; kprobe 809, function tracer 5480\nall fine\n"
+        section = vm.parse(said)
+        self.assertEqual(section["untraced"], 339)
+        self.assertEqual([(m["tool"], m["question"], m["added"]) for m in section["modes"]],
+                         [("fay", "count", 34), ("fay", "group", 118), ("fay", "duration", 402), ("kprobe event", "events", 809), ("ftrace function", "events", 5480)])
+        self.assertRaises(ValueError, vm.parse, "it did not boot")
+
+
+PEER = """#!/bin/sh
+case $1 in
+modes) printf '%s\\n' 'right count 100 bound_inlined' 'short count 100 -' 'absent count 100 -' 'failing count 100 -' ;;
+check) [ "$2" != absent ] || { echo 'it is not there'; exit 1; } ;;
+start) [ "$2" != failing ] || { echo 'it fell over' >&2; exit 1; } ;;
+answer) [ "$2" = right ] && echo 300 || echo 200 ;;
+esac
+"""
+
+
+class Run(unittest.TestCase):
+    def test_a_run_with_a_peer_of_its_own(self):
+        from faybench import calls
+        binaries = Path(os.environ.get("BIN", ROOT / "build" / "bin"))
+        if not (binaries / "fay_bench_target").exists():
+            self.skipTest("fay_bench_target is not built")
+        with tempfile.TemporaryDirectory() as folder:
+            peer = Path(folder, "peers", "made_up")
+            peer.parent.mkdir()
+            peer.write_text(PEER, encoding="ascii")
+            peer.chmod(peer.stat().st_mode | stat.S_IXUSR)
+            section, skipped = calls.measure(binaries, peer.parent, 1, "0", 3)
+        self.assertEqual([(m["mode"], m["missed"]) for m in section["modes"]], [("made_up/right", 0), ("made_up/short", 100)])
+        self.assertEqual([(s["mode"], s["reason"]) for s in skipped], [("made_up/absent", "it is not there"), ("made_up/failing", "it failed while it was measured: it fell over")])
+        self.assertEqual(section["bounds"]["bound_inlined"]["instructions"], 3)
+
+    def test_commands_say_what_is_wrong(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"format": 1}, file)
+            file.flush()
+            done = subprocess.run([str(ROOT / "bench" / "agree"), file.name, file.name], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no benchmark result of format 2", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
