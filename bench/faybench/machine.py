@@ -28,5 +28,11 @@ def said(*command):
     return lines[0].strip() if done.returncode == 0 and lines else None
 
 
+MEASURED = ("aggregator", "dispatcher", "include", "loader", "query", "verifier", "xfi-compiler")
+
+
 def commit(root):
-    return said("git", "-C", str(root), "describe", "--always", "--dirty")
+    """The last commit that changed Fay's own code, with a mark if the code was changed since; None outside a git checkout."""
+    last = said("git", "-C", str(root), "log", "-1", "--format=%h", "--", *MEASURED)
+    changed = said("git", "-C", str(root), "status", "--porcelain", "--", *MEASURED)
+    return last and last + ("-dirty" if changed else "")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from . import svg, text, views
 
-NANOSECONDS = svg.decades(0.1, 1e6, lambda v: {0.1: "0.1 ns", 1.0: "1", 10.0: "10", 100.0: "100", 1e3: "1 µs", 1e4: "10", 1e5: "100", 1e6: "1 ms"}[v])
+NANOSECONDS = svg.decades(0.1, 1e6, lambda v: {0.1: "0.1", 1.0: "1 ns", 10.0: "10", 100.0: "100", 1e3: "1 µs", 1e4: "10", 1e5: "100", 1e6: "1 ms"}[v])
 MILLISECONDS = svg.decades(1, 1e5, lambda v: {1.0: "1 ms", 10.0: "10", 100.0: "100", 1e3: "1 s", 1e4: "10", 1e5: "100 s"}[v])
 INSTRUCTIONS = svg.decades(1, 1e5, lambda v: f"{v:,.0f}")
 SHARE = svg.Scale([(0, "0"), (0.25, ""), (0.5, "half"), (0.75, ""), (1.0, "untraced")], False)
@@ -15,7 +15,7 @@ def e(value):
     return html.escape(str(value))
 
 
-def row(scale, name, kind, spread, value, note=""):
+def row(scale, name, note, kind, spread, value):
     return (f'<div class="row {kind}"><span class="name">{e(name)}{note}</span>{svg.bar(scale, spread, kind, f"{name}: {value}")}<span class="value">{e(value)}</span></div>')
 
 
@@ -24,7 +24,12 @@ def chart(heading, asked, rows, scale):
 
 
 def lost_note(share):
-    return f'<span class="lost">lost {share:.0%} of the calls</span>' if share else ""
+    return f'<span class="lost">{views.miscounted(share)}</span>' if share else ""
+
+
+def name_and_note(r):
+    name, _, how = r["name"].partition(": ") if r["kind"] == "bound" else (r["name"].replace("*", " *"), "", "")
+    return name, f'<span class="how">{e(how)}</span>' if how else lost_note(r["lost"])
 
 
 def call_charts(section):
@@ -32,7 +37,7 @@ def call_charts(section):
     for question, heading, asked, rows in views.by_question(section):
         if question.startswith("threads_"):
             continue
-        bars = [row(NANOSECONDS, r["name"].replace("*", " *"), r["kind"], r["added"], views.nanoseconds(r["added"]["median"]), lost_note(r["lost"])) for r in rows]
+        bars = [row(NANOSECONDS, *name_and_note(r), r["kind"], r["added"], views.nanoseconds(r["added"]["median"])) for r in rows]
         charts.append(chart(heading, asked, bars, NANOSECONDS))
     return f'<div class="charts">{"".join(charts)}{thread_lines(section)}</div>'
 
@@ -86,7 +91,7 @@ def attach_charts(result):
             if "failed" in entry:
                 rows.append(f'<div class="row"><span class="name">{e(name)}<span class="lost">not measured</span></span><span></span><span class="value"></span></div><p class="asked">{e(entry["failed"][:240])}</p>')
             else:
-                rows.append(row(MILLISECONDS, name, kind, entry["ready_ms"], f"{entry['ready_ms']['median']:,.0f} ms"))
+                rows.append(row(MILLISECONDS, name, "", kind, entry["ready_ms"], f"{entry['ready_ms']['median']:,.0f} ms"))
         charts.append(chart(f"{functions:,} function{'s' if functions > 1 else ''}", "until it traces", rows, MILLISECONDS))
     return f'<div class="charts">{"".join(charts)}</div>'
 
@@ -94,7 +99,7 @@ def attach_charts(result):
 def server_charts(result):
     charts = []
     for server in result["servers"]:
-        rows = [row(SHARE, TRACERS[t["peer"]][0], TRACERS[t["peer"]][1], t["of_untraced"], f"{t['of_untraced']['median']:.0%}") for t in server["tracers"]]
+        rows = [row(SHARE, TRACERS[t["peer"]][0], "", TRACERS[t["peer"]][1], t["of_untraced"], f"{t['of_untraced']['median']:.0%}") for t in server["tracers"]]
         rows += [f'<p class="asked">{e(f["peer"])}: not measured: {e(f["reason"][:200])}</p>' for f in server["failed"]]
         calls = next((t["calls_a_second"] for t in server["tracers"] if t["peer"] == "fay"), None)
         asked = f"throughput left while {server['function']} is counted" + (f", {calls:,} calls a second with Fay" if calls else "") if server["tracers"] else ""
@@ -104,7 +109,7 @@ def server_charts(result):
 
 def kernel_chart(result):
     section = result["kernel"]
-    bars = [row(INSTRUCTIONS, f"{m['tool']}: {m['mode'].removeprefix('fay ')}" if m["tool"] == "fay" else m["tool"], "fay" if m["tool"] == "fay" else "kernel",
+    bars = [row(INSTRUCTIONS, f"{m['tool']}: {m['mode'].removeprefix('fay ')}" if m["tool"] == "fay" else m["tool"], "", "fay" if m["tool"] == "fay" else "kernel",
                 {k: m["added"] for k in ("median", "q1", "q3")}, f"{m['added']:,}") for m in sorted(section["modes"], key=lambda m: m["added"])]
     return chart("getppid, traced in the kernel", f"instructions added to a system call of {section['untraced']:,}; fay counts in place, the others write a record each", bars, INSTRUCTIONS)
 

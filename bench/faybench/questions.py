@@ -2,8 +2,8 @@
 
 # question: (heading, what is asked, what the target does: its command before the numbers, and the function that is traced)
 QUESTIONS = {
-    "empty": ("Nothing", "a probe that does nothing", "least work", "work"),
     "count": ("Count", "how often is it called?", "least work", "work"),
+    "empty": ("Nothing", "a probe that does nothing", "least work", "work"),
     "filtered": ("Filter that rejects", "a filter on an argument that never holds", "least work", "work"),
     "untraced_thread": ("A thread left out", "another thread is traced, this one pays", "least work", "work"),
     "histogram": ("Histogram", "how is an argument distributed?", "least work", "work"),

@@ -17,7 +17,7 @@ def spread(s, form="{:,.2f}"):
 
 
 def lost(share):
-    return "not said" if share is None else "none" if share == 0 else f"**{share:.1%}**"
+    return "not said" if share is None else f"**{views.miscounted(share)}**" if share else "none"
 
 
 def call_cells(row):

@@ -45,6 +45,18 @@ def lost_share(section, mode):
     return mode["missed"] / (questions.calls_made(mode["question"], mode["calls"], section["slices"]) * section["rounds"])
 
 
+def percent(share):
+    """3%, and 0.02% where that would be 0%"""
+    return f"{share:.0%}" if share >= 0.01 else f"{share:.2%}"
+
+
+def miscounted(share):
+    """What is to be said of the calls that a tool lost, or counted and were not there; empty if it counted right, or does not say."""
+    if not share:
+        return ""
+    return f"lost {percent(share)} of the calls" if share > 0 else f"counted {percent(-share)} too many"
+
+
 def row_of(section, mode):
     return {"name": name_of(mode["mode"], mode["peer"]), "mode": mode["mode"], "kind": PEER_KINDS.get(mode["peer"], "in_process"), "added": mode["added"],
             "cycles": mode["added"]["median"] * section["cycles_per_ns"], "instructions": mode["instructions"], "lost": lost_share(section, mode),

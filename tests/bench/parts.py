@@ -35,9 +35,12 @@ class Views(unittest.TestCase):
     def test_lost_calls_are_shown(self):
         lossy = result(700, missed=75000)
         self.assertEqual(views.lost_share(lossy["calls"], lossy["calls"]["modes"][0]), 0.1)
-        self.assertIn("**10.0%**", text.report(lossy))
+        self.assertIn("**lost 10% of the calls**", text.report(lossy))
         self.assertIn("lost 10% of the calls", page.report(lossy))
         self.assertNotIn("lost", views.by_question(result(700)["calls"])[0][3][1]["name"])
+
+    def test_miscounts_in_words(self):
+        self.assertEqual([views.miscounted(share) for share in (None, 0, 0.5, 0.0002, -0.03)], ["", "", "lost 50% of the calls", "lost 0.02% of the calls", "counted 3% too many"])
 
     def test_numbers_in_words(self):
         self.assertEqual([views.nanoseconds(v) for v in (0.812, 26.3, 724, 1370, 152375)], ["0.81 ns", "26 ns", "724 ns", "1.4 µs", "152 µs"])
