@@ -1,4 +1,5 @@
 """A peer is one executable file in bench/peers; a mode is one way in which it answers one question. docs/benchmarking.md has the contract."""
+import copy
 import os
 import subprocess
 import tempfile
@@ -29,10 +30,10 @@ class Mode:
 
     def asked(self, question):
         """The same program for another question: more threads, or deeper calls."""
-        other = Mode.__new__(Mode)
-        other.__dict__.update(self.__dict__, question=question, bound=None, flags=self.flags & {"own"}, name=f"{self.name}_{question.removeprefix('entry_return_')}",
-                              environment=dict(self.environment))
-        other.environment["PEER_WORK"] = tempfile.mkdtemp(prefix=f"{self.peer.name}.", dir=os.path.dirname(self.environment["PEER_WORK"]))
+        other = copy.copy(self)
+        other.question, other.bound, other.flags = question, None, self.flags & {"own"}
+        other.name = f"{self.name}_{question.removeprefix('entry_return_')}"
+        other.environment = dict(self.environment, PEER_WORK=tempfile.mkdtemp(prefix=f"{self.peer.name}.", dir=os.path.dirname(self.environment["PEER_WORK"])))
         other.trace(questions.QUESTIONS[question][3])
         return other
 

@@ -6,7 +6,7 @@ from . import svg, text, views
 
 NANOSECONDS = svg.decades(0.1, 1e6, lambda v: {0.1: "0.1", 1.0: "1 ns", 10.0: "10", 100.0: "100", 1e3: "1 µs", 1e4: "10", 1e5: "100", 1e6: "1 ms"}[v])
 MILLISECONDS = svg.decades(1, 1e5, lambda v: {1.0: "1 ms", 10.0: "10", 100.0: "100", 1e3: "1 s", 1e4: "10", 1e5: "100 s"}[v])
-INSTRUCTIONS = svg.decades(1, 1e5, lambda v: f"{v:,.0f}")
+INSTRUCTIONS = svg.decades(1, 1e4, lambda v: f"{v:,.0f}")
 SHARE = svg.Scale([(0, "0"), (0.25, ""), (0.5, "half"), (0.75, ""), (1.0, "untraced")], False)
 TRACERS = {"fay": ("Fay", "fay"), "bpf": ("BPF uprobe.multi", "kernel"), "bpftrace": ("bpftrace", "kernel")}
 
@@ -53,7 +53,7 @@ def thread_lines(section):
         if mode["question"].startswith("threads_"):
             series.setdefault(mode["peer"], {})[int(mode["question"].removeprefix("threads_"))] = mode["added"]["median"]
     counts = sorted({n for values in series.values() for n in values})
-    drawn = [(TRACERS.get(peer, (peer, "in_process"))[0].replace(" uprobe", ""), TRACERS.get(peer, (peer, "in_process"))[1], [values[n] for n in counts])
+    drawn = [(TRACERS.get(peer, (peer, "in_process"))[0].replace("uprobe.", ""), TRACERS.get(peer, (peer, "in_process"))[1], [values[n] for n in counts])
              for peer, values in series.items() if all(n in values for n in counts)]
     if not drawn:
         return ""
@@ -109,7 +109,7 @@ def server_charts(result):
 
 def kernel_chart(result):
     section = result["kernel"]
-    bars = [row(INSTRUCTIONS, f"{m['tool']}: {m['mode'].removeprefix('fay ')}" if m["tool"] == "fay" else m["tool"], "", "fay" if m["tool"] == "fay" else "kernel",
+    bars = [row(INSTRUCTIONS, f"Fay: {m['mode'].removeprefix('fay ')}" if m["tool"] == "fay" else m["tool"], "", "fay" if m["tool"] == "fay" else "kernel",
                 {k: m["added"] for k in ("median", "q1", "q3")}, f"{m['added']:,}") for m in sorted(section["modes"], key=lambda m: m["added"])]
     return chart("getppid, traced in the kernel", f"instructions added to a system call of {section['untraced']:,}; fay counts in place, the others write a record each", bars, INSTRUCTIONS)
 

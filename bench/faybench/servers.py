@@ -135,7 +135,10 @@ class Mariadb(Server):
 
     def begin(self):
         data, self.socket = f"{self.folder}/data", f"{self.folder}/socket"
-        subprocess.run(["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root", "--auth-root-authentication-method=normal"], capture_output=True, check=True, timeout=120)
+        made = subprocess.run(["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root", "--auth-root-authentication-method=normal"], capture_output=True, text=True,
+                              check=False, timeout=120)
+        if made.returncode:
+            raise RuntimeError("mariadb-install-db: " + next((line for line in (made.stdout + made.stderr).splitlines() if "ERROR" in line), "failed"))
         self.spawn([self.program, "--no-defaults", f"--datadir={data}", f"--socket={self.socket}", "--skip-networking", "--user=root"])
         self.wait_for(lambda: self.query("select 1") == "1", "the server")
         self.query("create database b; create table b.t (id int primary key, v bigint); insert into b.t select seq, 0 from b.seq_1_to_1000; "

@@ -63,6 +63,11 @@ class Agreement(unittest.TestCase):
         self.assertEqual(found["apart"], ["bpftrace/count"])
         self.assertIn("Further apart: bpftrace/count", found["summary"])
 
+    def test_modes_that_miscounted_are_not_compared(self):
+        found = agree.compare([result(700, missed=5), result(1400)])
+        self.assertEqual((found["rows"], found["apart"]), ([], []))
+        self.assertIn("miscounted in some run: bpftrace/count", found["summary"])
+
     def test_a_mode_that_one_run_lacks_is_named(self):
         short = result(700)
         short["calls"]["modes"] = []
