@@ -169,6 +169,7 @@ struct fay_analysis {
 	bool open;
 	bool fell_short;
 	bool swept;             /* has succeeded: bounds are known; of the states those only that `keep` asks for */
+	uint64_t too_many;      /* else, if not 0: all is proved but that its worst case is so many instructions, more than the policy allows */
 	uint8_t *reached;       /* then: per node */
 	/* The fixpoint. */
 	struct fay_state **in;  /* per node; NULL not reached */

@@ -229,6 +229,8 @@ static void add_up(struct fay_analysis *an)
 	r = fay_loops_bound(an);
 	an->fell_short = r.rule != FAY_RULE_NONE || an->worst_instructions > an->policy->max_instructions;
 	an->swept = !an->fell_short;
+	if (r.rule == FAY_RULE_NONE && an->fell_short)
+		an->too_many = an->worst_instructions;
 }
 
 /* The whole probe, once. False: nothing was decided, and *an is as it was; *again: perhaps with relations everywhere. */

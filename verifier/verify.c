@@ -150,6 +150,13 @@ static struct fay_refusal check_operations(const struct run *run)
 	return fine;
 }
 
+static struct fay_refusal too_many(const struct fay_analysis *an, uint64_t instructions)
+{
+	return fay_refuse(an->arena, FAY_RULE_POL_INSTRUCTIONS, an->image->layout_base + an->facts->code_offset,
+			  "%llu instructions in the worst case; the policy allows %llu", (unsigned long long)instructions,
+			  (unsigned long long)an->policy->max_instructions);
+}
+
 static struct fay_refusal check_costs(struct fay_analysis *an)
 {
 	const struct fay_policy *policy = an->policy;
@@ -158,8 +165,7 @@ static struct fay_refusal check_costs(struct fay_analysis *an)
 	an->facts->worst_instructions = an->worst_instructions;
 	an->facts->worst_stack = (uint64_t)an->deepest + 8;
 	if (an->worst_instructions > policy->max_instructions)
-		return fay_refuse(an->arena, FAY_RULE_POL_INSTRUCTIONS, entry, "%llu instructions in the worst case; the policy allows %llu",
-				  (unsigned long long)an->worst_instructions, (unsigned long long)policy->max_instructions);
+		return too_many(an, an->worst_instructions);
 	for (unsigned bit = 0; bit < 32; bit++)
 		if ((an->facts->event_fields & ~policy->allow_fields) >> bit & 1)
 			return fay_refuse(an->arena, FAY_RULE_POL_FIELD, entry, "the probe reads event.%s; the policy does not allow it",
@@ -213,6 +219,8 @@ static bool analyse(struct run *run, struct fay_analysis *an)
 			return false;
 		an->ask_bounds = true;
 		r = fay_loops_bound(an);
+		if (r.rule == FAY_RULE_TRM_LOOP && an->too_many) /* the first attempt knew a bound */
+			r = too_many(an, an->too_many);
 	}
 	if (r.rule == FAY_RULE_NONE)
 		r = check_costs(an);
