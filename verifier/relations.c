@@ -20,6 +20,7 @@
 #define FACTOR_MAX ((int64_t)1 << 24)
 #define FAR ((wide)1 << 62) /* bounds beyond are no use */
 #define BEARERS 3u /* locations looked at for each name in a join */
+#define NAMES_HASH 64u
 
 typedef __int128 wide;
 
@@ -98,17 +99,45 @@ static void move_term(struct term *t, int64_t k)
 		*t = (struct term){ .id = t->id, .delta = t->delta + (uint64_t)k, .low = INT64_MIN, .high = INT64_MAX, .modulus = 1 };
 }
 
+/* Who bears which name: chains of 1 + location, ascending, by a hash of the name. */
+struct names {
+	uint16_t first[NAMES_HASH], next[FAY_MAX_LOCATIONS];
+};
+_Static_assert(FAY_MAX_LOCATIONS < UINT16_MAX, "a chain holds 1 + any location");
+
+static void names_collect(struct names *n, const struct fay_state *s)
+{
+	memset(n->first, 0, sizeof(n->first));
+	for (uint32_t i = s->count; i-- > 0;)
+		if (related(&s->loc[i])) {
+			uint16_t *first = &n->first[s->loc[i].id % NAMES_HASH];
+
+			n->next[i] = *first;
+			*first = (uint16_t)(i + 1);
+		}
+}
+
+/* The first bearer of `id` among location - 1 and those that follow it in its chain, as 1 + location; 0: none. */
+static uint32_t bearer_from(const struct names *n, const struct fay_state *s, uint32_t id, uint32_t location)
+{
+	while (location && s->loc[location - 1].id != id)
+		location = n->next[location - 1];
+	return location;
+}
+
+#define FOR_BEARERS(i, n, s, id) \
+	for (uint32_t i##_ = bearer_from(n, s, id, (n)->first[(id) % NAMES_HASH]), i = i##_ - 1; i##_; \
+	     i##_ = bearer_from(n, s, id, (n)->next[i]), i = i##_ - 1)
+
 /* What the state knows of S(id + delta), from all that bear the name. False: nobody does. */
-static bool term_find(const struct fay_state *s, uint32_t id, uint64_t delta, struct term *t)
+static bool term_find(const struct fay_state *s, const struct names *n, uint32_t id, uint64_t delta, struct term *t)
 {
 	bool found = false;
 
 	*t = (struct term){ .id = id, .delta = delta, .low = INT64_MIN, .high = INT64_MAX, .modulus = 1 };
-	for (uint32_t i = 0; i < s->count; i++) {
+	FOR_BEARERS(i, n, s, id) {
 		struct term v;
 
-		if (s->loc[i].id != id || !related(&s->loc[i]))
-			continue;
 		found = true;
 		v = term_of(&s->loc[i]);
 		if (!shift_term(&v, (int64_t)(delta - v.delta)))
@@ -309,14 +338,17 @@ void fay_relations_difference(const struct fay_state *s, const struct fay_value 
 void fay_relations_settle(struct fay_state *s)
 {
 	uint32_t kept = 0;
+	struct names names;
 
+	if (s->relation_count)
+		names_collect(&names, s);
 	for (uint32_t i = 0; i < s->relation_count; i++) {
 		struct fay_relation r = s->relations[i];
 		struct term x, y;
 
 		if (r.x == r.y)
 			continue;
-		if ((r.dx || r.dy) && term_find(s, r.x, 0, &x) && term_find(s, r.y, 0, &y)) {
+		if ((r.dx || r.dy) && term_find(s, &names, r.x, 0, &x) && term_find(s, &names, r.y, 0, &y)) {
 			struct sum sum;
 
 			if (by_relation(&r, &x, r.a, &y, r.b, &sum)) {
@@ -411,14 +443,14 @@ bool fay_relations_compare(struct fay_state *s, enum fay_cc cc, unsigned width, 
 /* ---- reduction ---- */
 
 /* Everyone who bears the name learns that S(id + delta) lies in [lo, hi]. */
-static bool teach(struct fay_state *s, uint32_t id, uint64_t delta, wide lo, wide hi)
+static bool teach(struct fay_state *s, const struct names *n, uint32_t id, uint64_t delta, wide lo, wide hi)
 {
-	for (uint32_t i = 0; i < s->count; i++) {
+	FOR_BEARERS(i, n, s, id) {
 		struct fay_value *v = &s->loc[i];
 		struct fay_scalar range;
 		wide k = (int64_t)(v->delta - delta);
 
-		if (v->id != id || !related(v) || lo + k < INT64_MIN || hi + k > INT64_MAX)
+		if (lo + k < INT64_MIN || hi + k > INT64_MAX)
 			continue;
 		if (lo + k <= v->s.smin && hi + k >= v->s.smax)
 			continue;
@@ -430,7 +462,8 @@ static bool teach(struct fay_state *s, uint32_t id, uint64_t delta, wide lo, wid
 }
 
 /* Bounds of one side: (bounds of the sum - the other side) / factor. */
-static bool solve(struct fay_state *s, const struct sum *sum, const struct term *of, int64_t a, const struct term *other, int64_t b, bool *changed)
+static bool solve(struct fay_state *s, const struct names *n, const struct sum *sum, const struct term *of, int64_t a, const struct term *other, int64_t b,
+		  bool *changed)
 {
 	wide least = (wide)b * (b < 0 ? other->high : other->low), most = (wide)b * (b < 0 ? other->low : other->high);
 	bool has_low = sum->lo > -wide_none, has_high = sum->hi < wide_none;
@@ -447,13 +480,16 @@ static bool solve(struct fay_state *s, const struct sum *sum, const struct term 
 	if (from == of->low && to == of->high)
 		return true;
 	*changed = true;
-	return teach(s, of->id, of->delta, from, to);
+	return teach(s, n, of->id, of->delta, from, to);
 }
 
 bool fay_relations_reduce(struct fay_state *s)
 {
 	bool changed = s->relation_count > 0;
+	struct names names;
 
+	if (changed)
+		names_collect(&names, s);
 	for (int round = 0; round < 2 && changed; round++) {
 		changed = false;
 		for (uint32_t i = 0; i < s->relation_count; i++) {
@@ -461,12 +497,12 @@ bool fay_relations_reduce(struct fay_state *s)
 			struct term x, y;
 			struct sum sum = { open_low(r->lo), open_high(r->hi) };
 
-			if (!term_find(s, r->x, r->dx, &x) || !term_find(s, r->y, r->dy, &y))
+			if (!term_find(s, &names, r->x, r->dx, &x) || !term_find(s, &names, r->y, r->dy, &y))
 				continue;
 			tighten(&sum, &x, r->a, &y, r->b);
-			if (!solve(s, &sum, &x, r->a, &y, r->b, &changed))
+			if (!solve(s, &names, &sum, &x, r->a, &y, r->b, &changed))
 				return false;
-			if (!term_find(s, r->x, r->dx, &x) || !solve(s, &sum, &y, r->b, &x, r->a, &changed))
+			if (!term_find(s, &names, r->x, r->dx, &x) || !solve(s, &names, &sum, &y, r->b, &x, r->a, &changed))
 				return false;
 		}
 	}
@@ -507,21 +543,25 @@ static void offer(struct fay_relation_join *join, const struct fay_state *s, con
 	join->list[join->count++].hi = one.hi > FAR ? INT64_MAX : clamp_high(one.hi);
 }
 
-static uint32_t bearers(const struct fay_state *s, uint32_t id, uint32_t found[BEARERS])
+static uint32_t bearers(const struct fay_state *s, const struct names *n, uint32_t id, uint32_t found[BEARERS])
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < s->count && count < BEARERS; i++)
-		if (s->loc[i].id == id && related(&s->loc[i]) && !is_flags(i))
+	FOR_BEARERS(i, n, s, id)
+		if (count < BEARERS && !is_flags(i))
 			found[count++] = i;
 	return count;
 }
 
 static void offer_all(struct fay_relation_join *join, const struct fay_state *of, const struct fay_state *other)
 {
+	struct names names;
+
+	if (of->relation_count)
+		names_collect(&names, of);
 	for (uint32_t i = 0; i < of->relation_count; i++) {
 		const struct fay_relation *r = &of->relations[i];
-		uint32_t xs[BEARERS], ys[BEARERS], nx = bearers(of, r->x, xs), ny = bearers(of, r->y, ys);
+		uint32_t xs[BEARERS], ys[BEARERS], nx = bearers(of, &names, r->x, xs), ny = bearers(of, &names, r->y, ys);
 
 		for (uint32_t k = 0; k < nx * ny; k++) {
 			uint32_t x = xs[k / ny], y = ys[k % ny];
