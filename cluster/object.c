@@ -263,6 +263,15 @@ static bool set_kind(struct fay_bpf_program *program, unsigned kind, const char 
 		       sizeof(program->name) && !program->period;
 }
 
+/* More functions than one: those that the kernel does not take are left out. A function whose duration is asked for has two programs. */
+static bool has_several_functions(const struct fay_bpf_object *object)
+{
+	for (uint32_t i = 1; i < object->program_count; i++)
+		if (object->programs[0].attach != BPF_TRACE_RAW_TP && strcmp(object->programs[i].name, object->programs[0].name))
+			return true;
+	return false;
+}
+
 static int read_programs(struct fay_object *object, struct fay_reader *reader, struct fay_error *error)
 {
 	struct fay_bpf_object *bpf = &object->bpf;
@@ -290,7 +299,7 @@ static int read_programs(struct fay_object *object, struct fay_reader *reader, s
 		if (!code_is_sound(bpf, program->code, program->count))
 			return fay_error_set(error, FAY_E_REFUSED, "the BPF program for %s refers to what queries have no use for", program->name);
 	}
-	bpf->some = bpf->program_count > 1 && bpf->programs[0].attach != BPF_TRACE_RAW_TP;
+	bpf->some = has_several_functions(bpf);
 	return FAY_OK;
 }
 

@@ -437,36 +437,6 @@ bool fay_root_replaces(const struct fay_root *root)
 	return root->replaces;
 }
 
-uint64_t fay_root_complete_until(const struct fay_root *root)
-{
-	uint64_t least = UINT64_MAX, began = fay_realtime() - (fay_monotonic() - root->began);
-	for (size_t i = 0; i < root->machine_count; i++) {
-		const struct fay_machine *machine = root->machines[i];
-		if (machine->state != FAY_MACHINE_TRACING || machine->lost || machine->late)
-			continue;
-		uint64_t until = began + machine->window * root->options.window + (uint64_t)machine->event_clock;
-		least = until < least ? until : least;
-	}
-	return least;
-}
-
-uint64_t fay_root_clock_behind(const struct fay_root *root)
-{
-	int64_t least = 0;
-	for (size_t i = 0; i < root->machine_count; i++)
-		if (root->machines[i]->event_clock < least)
-			least = root->machines[i]->event_clock;
-	return -(uint64_t)least;
-}
-
-uint64_t fay_root_earliest(struct fay_root *root, uint64_t settled)
-{
-	uint64_t earliest = root->earliest;
-	root->earliest = UINT64_MAX;
-	root->settled = settled;
-	return earliest;
-}
-
 static uint64_t magnitude(int64_t value)
 {
 	return value < 0 ? -(uint64_t)value : (uint64_t)value;
