@@ -46,6 +46,7 @@ int fay_explain_main(int argc, char **argv)
 	static const struct option options[] = { { "json", no_argument, NULL, 'j' },
 						 { "pid", required_argument, NULL, 'p' },
 						 { "comm", required_argument, NULL, 'c' },
+						 { "analyze", no_argument, NULL, 'A' },
 						 { "help", no_argument, NULL, 'h' },
 						 { 0 } };
 	static const char usage[] = "usage: fay explain [--json] [-p PID | --comm NAME] 'QUERY' [-- COMMAND...]\n";
@@ -71,6 +72,8 @@ int fay_explain_main(int argc, char **argv)
 		} else if (option == 'j') {
 			json = true;
 		} else {
+			if (option == 'A')
+				fputs("fay explain: a plan is measured while it runs: fay trace --analyze 'QUERY' ...\n", stderr);
 			fputs(usage, stderr);
 			return FAY_E_USAGE;
 		}

@@ -42,4 +42,6 @@ equal "groups and result" '[2,1]' "$(at '[.merged_rows, .result_rows]')"
 "$FAY" trace --analyze 'cluster.Function("libc!read").GroupBy(x => x.tid).Select(g => g.Count()).Max()' -- "${dd[@]}" >"$work/out" 2>"$work/err"
 contains "the tree" "$work/err" '<- 1 row of 1, '
 contains "down to the tracepoint" "$work/err" 'bytes: entry of libc!read'
+exits "explaining runs nothing" 2 "$FAY" explain --analyze 'cluster.Function("libc!read").Count()'
+contains "says what does" "$work/err" "fay trace --analyze"
 exits "no query, no plan" 2 "$FAY" trace --analyze --probe x.fay -p $$

@@ -383,7 +383,7 @@ static void compare(const char *text)
 					 (long long)want.rows[r].cells[c].integer, want.rows[r].cells[c].real);
 }
 
-static unsigned queries = 600;
+static unsigned queries = 300;
 
 static void random_joins(void **unused)
 {
