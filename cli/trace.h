@@ -203,6 +203,8 @@ int fay_trace_cluster_draw(struct trace *trace, bool final, struct fay_result *l
 int fay_trace_budget_tick(struct trace *trace, struct fay_error *error);
 /* All points were taken out. */
 bool fay_trace_budget_exhausted(const struct trace *trace);
+/* Of a session that is destroyed before the trace ends. */
+void fay_trace_budget_forget(struct trace *trace, const struct fay_session *session);
 /* What was left out, and how much the probes cost in all. */
 void fay_trace_budget_print(const struct trace *trace);
 void fay_trace_budget_deinit(struct trace *trace);

@@ -27,6 +27,7 @@ struct account {
 	struct fay_point_cost *costs; /* by point */
 	uint64_t *spent;	      /* ns, between the last two looks */
 	struct left_out *left;
+	size_t out; /* points that are left out */
 	uint64_t cpu_before; /* ns, of the process */
 	bool stuck; /* points could not be taken out, which was said */
 };
@@ -140,6 +141,7 @@ static int take_out(struct trace *trace, struct account *account, const struct c
 		account->left[chosen[i].point] =
 			(struct left_out){ .after = fay_cli_monotonic() - trace->spending->began, .share = (double)chosen[i].spent / cpu };
 		trace->spending->left_out++;
+		account->out++;
 		say_left_out(trace, &chosen[i]);
 	}
 	return FAY_OK;
@@ -234,12 +236,31 @@ int fay_trace_budget_tick(struct trace *trace, struct fay_error *error)
 
 bool fay_trace_budget_exhausted(const struct trace *trace)
 {
-	size_t points = 0;
-	if (!trace->spending || !trace->spending->left_out)
+	const struct fay_trace_budget *budget = trace->spending;
+	if (!budget || !budget->left_out)
 		return false;
-	for (size_t i = 0; i < trace->session_count; i++)
-		points += fay_session_point_count(trace->sessions[i]);
-	return trace->spending->left_out == points;
+	for (size_t i = 0; i < budget->count; i++)
+		if (budget->items[i].out < budget->items[i].count)
+			return false;
+	return true;
+}
+
+static void account_deinit(struct account *account)
+{
+	free(account->costs);
+	free(account->spent);
+	free(account->left);
+}
+
+void fay_trace_budget_forget(struct trace *trace, const struct fay_session *session)
+{
+	struct fay_trace_budget *budget = trace->spending;
+	for (size_t i = 0; budget && i < budget->count; i++) {
+		if (budget->items[i].session != session)
+			continue;
+		account_deinit(&budget->items[i]);
+		budget->items[i--] = budget->items[--budget->count];
+	}
 }
 
 static void print_left_out(const struct trace *trace, const struct account *account, size_t point)
@@ -286,11 +307,8 @@ void fay_trace_budget_print(const struct trace *trace)
 void fay_trace_budget_deinit(struct trace *trace)
 {
 	struct fay_trace_budget *budget = trace->spending;
-	for (size_t i = 0; budget && i < budget->count; i++) {
-		free(budget->items[i].costs);
-		free(budget->items[i].spent);
-		free(budget->items[i].left);
-	}
+	for (size_t i = 0; budget && i < budget->count; i++)
+		account_deinit(&budget->items[i]);
 	if (budget)
 		free(budget->items);
 	free(budget);

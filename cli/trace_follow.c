@@ -17,6 +17,7 @@
 static void forget_session(struct trace *trace, size_t index)
 {
 	struct fay_target **grown = realloc(trace->gone, (trace->gone_count + 1) * sizeof(*grown));
+	fay_trace_budget_forget(trace, trace->sessions[index]);
 	fay_session_destroy(trace->sessions[index]);
 	fay_target_forget(trace->targets[index]);
 	if (grown) {
