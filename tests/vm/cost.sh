@@ -31,15 +31,26 @@ echo "p:fay_p $F" >kprobe_events && echo 1 >events/kprobes/fay_p/enable && kprob
 echo "r:fay_r $F" >kprobe_events && echo 1 >events/kprobes/fay_r/enable && kretprobe=$(added); echo 0 >events/kprobes/fay_r/enable; : >kprobe_events
 grep -x '.*_sys_getppid' available_filter_functions >set_ftrace_filter && echo function >current_tracer && tracer=$(added); echo nop >current_tracer; : >set_ftrace_filter
 echo 1 >events/syscalls/sys_enter_getppid/enable && event=$(added); echo 0 >events/syscalls/sys_enter_getppid/enable
+# What fentry is attached to has the name that the kernel's types know.
+D=__do_sys_getppid
+rmmod fay && mv /lib/modules/*/extra/fay.ko /fay.ko
+bpf_count=$(with_fay "cluster.Function(kernel, \"$D\").Count()")
+bpf_returned=$(with_fay "cluster.Return(kernel, \"$D\").Count()")
+bpf_duration=$(with_fay "from c in cluster.Return(kernel, \"$D\") group c by 1 into g select new { n = g.Sum(c => c.Duration) }")
 again=$(cost)
 cd /
 echo "getppid untraced: $base, at the end $again"
 echo "added: fay entry count $count, by pid $by_pid, return count $returned, return with duration $duration; kprobe $kprobe, kretprobe $kretprobe, function tracer $tracer, tracepoint event $event"
-for each in $count $by_pid $returned $duration $kprobe $kretprobe $tracer $event; do
+echo "added through BPF: fay entry count $bpf_count, return count $bpf_returned, return with duration $bpf_duration"
+others="$kprobe $kretprobe $tracer $event $bpf_count $bpf_returned $bpf_duration"
+for each in $count $by_pid $returned $duration $others; do
 	[ "$each" -gt 10 ] || check "every way of tracing costs something" "more than 10" "$each"
 done
 [ "$count" -le 40 ] || check "an entry count adds at most 40" "up to 40" "$count"
-for other in $kprobe $kretprobe $tracer $event; do
+for other in $others; do
+	[ "$count" -lt "$other" ] || check "an entry count costs fewer than all others" "less than $other" "$count"
+done
+for other in $kprobe $kretprobe $tracer $event $bpf_duration; do
 	[ "$duration" -lt "$other" ] || check "fewer than all others, entry and return with duration" "less than $other" "$duration"
 done
 finish
