@@ -90,9 +90,16 @@ static int find_in_libraries(struct fay_cli_functions *functions, const char *mo
 	return code;
 }
 
-static size_t processes_of(const struct fay_cli_functions *functions, pid_t pids[PROCESSES_MAX])
+/* Those that the query names, or those of the command line. */
+static size_t processes_of(const struct fay_cli_functions *functions, const struct fay_query_process *process, pid_t pids[PROCESSES_MAX])
 {
 	size_t count = 0;
+	if (process && process->pid)
+		pids[count++] = process->pid;
+	if (process && process->comm) {
+		count = fay_cli_find_comm(process->comm, pids, PROCESSES_MAX);
+		count = count < PROCESSES_MAX ? count : PROCESSES_MAX;
+	}
 	for (size_t i = 0; i < functions->pid_count && count < PROCESSES_MAX; i++)
 		pids[count++] = functions->pids[i];
 	for (size_t i = 0; i < functions->comm_count && count < PROCESSES_MAX; i++) {
@@ -108,7 +115,7 @@ int fay_cli_find_function(void *context, const char *pattern, struct fay_query_f
 	pid_t pids[PROCESSES_MAX];
 	char module[256], name[256], path[4096];
 	struct fay_error unused;
-	size_t count = processes_of(functions, pids);
+	size_t count = processes_of(functions, function->process, pids);
 	if (functions->none)
 		return fay_error_set(error, FAY_E_REFUSED, "%s", functions->none);
 	for (size_t i = 0; i < count; i++)

@@ -108,6 +108,8 @@ void fay_trace_stage(struct trace *trace, const char *name, uint64_t since);
 /* trace_options.c */
 int fay_trace_options(struct trace *trace, int argc, char **argv);
 void fay_trace_help(void);
+/* The process that the query names. */
+int fay_trace_add_process(struct trace *trace, const struct fay_query_process *process, struct fay_error *error);
 /* Processes by name; that there are any, if the query needs some. */
 int fay_trace_find_processes(struct trace *trace, struct fay_error *error);
 

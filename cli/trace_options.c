@@ -289,6 +289,17 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 	return FAY_OK;
 }
 
+int fay_trace_add_process(struct trace *trace, const struct fay_query_process *process, struct fay_error *error)
+{
+	if (trace->pid_count || trace->comm_count || trace->command || trace->tid_count)
+		return fay_error_set(error, FAY_E_USAGE, "the query names its process: leave out -p, --comm, --tid and the command");
+	if (process->comm)
+		trace->comms[trace->comm_count++] = process->comm;
+	else
+		trace->pids[trace->pid_count++] = process->pid;
+	return FAY_OK;
+}
+
 int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 {
 	int result;

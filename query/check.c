@@ -76,11 +76,11 @@ static struct fay_value_node *unknown_name(struct fay_checked *checked,
 					   const struct fay_scope *scope,
 					   const struct fay_node *node)
 {
-	static const char *const globals[] = {"cluster", "file", "Now", "kernel", "true", "false"};
+	static const char *const globals[] = {"cluster", "process", "file", "Now", "kernel", "true", "false"};
 	struct fay_query *query = checked->exprs.query;
 	const char *candidates[64];
 	size_t count = 0;
-	for (const struct fay_scope *s = scope; s && count < 58; s = s->outer) {
+	for (const struct fay_scope *s = scope; s && count < 57; s = s->outer) {
 		candidates[count++] = s->name;
 		if (s->value->kind == VALUE_EVENT && is_event_member(node->name))
 			return fay_query_fail(query, FAY_E_USAGE, node->span,
@@ -212,6 +212,8 @@ static struct fay_value_node *check_member(struct fay_checked *checked,
 	}
 	if (object->kind == VALUE_RECORD)
 		return record_member(checked, node, object);
+	if (object->kind == VALUE_SCALAR && object->expr->type == TYPE_STRING && strcmp(node->name, "Length") == 0)
+		return fay_check_string_length(checked, node, object->expr);
 	if (fay_check_has_members(object))
 		return fay_check_typed_member(checked, node, object);
 	if (object->kind == VALUE_GROUP && strcmp(node->name, "Key") == 0)
@@ -314,42 +316,6 @@ static struct fay_value_node *check_add_time(struct fay_checked *checked,
 	return addend ? fay_check_scalar(checked, fay_expr_make(&checked->exprs, call->span, EXPR_ADD,
 								TYPE_TIME, time, addend, NULL))
 		      : NULL;
-}
-
-static struct fay_value_node *check_string_method(struct fay_checked *checked,
-						  const struct fay_scope *scope,
-						  const struct fay_node *call,
-						  const struct fay_expr *string)
-{
-	static const char *const names[] = {"StartsWith"};
-	struct fay_query *query = checked->exprs.query;
-	if (strcmp(call->a->name, names[0]) != 0)
-		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
-				      "a string has no method `%s`%s", call->a->name,
-				      fay_query_did_you_mean(query, call->a->name, names, COUNT_OF(names)));
-	if (string->type != TYPE_STRING)
-		return fay_query_fail(query, FAY_E_REFUSED, call->a->name_span,
-				      "`StartsWith` on a %s is not supported yet: only whole names "
-				      "are compared; a glob in cluster.Function(\"...\") can select",
-				      fay_type_name(string->type));
-	if (call->item_count != 1)
-		return fay_query_fail(query, FAY_E_USAGE, call->span, "`StartsWith` takes one string");
-	const struct fay_node *argument = call->items->value;
-	const struct fay_expr *prefix =
-		fay_check_typed(checked, scope, argument, TYPE_STRING, "a prefix");
-	if (!prefix)
-		return NULL;
-	if (!fay_expr_is_constant(prefix))
-		return fay_query_fail(query, FAY_E_USAGE, argument->span,
-				      "a prefix must be a constant");
-	if (prefix->length >= FAY_COMM_SIZE && !fay_expr_is_constant(string))
-		return fay_query_fail(query, FAY_E_USAGE, argument->span,
-				      "a thread's name has at most %d bytes, so this is never its "
-				      "beginning",
-				      FAY_COMM_SIZE - 1);
-	return fay_check_scalar(checked,
-				fay_expr_make(&checked->exprs, call->span, EXPR_STARTS_WITH,
-					      TYPE_BOOL, string, prefix, NULL));
 }
 
 /* Other tracers write module:function; who does so here is shown the same name with a `!`. */
@@ -484,6 +450,8 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 	struct fay_query *query = checked->exprs.query;
 	if (call->a->kind == NODE_NAME && strcmp(call->a->name, "file") == 0)
 		return fay_check_file(checked, call);
+	if (call->a->kind == NODE_NAME && strcmp(call->a->name, "process") == 0)
+		return fay_check_process(checked, scope, call);
 	if (call->a->kind != NODE_MEMBER)
 		return fay_query_fail(query, FAY_E_USAGE, call->a->span,
 				      "only methods can be called, as in `io.Arg(0)`");
@@ -492,7 +460,7 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 		return NULL;
 	switch (object->kind) {
 	case VALUE_CLUSTER:
-		return check_cluster_method(checked, scope, call);
+		return fay_check_one_process(checked, call, object->process) ? check_cluster_method(checked, scope, call) : NULL;
 	case VALUE_GROUP:
 	case VALUE_SEQUENCE:
 		return fay_check_method(checked, scope, call, object);
@@ -505,7 +473,7 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 			return check_add_time(checked, scope, call, object->expr);
 		if (object->expr->type == TYPE_STRING || object->expr->type == TYPE_FUNCTION ||
 		    object->expr->type == TYPE_MODULE)
-			return check_string_method(checked, scope, call, object->expr);
+			return fay_check_string_method(checked, scope, call, object->expr);
 		break;
 	default:
 		break;

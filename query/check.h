@@ -46,6 +46,7 @@ struct fay_value_node {
 	struct fay_types *types;          /* OBJECT; SCALAR: a pointer to something known. check_types.h */
 	uint32_t type, offset;            /* of these: by its number in `types`, so many bytes behind the address `expr` */
 	const char *path;                 /* names since that address; "" */
+	const struct fay_query_process *process; /* CLUSTER: the one that it stands for; NULL: all that are traced */
 	unsigned side;                    /* of a join, 1 left, 2 right; 0: there is no join */
 };
 
@@ -103,6 +104,8 @@ struct fay_checked {
 	enum fay_domain domain;
 	struct fay_kernel_source *kernel; /* of DOMAIN_KERNEL */
 	struct fay_function_source *function; /* of DOMAIN_USER, once it was needed */
+	const struct fay_query_process *process; /* that the query names; NULL */
+	bool has_source; /* some source was seen */
 	bool uses_end, uses_duration; /* of a system call: something is asked that is known when it ends; how long it took */
 	struct fay_filter *filters, **filters_tail;
 	struct fay_key *keys;    /* of the window and the grouping, in order */
@@ -182,6 +185,20 @@ const struct fay_scope *fay_check_bind(struct fay_checked *checked, const struct
 struct fay_value_node *fay_check_comprehension(struct fay_checked *checked,
 					       const struct fay_scope *scope,
 					       const struct fay_node *node);
+/* --- source_process.c --- */
+
+/* process("name"), process(PID) */
+struct fay_value_node *fay_check_process(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call);
+/* Notes a source of that process, NULL: of the cluster; false with the error recorded: another one is of another process. */
+bool fay_check_one_process(struct fay_checked *checked, const struct fay_node *call, const struct fay_query_process *process);
+
+/* --- check_strings.c --- */
+
+/* string.name(arguments), string.Length */
+struct fay_value_node *fay_check_string_method(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
+					       const struct fay_expr *string);
+struct fay_value_node *fay_check_string_length(struct fay_checked *checked, const struct fay_node *node, const struct fay_expr *string);
+
 /* --- source_kernel.c --- */
 
 /* cluster.Syscall("glob"), cluster.Tracepoint("system:glob"): fills in `kernel` and returns the pattern, or NULL with the error recorded. */

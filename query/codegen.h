@@ -44,6 +44,11 @@ LLVMValueRef fay_codegen_intrinsic(const struct fay_codegen *g, const char *name
  */
 struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fay_expr *expr);
 
+/* 8 bytes of a constant string from `from` on, zero padded, as a little-endian word; *mask covers those that it has. */
+uint64_t fay_codegen_string_word(const struct fay_expr *string, uint32_t from, uint64_t *mask);
+/* --- codegen_strings.c: StartsWith and the like; x is the value of expr->a --- */
+LLVMValueRef fay_codegen_string(struct fay_codegen *g, const struct fay_expr *expr, struct fay_operand_value x);
+
 /* A new block at the end of the function; going on there. */
 LLVMBasicBlockRef fay_codegen_block(struct fay_codegen *g, const char *name);
 void fay_codegen_continue(struct fay_codegen *g, LLVMBasicBlockRef block);

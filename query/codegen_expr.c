@@ -43,8 +43,7 @@ LLVMValueRef fay_codegen_intrinsic(const struct fay_codegen *g, const char *name
 			      arguments, count, "");
 }
 
-/* `size` bytes of a string from `from` on, zero padded, as a little-endian word; *mask covers them. */
-static uint64_t string_word(const struct fay_expr *string, uint32_t from, uint64_t *mask)
+uint64_t fay_codegen_string_word(const struct fay_expr *string, uint32_t from, uint64_t *mask)
 {
 	unsigned char bytes[8] = {0}, ones[8] = {0};
 	for (uint32_t i = 0; i < 8 && from + i < string->length; i++) {
@@ -65,8 +64,8 @@ static struct fay_operand_value constant(const struct fay_codegen *g, const stru
 	uint64_t mask;
 	if (expr->type == TYPE_STRING)
 		return (struct fay_operand_value){
-			fay_codegen_i64(g, string_word(expr, 0, &mask)),
-			fay_codegen_i64(g, string_word(expr, 8, &mask))};
+			fay_codegen_i64(g, fay_codegen_string_word(expr, 0, &mask)),
+			fay_codegen_i64(g, fay_codegen_string_word(expr, 8, &mask))};
 	return (struct fay_operand_value){
 		expr->type == TYPE_BOOL ? LLVMConstInt(g->i1, expr->value != 0, 0)
 					: fay_codegen_i64(g, (uint64_t)expr->value),
@@ -200,20 +199,6 @@ static LLVMValueRef comparison(struct fay_codegen *g, const struct fay_expr *exp
 	return LLVMBuildICmp(b, predicate, x.low, y.low, "");
 }
 
-static LLVMValueRef starts_with(struct fay_codegen *g, const struct fay_expr *expr,
-				struct fay_operand_value x)
-{
-	LLVMBuilderRef b = g->builder;
-	uint64_t masks[2];
-	uint64_t words[2] = {string_word(expr->b, 0, &masks[0]), string_word(expr->b, 8, &masks[1])};
-	LLVMValueRef low = LLVMBuildAnd(b, LLVMBuildXor(b, x.low, fay_codegen_i64(g, words[0]), ""),
-					fay_codegen_i64(g, masks[0]), "");
-	LLVMValueRef high = LLVMBuildAnd(
-		b, LLVMBuildXor(b, x.high, fay_codegen_i64(g, words[1]), ""),
-		fay_codegen_i64(g, masks[1]), "");
-	return LLVMBuildICmp(b, LLVMIntEQ, LLVMBuildOr(b, low, high, ""), fay_codegen_i64(g, 0), "");
-}
-
 static LLVMValueRef square_part(struct fay_codegen *g, const struct fay_expr *expr, LLVMValueRef x)
 {
 	if (g->bpf)
@@ -231,7 +216,8 @@ static struct fay_operand_value operation(struct fay_codegen *g, const struct fa
 {
 	LLVMBuilderRef b = g->builder;
 	struct fay_operand_value x = fay_codegen_expr(g, expr->a), y = {NULL, NULL}, z = y, r = y;
-	if (expr->b && expr->op != EXPR_STARTS_WITH)
+	bool string = expr->op == EXPR_STARTS_WITH || expr->op == EXPR_ENDS_WITH || expr->op == EXPR_CONTAINS || expr->op == EXPR_LENGTH;
+	if (expr->b && !string)
 		y = fay_codegen_expr(g, expr->b);
 	if (expr->c)
 		z = fay_codegen_expr(g, expr->c);
@@ -255,7 +241,10 @@ static struct fay_operand_value operation(struct fay_codegen *g, const struct fa
 		r.low = square_part(g, expr, x.low);
 		break;
 	case EXPR_STARTS_WITH:
-		r.low = starts_with(g, expr, x);
+	case EXPR_ENDS_WITH:
+	case EXPR_CONTAINS:
+	case EXPR_LENGTH:
+		r.low = fay_codegen_string(g, expr, x);
 		break;
 	case EXPR_COND:
 		r.low = LLVMBuildSelect(b, x.low, y.low, z.low, "");

@@ -111,11 +111,6 @@ static cell arithmetic(const struct fay_expr *expr, cell x, cell y)
 	}
 }
 
-static bool starts_with(cell x, const struct fay_expr *prefix)
-{
-	return fay_cell_length(x) >= prefix->length && (!prefix->length || !memcmp(x.string, prefix->string, prefix->length));
-}
-
 static cell operation(const struct fay_evaluator *e, const struct fay_expr *expr)
 {
 	cell x = fay_evaluate(e, expr->a), y = {.kind = CELL_INT};
@@ -140,7 +135,11 @@ static cell operation(const struct fay_evaluator *e, const struct fay_expr *expr
 	case EXPR_GE:
 		return none ? integer(0) : compare(expr, x, y);
 	case EXPR_STARTS_WITH:
-		return integer(!none && starts_with(x, expr->b));
+	case EXPR_ENDS_WITH:
+	case EXPR_CONTAINS:
+		return integer(!none && fay_expr_fold_strings(expr->op, x.string, fay_cell_length(x), expr->b->string, expr->b->length));
+	case EXPR_LENGTH:
+		return none ? (cell){.kind = CELL_NONE} : integer((int64_t)fay_cell_length(x));
 	default:
 		return none ? (cell){.kind = CELL_NONE} : arithmetic(expr, x, y);
 	}

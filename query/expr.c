@@ -317,17 +317,27 @@ static bool strings_equal(const struct fay_expr *a, const struct fay_expr *b)
 	return a->length == b->length && (!a->length || !memcmp(a->string, b->string, a->length));
 }
 
+bool fay_expr_fold_strings(enum fay_expr_op op, const char *string, size_t length, const char *part, size_t part_length)
+{
+	if (part_length > length)
+		return false;
+	if (!part_length)
+		return true;
+	if (op == EXPR_CONTAINS)
+		return memmem(string, length, part, part_length) != NULL;
+	return memcmp(string + (op == EXPR_ENDS_WITH ? length - part_length : 0), part, part_length) == 0;
+}
+
 /* The constant that `op` of constants is, or NULL if it does not fold. */
 static const struct fay_expr *fold(struct fay_exprs *exprs, enum fay_expr_op op, enum fay_type type,
 				   const struct fay_expr *a, const struct fay_expr *b)
 {
 	if (a->type == TYPE_REAL || (b && b->type == TYPE_REAL))
 		return NULL;
-	if (op == EXPR_STARTS_WITH)
-		return fay_expr_int(exprs, type,
-				    a->length >= b->length &&
-					    (!b->length ||
-					     memcmp(a->string, b->string, b->length) == 0));
+	if (op == EXPR_LENGTH)
+		return fay_expr_int(exprs, type, a->length);
+	if (op == EXPR_STARTS_WITH || op == EXPR_ENDS_WITH || op == EXPR_CONTAINS)
+		return fay_expr_int(exprs, type, fay_expr_fold_strings(op, a->string, a->length, b->string, b->length));
 	if (a->type == TYPE_STRING)
 		return fay_expr_int(exprs, type, strings_equal(a, b) == (op == EXPR_EQ));
 	return fay_expr_int(exprs, type, fay_expr_fold_ints(op, a->type, a->value, b ? b->value : 0));

@@ -45,7 +45,8 @@ enum fay_expr_op {
 	EXPR_EQ, EXPR_NE, EXPR_LT, EXPR_LE, EXPR_GT, EXPR_GE,
 	EXPR_AND, EXPR_OR,
 	EXPR_COND,        /* a ? b : c */
-	EXPR_STARTS_WITH, /* a, b constant */
+	EXPR_STARTS_WITH, EXPR_ENDS_WITH, EXPR_CONTAINS, /* a, b constant */
+	EXPR_LENGTH,      /* of a, a string */
 	EXPR_SQUARE,      /* bits 32 * value to 32 * value + 31 of a * a, which has 128 */
 	EXPR_PAIR,        /* a, b: operands of what follows */
 	EXPR_DEVIATION,   /* a: count and (sum of low, sum of high halves); b, c: sums of the four EXPR_SQUAREs. At the root only */
@@ -174,6 +175,9 @@ static inline bool fay_expr_is_constant(const struct fay_expr *expr)
 {
 	return expr->op == EXPR_CONSTANT;
 }
+
+/* StartsWith, EndsWith, Contains of bytes. */
+bool fay_expr_fold_strings(enum fay_expr_op op, const char *string, size_t length, const char *part, size_t part_length);
 
 /* The expression as a query would write it; `event` is the name of the event. */
 void fay_expr_print(FILE *out, const struct fay_expr *expr, const char *event);

@@ -56,6 +56,12 @@ static const struct {
 	[EXPR_AND] = {"&&", 2},	    [EXPR_OR] = {"||", 1},
 };
 
+/* Of a string; NULL: another operation. */
+static const char *method_of(enum fay_expr_op op)
+{
+	return op == EXPR_STARTS_WITH ? "StartsWith" : op == EXPR_ENDS_WITH ? "EndsWith" : op == EXPR_CONTAINS ? "Contains" : op == EXPR_LENGTH ? "Length" : NULL;
+}
+
 struct printer {
 	FILE *out;
 	const char *event;
@@ -176,9 +182,12 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		fprintf(out, "(%" PRIu32 " operations)", expr->operations);
 		return;
 	}
-	if (expr->op == EXPR_STARTS_WITH) {
+	if (method_of(expr->op)) {
 		print_expr(printer, expr->a, 12);
-		fputs(".StartsWith(", out);
+		fprintf(out, ".%s", method_of(expr->op));
+		if (expr->op == EXPR_LENGTH)
+			return;
+		fputc('(', out);
 		print_expr(printer, expr->b, 0);
 		fputc(')', out);
 		return;

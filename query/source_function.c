@@ -21,6 +21,7 @@ static int open_function(struct fay_checked *checked, struct fay_query_function 
 {
 	struct fay_query *query = checked->exprs.query;
 	const struct fay_query_options *options = query->options;
+	found->process = checked->process;
 	int code = options->find(options->find_context, checked->pattern, found, error);
 	if (code)
 		return code;

@@ -82,6 +82,7 @@ struct fay_plan {
 	enum fay_domain domain;
 	enum fay_kernel_kind kernel;
 	const char *back_end;         /* what runs it on this machine and why, for people; the caller's, NULL: nothing to say */
+	const struct fay_query_process *process; /* that the query names; NULL */
 	bool addresses;               /* some column is an address of code */
 	bool typed;                   /* names and types are those of the file that fay_query_options.find found: in another build they would be wrong */
 	bool streams;                 /* rows are events, not groups (no aggregation) */
@@ -116,8 +117,15 @@ struct fay_plan {
  */
 int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan, struct fay_error *error);
 
+/* The process that a query names by process(...). */
+struct fay_query_process {
+	const char *comm; /* its name; NULL: it is named by its number */
+	int pid;
+};
+
 /* The file that a function of a program lies in. */
 struct fay_query_function {
+	const struct fay_query_process *process; /* given: that the query names; NULL */
 	int fd;            /* open for reading; the query closes it */
 	char path[4096];   /* for people */
 	char name[256];    /* the function's symbol */

@@ -107,6 +107,11 @@ started+=("$one")
 for _ in $(seq 100); do [ "$(readlink "/proc/$one/exe")" = "$work/same_name" ] && break; sleep 0.05; done
 "$FAY" trace --json --for 500ms -p "$one" "from e in cluster.Function(\"same_name!handle\") group e by new { e.operation, e.extra->name, e.fd } into g select new { g.Key, n = g.Count() }" >"$work/out" 2>"$work/err" || fail "a process: $(cat "$work/err")"
 equal "of a process that runs" '"OPERATION_WRITE" "first" 4' "$(jq -r 'select(.type == "row" and .final) | .values | "\(.operation | tojson) \(.name | tojson) \(.fd)"' "$work/out")"
+exits "a query that names its process" 0 "$FAY" trace --csv --for 300ms "process($one).Function(\"same_name!handle\").All(e => e.fd == 4 && e.path.EndsWith(\"ile\") && e.extra->name.Contains(\"irs\") && e.extra->name.Length == 5)"
+equal "a query that names its process" "All true" "$(tr '\n' ' ' <"$work/out" | sed 's/ $//')"
+exits "by name" 0 "$FAY" trace --csv --for 300ms "process(\"same_name\").Function(\"same_name!handle\").Any(e => e.fd == 4)"
+equal "by name" "Any true" "$(tr '\n' ' ' <"$work/out" | sed 's/ $//')"
+exits "named twice" 2 "$FAY" trace --for 300ms -p "$one" "process($one).Function(\"same_name!handle\").Count()"
 mkdir "$work/other"
 cp "$work/arguments_clang19O2gdwarf4" "$work/other/same_name"
 "$work/other/same_name" wait &

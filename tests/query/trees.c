@@ -48,7 +48,17 @@ static const char *const string_tests[] = {
 	"\"abcdefghijklmno\" == x.comm",     "x.comm.StartsWith(\"postgres-\")",
 	"x.comm.StartsWith(\"\")",	     "x.module != \"libc.so.6\"",
 	"(x.cpu > 9 ? x.comm : \"a\") == \"a\"",
+	"x.comm.EndsWith(\"server\")",	     "x.comm.EndsWith(\"\")",
+	"x.comm.Contains(\"gre\")",	     "x.comm.Contains(\"s-s\")",
+	"x.comm.Contains(\"\")",	     "x.comm.EndsWith(\"abcdefghijklmno\")",
+	"x.comm.Contains(\"no\")",	     "x.comm.Length > 7",
+	"x.comm.Length == x.comm.Length % 13", "(x.cpu > 9 ? x.comm : \"redis\").EndsWith(\"is\")",
 };
+
+static bool ends_with(const char *text, const char *end)
+{
+	return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
 
 static bool string_test(unsigned index, const struct fay_event *e)
 {
@@ -69,8 +79,26 @@ static bool string_test(unsigned index, const struct fay_event *e)
 		return true;
 	case 7:
 		return e->module != fay_name_hash("libc.so.6");
-	default:
+	case 8:
 		return e->cpu > 9 ? strcmp(e->comm, "a") == 0 : true;
+	case 9:
+		return ends_with(e->comm, "server");
+	case 11:
+		return strstr(e->comm, "gre") != NULL;
+	case 12:
+		return strstr(e->comm, "s-s") != NULL;
+	case 14:
+		return ends_with(e->comm, "abcdefghijklmno");
+	case 15:
+		return strstr(e->comm, "no") != NULL;
+	case 16:
+		return strlen(e->comm) > 7;
+	case 17:
+		return strlen(e->comm) < 13;
+	case 18:
+		return e->cpu > 9 ? ends_with(e->comm, "is") : true;
+	default: /* contains "", ends with "" */
+		return true;
 	}
 }
 

@@ -1,0 +1,1 @@
+cluster.Function("libc!malloc").Count(e => e.Caller == "main");

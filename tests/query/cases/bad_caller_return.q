@@ -1,0 +1,1 @@
+cluster.Return("libc!malloc").Count(e => e.Caller == 1);

@@ -1,0 +1,1 @@
+process(0).Function("redis-server!call").Count();

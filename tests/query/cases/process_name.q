@@ -1,0 +1,1 @@
+process("redis-server").Function("redis-server!call").Count();
