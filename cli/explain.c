@@ -41,7 +41,17 @@ static void explain_dispatch(struct fay_plan *plan)
 	fay_buffer_deinit(&image);
 }
 
-int fay_explain_main(int argc, char **argv)
+static const char usage[] = "usage: fay explain [--json] [-p PID | --comm NAME] 'QUERY' [-- COMMAND...]\n";
+
+struct explain {
+	struct fay_cli_functions functions;
+	const char *comm, *query;
+	pid_t pid;
+	bool json, help;
+};
+
+/* false: the words are off. */
+static bool read_options(struct explain *explain, int argc, char **argv)
 {
 	static const struct option options[] = { { "json", no_argument, NULL, 'j' },
 						 { "pid", required_argument, NULL, 'p' },
@@ -49,53 +59,54 @@ int fay_explain_main(int argc, char **argv)
 						 { "analyze", no_argument, NULL, 'A' },
 						 { "help", no_argument, NULL, 'h' },
 						 { 0 } };
-	static const char usage[] = "usage: fay explain [--json] [-p PID | --comm NAME] 'QUERY' [-- COMMAND...]\n";
-	struct fay_cli_functions functions = { 0 };
-	const char *comm;
-	pid_t pid;
-	bool json = false;
+	struct fay_cli_functions *functions = &explain->functions;
+	char *end;
 	int option;
 	optind = 1;
 	while ((option = getopt_long(argc, argv, "+p:", options, NULL)) != -1) {
-		char *end;
-		if (option == 'h') {
-			fputs(usage, stdout);
-			return FAY_OK;
-		}
-		if (option == 'p' && (pid = (pid_t)strtol(optarg, &end, 10)) > 0 && !*end) {
-			functions.pids = &pid;
-			functions.pid_count = 1;
+		if (option == 'p' && (explain->pid = (pid_t)strtol(optarg, &end, 10)) > 0 && !*end) {
+			functions->pids = &explain->pid;
+			functions->pid_count = 1;
 		} else if (option == 'c') {
-			comm = optarg;
-			functions.comms = &comm;
-			functions.comm_count = 1;
+			explain->comm = optarg;
+			functions->comms = &explain->comm;
+			functions->comm_count = 1;
 		} else if (option == 'j') {
-			json = true;
+			explain->json = true;
+		} else if (option == 'h') {
+			explain->help = true;
+			return true;
 		} else {
 			if (option == 'A')
 				fputs("fay explain: a plan is measured while it runs: fay trace --analyze 'QUERY' ...\n", stderr);
-			fputs(usage, stderr);
-			return FAY_E_USAGE;
+			return false;
 		}
 	}
 	bool has_command = argc - optind > 2 && !strcmp(argv[optind + 1], "--");
-	if (argc - optind != 1 && !has_command) {
-		fputs(usage, stderr);
-		return FAY_E_USAGE;
-	}
+	explain->query = argv[optind];
+	functions->command = has_command ? argv + optind + 2 : NULL;
+	return argc - optind == 1 || has_command;
+}
+
+int fay_explain_main(int argc, char **argv)
+{
+	struct explain explain = { 0 };
 	struct fay_plan *plan;
 	struct fay_error error;
-	struct fay_query_options query = { .now = fay_cli_realtime(), .find = fay_cli_find_function, .find_context = &functions };
-	functions.command = has_command ? argv + optind + 2 : NULL;
-	if (fay_query_plan_with(argv[optind], &query, &plan, &error))
+	if (!read_options(&explain, argc, argv) || explain.help) {
+		fputs(usage, explain.help ? stdout : stderr);
+		return explain.help ? FAY_OK : FAY_E_USAGE;
+	}
+	struct fay_query_options options = { .now = fay_cli_realtime(), .find = fay_cli_find_function, .find_context = &explain.functions };
+	if (fay_query_plan_with(explain.query, &options, &plan, &error))
 		return fay_cli_fail(&error);
 	if (plan->domain == DOMAIN_KERNEL)
 		plan->back_end = fay_cli_kernel_back_end(plan->kernel);
-	if (json)
+	if (explain.json)
 		fay_plan_print_json(stdout, plan);
 	else
 		fay_plan_print(stdout, plan);
-	if (!json && plan->domain == DOMAIN_USER)
+	if (!explain.json && plan->domain == DOMAIN_USER)
 		explain_dispatch(plan);
 	fay_plan_destroy(plan);
 	if (fflush(stdout)) {

@@ -288,6 +288,7 @@ struct fay_value_node *fay_check_typed_member(struct fay_checked *checked, const
 {
 	struct fay_value_node own = as_its_side_has_it(object);
 	unsigned outside = fay_check_enter_side(checked, object->side);
+	checked->exprs.query->typed |= object->types->program != NULL;
 	return fay_check_leave_side(checked, outside, member_of(checked, node, &own));
 }
 
@@ -319,6 +320,7 @@ static struct fay_value_node *element_at(struct fay_checked *checked, const stru
 	/* A string is what lies at an address, which its elements are counted from. */
 	bool string = object->kind == VALUE_SCALAR && object->expr->type == TYPE_STRING;
 	const struct fay_expr *base = string ? object->expr->a : object->expr;
+	query->typed |= object->types->program != NULL;
 	uint32_t first = string ? fay_access_unpack(object->expr->value).offset : object->offset;
 	uint64_t at = (uint64_t)index->value * fay_btf_size(fay_types_btf(object->types), element) + first;
 	if (at > INT32_MAX)

@@ -429,7 +429,7 @@ int fay_query_plan_with(const char *text, const struct fay_query_options *option
 		struct fay_planner planner = {plan, p, &p->checked, &p->checked.exprs, query, root->span};
 		if (fay_query_check(&p->checked, root) && make_plan(&planner)) {
 			query->options = NULL; /* the caller's */
-			plan->typed = query->function_count != 0;
+			plan->typed = query->typed;
 			plan->process = p->checked.process;
 			*plan_out = plan;
 			return FAY_OK;

@@ -88,6 +88,7 @@ struct fay_value_node *fay_check_function_argument(struct fay_checked *checked, 
 		if (checked->kind == SOURCE_RETURN)
 			return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->name_span,
 					      "`%s` is known when a call begins: use cluster.Function(...) as the source", node->name);
+		checked->exprs.query->typed = true;
 		return value_of_argument(checked, node, function, &arguments[i]);
 	}
 	return NULL;

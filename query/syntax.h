@@ -46,6 +46,7 @@ struct fay_query {
 	/* Debug information of functions, once it was needed. */
 	struct fay_debug_function *functions[FAY_QUERY_MAX_FUNCTIONS];
 	uint32_t function_count;
+	bool typed; /* arguments' places or members' offsets were taken from there */
 	const struct fay_query_options *options; /* the caller's; NULL: none */
 };
 
