@@ -471,6 +471,10 @@ static void print_tiers(FILE *out, const struct fay_plan *plan, const struct fay
 {
 	fputs("tracepoint   ", out);
 	fay_print_tracepoint(out, p);
+	if (plan->process && plan->process->comm)
+		fprintf(out, "of           the processes named %s\n", plan->process->comm);
+	else if (plan->process)
+		fprintf(out, "of           process %d\n", plan->process->pid);
 	if (plan->back_end)
 		fprintf(out, "back end     %s\n", plan->back_end);
 	if (plan->deadline) {

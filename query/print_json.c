@@ -104,6 +104,13 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 	fputs(",\"pattern\":", out);
 	fay_print_string(out, plan->pattern, strlen(plan->pattern));
 	fprintf(out, ",\"tracepoint\":\"%s\"", fay_print_tracepoint_name(p));
+	if (plan->process) {
+		fputs(",\"of\":", out);
+		if (plan->process->comm)
+			fay_print_string(out, plan->process->comm, strlen(plan->process->comm));
+		else
+			fprintf(out, "%d", plan->process->pid);
+	}
 	if (plan->back_end) {
 		fputs(",\"back_end\":", out);
 		fay_print_string(out, plan->back_end, strlen(plan->back_end));
