@@ -138,7 +138,7 @@ def sections(result, agreed):
         yield (f"<h2>What a traced call costs</h2><p>Nanoseconds added to a call that takes {section['bounds']['untraced']['median']:.2f} ns in its loop. The scale is logarithmic: each line is ten times "
                f"the one before. The thin dark line is the spread (quartiles of {section['rounds']} rounds); half a nanosecond more or less comes from where code happens to lie.</p>" + legend() + call_charts(section) + every_figure(section))
     if result.get("servers"):
-        yield "<h2>Servers while they are traced</h2><p>Debian's servers under load on the same two processors, one hot function counted; longer is better.</p>" + server_charts(result)
+        yield "<h2>Servers while they are traced</h2><p>Debian's servers under load on the same two processors, one hot function counted; longer is better, and more than untraced is noise.</p>" + server_charts(result)
     if result.get("attach"):
         yield "<h2>Attaching</h2><p>Time from the start of the tracer's command until it traces so many functions of a program that calls 10,000 without a pause.</p>" + attach_charts(result)
     if result.get("kernel", {}).get("modes"):
