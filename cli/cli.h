@@ -32,7 +32,7 @@ uint64_t fay_cli_realtime(void);  /* ns since the epoch */
 
 /* The process that a thread is in; 0: there is no such thread. */
 pid_t fay_cli_process_of(pid_t tid);
-/* Appends the process ids whose thread name is `comm` (the caller's own left out). Returns how many there are. */
+/* Appends the ids of the processes whose thread name is `comm`, the caller's own and ended ones (zombies) left out. Returns how many there are. */
 size_t fay_cli_find_comm(const char *comm, pid_t *pids, size_t max);
 
 /*

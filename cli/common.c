@@ -55,6 +55,26 @@ uint64_t fay_cli_realtime(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
+/* The line of /proc/PID/status that begins with `key`. */
+static bool status_line(pid_t pid, const char *key, char line[128])
+{
+	char path[64];
+	bool found = false;
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	FILE *file = fopen(path, "re");
+	while (file && !found && fgets(line, 128, file))
+		found = !strncmp(line, key, strlen(key));
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static bool has_ended(pid_t pid)
+{
+	char line[128], state;
+	return !status_line(pid, "State:", line) || sscanf(line, "State: %c", &state) != 1 || state == 'Z' || state == 'X';
+}
+
 size_t fay_cli_find_comm(const char *comm, pid_t *pids, size_t max)
 {
 	size_t count = 0;
@@ -74,7 +94,7 @@ size_t fay_cli_find_comm(const char *comm, pid_t *pids, size_t max)
 			name[strcspn(name, "\n")] = 0;
 		fclose(file);
 		/* The kernel keeps 15 characters of a name. */
-		if (strncmp(name, comm, FAY_COMM_SIZE - 1) || atoi(entry->d_name) == getpid())
+		if (strncmp(name, comm, FAY_COMM_SIZE - 1) || atoi(entry->d_name) == getpid() || has_ended(atoi(entry->d_name)))
 			continue;
 		if (count < max)
 			pids[count] = atoi(entry->d_name);
@@ -86,14 +106,7 @@ size_t fay_cli_find_comm(const char *comm, pid_t *pids, size_t max)
 
 pid_t fay_cli_process_of(pid_t tid)
 {
-	char path[64], line[128];
+	char line[128];
 	pid_t pid = 0;
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	FILE *file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Tgid: %d", &pid) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return pid;
+	return status_line(tid, "Tgid:", line) && sscanf(line, "Tgid: %d", &pid) == 1 ? pid : 0;
 }

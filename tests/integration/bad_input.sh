@@ -32,6 +32,13 @@ exits "no such process" 1 "$FAY" trace -p 4194000 "$count"
 contains "names the process" "$work/err" "4194000"
 exits "pid is not a number" 2 "$FAY" trace -p abc "$count"
 exits "no process of that name" 1 "$FAY" trace --comm no-such-name "$count"
+cp /bin/true "$work/fay_zombie"
+sh -c '"$0" & exec sleep 60' "$work/fay_zombie" &
+parent=$!
+until grep -qs '^State:.*zombie' $(pgrep -P $parent | sed 's#.*#/proc/&/status#') /dev/null; do sleep 0.05; done
+exits "an ended process of that name" 1 "$FAY" trace --comm fay_zombie "$count"
+contains "that there is none" "$work/err" "no process is named"
+kill $parent
 exits "no process given" 2 "$FAY" trace "$count"
 exits "no such command" 2 "$FAY" trace "$count" -- /no/such/command
 exits "bad duration" 2 "$FAY" trace -p "$target" --for soon "$count"
