@@ -59,9 +59,11 @@ check "no session's module is left" 0 "$(grep -c '^fay_s' /proc/modules)"
 rmmod fay || check "fay.ko unloads" 0 1
 # Modules forbidden until reboot: the last thing here.
 echo 1 >/proc/sys/kernel/modules_disabled
-fay trace 'cluster.Function(kernel, "vfs_read").Count()' >/dev/null 2>/tmp/said
+fay trace --for 60s --probe /probes/pair.fay >/dev/null 2>/tmp/said
 check "no modules" 1 $?
 check_has "no modules, said" "modules_disabled" "$(cat /tmp/said)"
+check "no modules: a query, through BPF" 64 "$(fay trace --json 'cluster.Function(kernel, "vfs_read").Count(c => c.comm == "kernel_calls")' -- kernel_calls read 64 2>/tmp/said | value Count)"
+check_has "no modules: a query, said" "modules_disabled" "$(cat /tmp/said)"
 finish
 IN
 probes=$BUILD/tests/vm
