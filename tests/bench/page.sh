@@ -3,7 +3,7 @@
 # is asked of the network, and each chart has a size. Exit code 77, a skip, where there is no Chromium.
 set -euo pipefail
 page=$(cd "$(dirname "$0")/../.." && pwd)/docs/benchmark.html
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || { echo "skipped: chromium is not installed (scripts/deps --bench)"; exit 77; }
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || { echo "skipped: chromium is not installed (scripts/deps --test)"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
