@@ -632,7 +632,7 @@ void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
 		rows = rows < room ? rows : room;
 	}
 	if (!result->row_count) {
-		fprintf(writer->out, "(no event matched yet)\n");
+		fputs(final ? "(no event matched)\n" : "(no event matched yet)\n", writer->out);
 		writer->lines_drawn++;
 		return;
 	}

@@ -2,7 +2,8 @@
 /*
  * "did you mean": the candidate nearest to a misspelt word by optimal string alignment distance
  * (insertion, deletion, substitution, swap of neighbours), case ignored at half a step. Words over
- * MAX_WORD characters get no suggestion.
+ * MAX_WORD characters get no suggestion. If none is near, the shortest of which the word is an
+ * abbreviation: `Avg`, Average.
  */
 #include <ctype.h>
 #include <string.h>
@@ -44,6 +45,26 @@ static unsigned distance(const char *a, const char *b)
 	return last[m];
 }
 
+/* The word's letters come in this order in the candidate, which begins with the first of them. */
+static bool abbreviates(const char *word, const char *candidate)
+{
+	if (strlen(word) < 3 || tolower((unsigned char)*word) != tolower((unsigned char)*candidate))
+		return false;
+	for (; *word && *candidate; candidate++)
+		if (tolower((unsigned char)*word) == tolower((unsigned char)*candidate))
+			word++;
+	return !*word;
+}
+
+static const char *abbreviated(const char *word, const char *const *candidates, size_t count)
+{
+	const char *best = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (abbreviates(word, candidates[i]) && (!best || strlen(candidates[i]) < strlen(best)))
+			best = candidates[i];
+	return best;
+}
+
 const char *fay_query_suggest(const char *word, const char *const *candidates, size_t count)
 {
 	const char *best = NULL;
@@ -58,7 +79,7 @@ const char *fay_query_suggest(const char *word, const char *const *candidates, s
 			best_distance = d;
 		}
 	}
-	return best;
+	return best ? best : abbreviated(word, candidates, count);
 }
 
 const char *fay_query_did_you_mean(struct fay_query *query, const char *word,

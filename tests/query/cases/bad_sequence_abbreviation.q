@@ -1,0 +1,1 @@
+cluster.Function("a!b").Avg(x => x.Arg(0))
