@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bitcode of sketches.c and reads.c; FAY_SKETCHES_BC and FAY_READS_BC are the files that the build made of them. */
+/* The bitcode of sketches.c, reads.c and stacks.c; FAY_SKETCHES_BC and so on are the files that the build made of them. */
 	.section .rodata
 	.balign 16
 	.globl fay_query_sketches
@@ -13,4 +13,10 @@ fay_query_reads:
 	.incbin FAY_READS_BC
 	.globl fay_query_reads_end
 fay_query_reads_end:
+	.balign 16
+	.globl fay_query_stacks
+fay_query_stacks:
+	.incbin FAY_STACKS_BC
+	.globl fay_query_stacks_end
+fay_query_stacks_end:
 	.section .note.GNU-stack, "", @progbits

@@ -69,7 +69,7 @@ static bool is_event_member(const char *name)
 	for (size_t i = 0; i < fay_field_count; i++)
 		if (fay_fields[i].sources && strcmp(fay_fields[i].name, name) == 0)
 			return true;
-	return strcmp(name, "Arg") == 0 || strcmp(name, "Caller") == 0;
+	return strcmp(name, "Arg") == 0 || strcmp(name, "Caller") == 0 || fay_check_is_stack(name);
 }
 
 static struct fay_value_node *unknown_name(struct fay_checked *checked,
@@ -157,6 +157,8 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 	}
 	if (strcmp(node->name, "Caller") == 0)
 		return fay_check_caller(checked, node);
+	if (fay_check_is_stack(node->name))
+		return fay_check_stack(checked, node);
 	if (strcmp(node->name, "Arg") == 0)
 		return checked->kind != SOURCE_RETURN
 			       ? fay_query_fail(query, FAY_E_USAGE, node->name_span,
@@ -166,6 +168,12 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 		candidates[count++] = "Arg";
 	if (checked->kind == SOURCE_ENTRY && checked->domain == DOMAIN_USER)
 		candidates[count++] = "Caller";
+	if (checked->domain == DOMAIN_KERNEL || checked->kind != SOURCE_RETURN) {
+		candidates[count++] = "Stack";
+		candidates[count++] = "UserStack";
+	}
+	if (checked->domain == DOMAIN_KERNEL)
+		candidates[count++] = "KernelStack";
 	struct fay_value_node *argument = checked->kernel ? fay_check_kernel_argument(checked, node) : fay_check_function_argument(checked, node);
 	if (argument || query->failed)
 		return argument;
@@ -438,6 +446,8 @@ static struct fay_value_node *event_call(struct fay_checked *checked, const stru
 {
 	if (strcmp(call->a->name, "Arg") == 0)
 		return check_arg(checked, scope, call);
+	if (fay_check_is_stack(call->a->name))
+		return fay_check_stack_call(checked, scope, call);
 	if (is_event_member(call->a->name))
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->span, "`%s` is a field, not a method", call->a->name);
 	return event_member(checked, call->a);
@@ -618,7 +628,7 @@ static const struct fay_expr *check_binary(struct fay_checked *checked,
 		fine = fine && a->type == TYPE_BOOL;
 		break;
 	case EQUALITY:
-		fine = (fine || real) && a->type != TYPE_HISTOGRAM && a->type != TYPE_LIST;
+		fine = (fine || real) && a->type != TYPE_HISTOGRAM && a->type != TYPE_LIST && a->type != TYPE_STACK;
 		break;
 	}
 	if (!fine)
@@ -667,7 +677,7 @@ static const struct fay_expr *check_cond(struct fay_checked *checked,
 				      "the condition of `? :` must be a bool, but this is %s %s",
 				      a->type == TYPE_INT ? "an" : "a", fay_type_name(a->type));
 	bool real = is_real(b, c) || (a->has_aggregate && b->type == TYPE_REAL && c->type == TYPE_REAL);
-	if ((b->type != c->type || b->type == TYPE_REAL || b->type == TYPE_HISTOGRAM || b->type == TYPE_LIST) && !real)
+	if ((b->type != c->type || b->type == TYPE_REAL || b->type == TYPE_HISTOGRAM || b->type == TYPE_LIST || b->type == TYPE_STACK) && !real)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
 				      "the sides of `? :` must be of one type, not %s and %s",
 				      fay_type_name(b->type), fay_type_name(c->type));

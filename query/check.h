@@ -199,6 +199,13 @@ struct fay_value_node *fay_check_string_method(struct fay_checked *checked, cons
 					       const struct fay_expr *string);
 struct fay_value_node *fay_check_string_length(struct fay_checked *checked, const struct fay_node *node, const struct fay_expr *string);
 
+/* --- check_stack.c --- */
+
+bool fay_check_is_stack(const char *name);
+/* event.UserStack, event.Stack(n) and the like */
+struct fay_value_node *fay_check_stack(struct fay_checked *checked, const struct fay_node *node);
+struct fay_value_node *fay_check_stack_call(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call);
+
 /* --- source_kernel.c --- */
 
 /* cluster.Syscall("glob"), cluster.Tracepoint("system:glob"): fills in `kernel` and returns the pattern, or NULL with the error recorded. */

@@ -80,7 +80,7 @@ bool fay_check_order(struct fay_checked *checked, const struct fay_node *node, c
 {
 	struct fay_query *query = checked->exprs.query;
 	struct fay_root_op *op = then ? last_op(checked) : NULL;
-	if (key->kind != VALUE_SCALAR || !has_order(key->expr->type))
+	if (key->kind != VALUE_SCALAR || !has_order(key->expr->type) || key->expr->type == TYPE_STACK)
 		return fay_query_fail(query, FAY_E_USAGE, node->span,
 				      "rows are ordered by a number, string, time or function, but this is %s",
 				      fay_check_describe(checked, key)) != NULL;

@@ -49,6 +49,7 @@ static void begin_function(struct fay_codegen *g, const char *symbol)
 	g->function = LLVMAddFunction(g->module, symbol, type);
 	g->event = LLVMGetParam(g->function, 0);
 	g->local = LLVMGetParam(g->function, 1);
+	g->global = LLVMGetParam(g->function, 2);
 	add_attribute(g, g->function, LLVMAttributeFunctionIndex, "nounwind");
 	add_attribute(g, g->function, 1, "noalias");
 	add_attribute(g, g->function, 1, "readonly");
@@ -176,14 +177,20 @@ static void update_values(struct fay_codegen *g, LLVMValueRef row)
 
 /* --- keys --- */
 
-/* The key columns' words with their offsets in the row; a STRING has two. */
+/* The key columns' words with their offsets in the row; a STRING has two, a STACK as many as it has frames. */
 struct key_words {
 	unsigned count;
 	struct {
 		LLVMValueRef value;
 		uint32_t offset;
-	} words[FAY_QUERY_MAX_COLUMNS * 2];
+	} words[FAY_ROW_MAX_BYTES / 8];
 };
+
+static void add_word(struct key_words *keys, LLVMValueRef value, uint32_t offset)
+{
+	keys->words[keys->count].value = value;
+	keys->words[keys->count++].offset = offset;
+}
 
 static void generate_keys(struct fay_codegen *g, struct key_words *keys)
 {
@@ -191,12 +198,14 @@ static void generate_keys(struct fay_codegen *g, struct key_words *keys)
 	for (uint32_t i = 0; i < g->p->keys; i++) {
 		const struct fay_layout_column *column = &g->p->columns[i];
 		struct fay_operand_value value = fay_codegen_expr(g, column->expr);
-		keys->words[keys->count].value = fay_codegen_word(g, value.low);
-		keys->words[keys->count++].offset = column->offset;
-		if (value.high) {
-			keys->words[keys->count].value = value.high;
-			keys->words[keys->count++].offset = column->offset + 8;
+		if (column->expr->type == TYPE_STACK) {
+			for (uint32_t at = 0; at < column->size; at += 8)
+				add_word(keys, fay_codegen_load(g, value.low, at), column->offset + at);
+			continue;
 		}
+		add_word(keys, fay_codegen_word(g, value.low), column->offset);
+		if (value.high)
+			add_word(keys, value.high, column->offset + 8);
 	}
 }
 
@@ -412,6 +421,7 @@ static void generate_probe(struct fay_codegen *g, const struct fay_spec_probe *p
 {
 	g->failed = probe->kind == FAY_PROBE_EXCEPTION;
 	memset(g->values, 0, (g->p->checked.exprs.count + 1) * sizeof(*g->values));
+	g->frames = NULL;
 	begin_function(g, probe->symbol);
 	fay_codegen_body(g);
 	LLVMBuildRetVoid(g->builder);
@@ -432,6 +442,8 @@ int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMM
 	struct fay_codegen g = {.plan = plan, .p = fay_plan_private(plan), .context = context};
 	if (fay_source_is_bpf(g.p->checked.kind) || (plan->joins && fay_source_is_bpf(fay_plan_stage(plan, 1)->checked.kind)))
 		return fay_error_set(error, FAY_E_REFUSED, "query: system calls and tracepoints of the kernel have no native probe");
+	if (plan->domain == DOMAIN_KERNEL && g.p->checked.exprs.stack_frames)
+		return fay_error_set(error, FAY_E_REFUSED, "query: native probes in the kernel walk no stacks");
 	g.values = calloc(g.p->checked.exprs.count + 1, sizeof(*g.values));
 	if (!g.values)
 		return fay_error_set(error, FAY_E_LIMIT, "query: out of memory");

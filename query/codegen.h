@@ -9,7 +9,7 @@
 
 #include "plan.h"
 
-/* An expression's value: BOOL as i1, STRING as two i64 words (little endian bytes), else one i64. */
+/* An expression's value: BOOL as i1, STRING as two i64 words (little endian bytes), STACK as a pointer to its frames, else one i64. */
 struct fay_operand_value {
 	LLVMValueRef low, high;
 };
@@ -20,11 +20,12 @@ struct fay_codegen {
 	LLVMContextRef context;
 	LLVMModuleRef module;
 	LLVMBuilderRef builder;
-	LLVMValueRef function, event, local;
+	LLVMValueRef function, event, local, global;
 	LLVMTypeRef i1, i8, i64, pointer;
+	LLVMValueRef frames;     /* of the event's stack; NULL: not walked yet */
 	LLVMValueRef row;        /* STREAM: the row on the stack */
 	LLVMBasicBlockRef leave; /* `ret void` */
-	bool sketches, reads;    /* functions of sketches.c, of reads.c are called */
+	bool sketches, reads, stacks; /* functions of sketches.c, of reads.c, of stacks.c are called */
 	bool failed;             /* this probe is of calls that end by an exception */
 	struct fay_codegen_bpf *bpf; /* the kernel's machine is generated for; NULL: x86-64 */
 	struct fay_operand_value *values; /* by expression id: already generated */
@@ -48,6 +49,12 @@ struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fa
 uint64_t fay_codegen_string_word(const struct fay_expr *string, uint32_t from, uint64_t *mask);
 /* --- codegen_strings.c: StartsWith and the like; x is the value of expr->a --- */
 LLVMValueRef fay_codegen_string(struct fay_codegen *g, const struct fay_expr *expr, struct fay_operand_value x);
+
+/* --- codegen_stack.c --- */
+/* Walks the stack, as deep as the query asks for; a pointer to the frames. */
+LLVMValueRef fay_codegen_frames(struct fay_codegen *g);
+/* One word that stands for the first `count` of them. */
+LLVMValueRef fay_codegen_frames_word(struct fay_codegen *g, LLVMValueRef frames, uint32_t count);
 
 /* A new block at the end of the function; going on there. */
 LLVMBasicBlockRef fay_codegen_block(struct fay_codegen *g, const char *name);

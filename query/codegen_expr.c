@@ -315,6 +315,11 @@ struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fa
 	case EXPR_MEMBER:
 		*known = leaf(g, expr);
 		break;
+	case EXPR_STACK:
+		if (!g->frames)
+			g->frames = fay_codegen_frames(g);
+		known->low = g->frames;
+		break;
 	case EXPR_KEY:
 		*known = fay_codegen_expr(g, expr->a);
 		break;

@@ -9,7 +9,7 @@
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Linker.h>
 
-extern const char fay_query_sketches[], fay_query_sketches_end[], fay_query_reads[], fay_query_reads_end[];
+extern const char fay_query_sketches[], fay_query_sketches_end[], fay_query_reads[], fay_query_reads_end[], fay_query_stacks[], fay_query_stacks_end[];
 
 static const char *function_name(enum fay_merge merge)
 {
@@ -38,6 +38,8 @@ bool fay_codegen_is_sketch(enum fay_merge merge)
 static LLVMValueRef word_of(struct fay_codegen *g, const struct fay_expr *operand)
 {
 	struct fay_operand_value x = fay_codegen_expr(g, operand);
+	if (operand->type == TYPE_STACK)
+		return fay_codegen_frames_word(g, x.low, (uint32_t)operand->value);
 	if (LLVMTypeOf(x.low) == g->i1)
 		return LLVMBuildZExt(g->builder, x.low, g->i64, "");
 	if (!x.high)
@@ -100,5 +102,7 @@ static int link_bitcode(struct fay_codegen *g, const char *bytes, const char *en
 int fay_codegen_link(struct fay_codegen *g, struct fay_error *error)
 {
 	int code = g->sketches ? link_bitcode(g, fay_query_sketches, fay_query_sketches_end, error) : FAY_OK;
-	return !code && g->reads ? link_bitcode(g, fay_query_reads, fay_query_reads_end, error) : code;
+	if (!code && g->reads)
+		code = link_bitcode(g, fay_query_reads, fay_query_reads_end, error);
+	return !code && g->stacks ? link_bitcode(g, fay_query_stacks, fay_query_stacks_end, error) : code;
 }

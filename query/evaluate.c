@@ -47,6 +47,13 @@ static cell column_value(const struct fay_evaluator *e, uint32_t index)
 	}
 }
 
+/* All of its bytes. */
+static cell stack_value(const struct fay_evaluator *e, uint32_t index)
+{
+	const struct fay_schema_column *column = &e->columns[index];
+	return (cell){.kind = CELL_STRING, .string = (const char *)e->row + column->offset, .integer = column->size};
+}
+
 static cell constant(const struct fay_expr *expr)
 {
 	if (expr->type == TYPE_REAL)
@@ -182,7 +189,7 @@ cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 		expr = expr->a;
 	uint32_t column = e->column_of[expr->id];
 	if (column)
-		return column_value(e, column - 1);
+		return expr->type == TYPE_STACK ? stack_value(e, column - 1) : column_value(e, column - 1);
 	switch (expr->op) {
 	case EXPR_CONSTANT:
 		return constant(expr);

@@ -36,7 +36,7 @@ const char *fay_type_name(enum fay_type type)
 	static const char *const names[] = {
 		[TYPE_INT] = "integer",	      [TYPE_BOOL] = "bool",
 		[TYPE_STRING] = "string",     [TYPE_TIME] = "time",
-		[TYPE_FUNCTION] = "function", [TYPE_MODULE] = "module", [TYPE_ADDRESS] = "address",
+		[TYPE_FUNCTION] = "function", [TYPE_MODULE] = "module", [TYPE_ADDRESS] = "address", [TYPE_STACK] = "stack",
 		[TYPE_REAL] = "real number",  [TYPE_HISTOGRAM] = "histogram",
 		[TYPE_LIST] = "list",
 	};
@@ -74,7 +74,7 @@ static bool same(const struct fay_expr *a, const struct fay_expr *b)
 	return a->op == b->op && a->type == b->type && a->a == b->a && a->b == b->b &&
 	       a->c == b->c && a->value == b->value && a->enumeration == b->enumeration &&
 	       memcmp(&a->real, &b->real, sizeof(a->real)) == 0 && a->length == b->length &&
-	       (a->length == 0 || memcmp(a->string, b->string, a->length) == 0) &&
+	       (a->length == 0 || !a->string || memcmp(a->string, b->string, a->length) == 0) &&
 	       same_aggregate(a->aggregate, b->aggregate);
 }
 
@@ -167,6 +167,12 @@ const struct fay_expr *fay_expr_caller(struct fay_exprs *exprs)
 							.value = fay_access_pack((struct fay_access){.bytes = 8}),
 							.name = "Caller"})
 		     : NULL;
+}
+
+const struct fay_expr *fay_expr_stack(struct fay_exprs *exprs, uint32_t frames, bool of_kernel)
+{
+	exprs->stack_frames = frames > exprs->stack_frames ? frames : exprs->stack_frames;
+	return intern(exprs, &(struct fay_expr){.op = EXPR_STACK, .type = TYPE_STACK, .value = frames, .length = of_kernel});
 }
 
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field)

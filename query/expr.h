@@ -27,6 +27,7 @@ enum fay_type {
 	TYPE_FUNCTION, /* a function's name by its hash */
 	TYPE_MODULE,   /* a module's name by its hash */
 	TYPE_ADDRESS,  /* of code; shown by name */
+	TYPE_STACK,    /* addresses of code, innermost first, zeros behind the last one */
 	TYPE_REAL,     /* constants only: arguments of AddSeconds and the like; and an average's value */
 	TYPE_HISTOGRAM,
 	TYPE_LIST, /* quantiles, the most frequent values */
@@ -37,6 +38,7 @@ enum fay_expr_op {
 	EXPR_ARG,      /* event.arg[value]; of one that is known by name with fay_expr_access() */
 	EXPR_FIELD,    /* event field at offset `value` (see fay_event_field_find) */
 	EXPR_MEMBER,   /* a: an address, of the kernel or of the program; fay_expr_access() says what lies there. 0 or "" if a is 0 */
+	EXPR_STACK,    /* the innermost `value` frames where the event happened; `length` 1: of the kernel, 0: of the program */
 	EXPR_KEY,      /* a: a key of the group, seen from after grouping number `value`, from 1 up */
 	EXPR_AGGREGATE,
 	EXPR_NEG, EXPR_BIT_NOT, EXPR_NOT,
@@ -94,6 +96,7 @@ struct fay_exprs {
 	struct fay_query *query;
 	uint32_t count;
 	bool members; /* some are read behind addresses */
+	uint32_t stack_frames; /* of the deepest stack; 0: there is none */
 	struct fay_expr *buckets[FAY_EXPR_BUCKETS];
 };
 
@@ -148,6 +151,8 @@ const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay
 const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct fay_expr *expr, const struct fay_enumeration *enumeration);
 /* The return address that lies on the stack at a function's first instruction. */
 const struct fay_expr *fay_expr_caller(struct fay_exprs *exprs);
+/* So many frames, the innermost first. */
+const struct fay_expr *fay_expr_stack(struct fay_exprs *exprs, uint32_t frames, bool of_kernel);
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field);
 /* When an event happened. */
 const struct fay_expr *fay_expr_time(struct fay_exprs *exprs);

@@ -12,6 +12,7 @@ enum fay_column_type fay_planner_column_type(enum fay_type type)
 	case TYPE_BOOL:
 		return FAY_TYPE_BOOL;
 	case TYPE_STRING:
+	case TYPE_STACK:
 		return FAY_TYPE_STRING;
 	case TYPE_TIME:
 		return FAY_TYPE_TIME;
@@ -48,6 +49,14 @@ static bool storable(struct fay_planner *planner, const struct fay_expr *expr)
 	return true;
 }
 
+static uint32_t key_size(const struct fay_expr *expr)
+{
+	const struct fay_expr *stack = expr;
+	while (expr->type == TYPE_STACK && stack->op != EXPR_STACK) /* of an earlier grouping */
+		stack = stack->a;
+	return expr->type == TYPE_STACK ? 8 * (uint32_t)stack->value : expr->type == TYPE_STRING ? FAY_COMM_SIZE : 8;
+}
+
 int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
 {
 	struct fay_plan_private *p = planner->private_plan;
@@ -63,7 +72,7 @@ int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, co
 		return -1;
 	}
 	p->columns[p->keys] = (struct fay_layout_column){
-		.name = name, .expr = expr, .size = expr->type == TYPE_STRING ? FAY_COMM_SIZE : 8};
+		.name = name, .expr = expr, .size = key_size(expr)};
 	return (int)p->keys++;
 }
 
@@ -128,11 +137,11 @@ bool fay_planner_lay_out(struct fay_planner *planner)
 		offset += p->columns[i].size;
 	}
 	p->row_size = offset;
-	if (offset > 4096)
+	if (offset > FAY_ROW_MAX_BYTES)
 		return fay_query_fail(planner->query, FAY_E_LIMIT, planner->span,
-				      "one row of the result would take %u bytes, more than 4096: "
+				      "one row of the result would take %u bytes, more than %u: "
 				      "select fewer aggregates",
-				      offset) != NULL;
+				      offset, FAY_ROW_MAX_BYTES) != NULL;
 	p->rows = 1;
 	if (p->kind != FAY_STATE_TABLE)
 		return true;
@@ -189,6 +198,11 @@ void fay_planner_fill_state(struct fay_plan_private *p)
 	};
 }
 
+static bool walks_stacks(const struct fay_plan_private *p)
+{
+	return p->checked.domain == DOMAIN_USER && p->checked.exprs.stack_frames;
+}
+
 void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2])
 {
 	struct fay_plan_private *p = planner->private_plan;
@@ -199,6 +213,8 @@ void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbo
 						    [SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY,
 						    [SOURCE_TIMER] = FAY_PROBE_TIMER};
 	p->probes[0] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = kinds[p->checked.kind], .symbol = symbols[0]};
+	if (p->checked.kind == SOURCE_ENTRY && walks_stacks(p)) /* entries do not have the frame pointer, a place inside does */
+		p->probes[0].kind = FAY_PROBE_OFFSET;
 	p->probes[1] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = FAY_PROBE_EXCEPTION, .symbol = symbols[1]};
 	p->probe_count = fay_check_has_exceptions(&p->checked) ? 2 : 1;
 	fay_planner_fill_state(p);

@@ -12,6 +12,7 @@
 #include "planner.h"
 
 #include "check_join.h"
+#include "fay/stacks.h"
 #include "rewrite.h"
 
 #include <stdlib.h>
@@ -45,6 +46,16 @@ static bool need_for_root(struct fay_planner *planner)
 	return true;
 }
 
+static void fill_stack(struct fay_plan_column *column, const struct fay_expr *expr)
+{
+	while (expr->type == TYPE_STACK && expr->op != EXPR_STACK) /* the key of a group */
+		expr = expr->a;
+	if (expr->op == EXPR_STACK) {
+		column->stack_frames = (uint32_t)expr->value;
+		column->kernel_stack = expr->length;
+	}
+}
+
 static bool add_output(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
 {
 	struct fay_plan *plan = planner->plan;
@@ -75,7 +86,8 @@ static bool add_output(struct fay_planner *planner, const struct fay_expr *expr,
 		column->merge = FAY_MERGE_KEY;
 		column->enumeration = expr->enumeration;
 		column->address = expr->type == TYPE_ADDRESS;
-		plan->addresses |= column->address;
+		fill_stack(column, expr);
+		plan->addresses |= column->address || column->stack_frames;
 	}
 	plan->column_count++;
 	return true;
@@ -258,8 +270,12 @@ static void fill_spec(struct fay_planner *planner)
 	struct fay_plan *plan = planner->plan;
 	struct fay_plan_private *p = planner->private_plan;
 	fay_planner_fill_stage(planner, symbols);
+	plan->walks_stacks = p->checked.domain == DOMAIN_USER && p->checked.exprs.stack_frames;
 	plan->spec = (struct fay_image_spec){
-		.local_size = p->state.size ? p->state.size : 8, /* never empty: `local` has to point to something */
+		.local_size = plan->walks_stacks ? fay_plan_scratch_offset(p) + (uint32_t)sizeof(struct fay_stack_scratch)
+			      : p->state.size    ? p->state.size
+						 : 8, /* never empty: `local` has to point to something */
+		.global_size = plan->walks_stacks ? sizeof(struct fay_stack_tables) : 0,
 		.probes = p->probes,
 		.probe_count = p->probe_count,
 		.states = &p->state,
@@ -361,6 +377,16 @@ static void describe_source(struct fay_planner *planner)
 							      : FAY_KERNEL_FUNCTIONS;
 }
 
+/* Whether something walks the stacks that the query asks for. */
+static bool has_walker(struct fay_planner *planner)
+{
+	const struct fay_checked *checked = planner->checked;
+	if (!planner->exprs->stack_frames)
+		return true;
+	const char *where = checked->join ? "in a join" : checked->domain == DOMAIN_KERNEL ? "of events in the kernel" : "of programs";
+	return !where || fay_query_fail(planner->query, FAY_E_REFUSED, checked->source, "stacks %s are not supported yet", where) != NULL;
+}
+
 static bool make_plan(struct fay_planner *planner)
 {
 	struct fay_plan *plan = planner->plan;
@@ -380,7 +406,7 @@ static bool make_plan(struct fay_planner *planner)
 	fay_rewrite_filters(&p->checked.filters);
 	p->grouping = p->checked.keys;
 	p->root = p->checked.root;
-	if (!make_stages(planner) || !lay_out_stages(planner, p))
+	if (!has_walker(planner) || !make_stages(planner) || !lay_out_stages(planner, p))
 		return false;
 	plan->deadline = fay_planner_deadline(p);
 	for (struct fay_planner stage = *planner; stage.private_plan; stage.private_plan = stage.private_plan->next)

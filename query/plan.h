@@ -13,6 +13,7 @@
 
 #define FAY_TABLE_MAX_BYTES (256u << 10) /* of a table in LOCAL */
 #define FAY_TABLE_MAX_ROWS 4096u
+#define FAY_ROW_MAX_BYTES 4096u
 #define FAY_TABLE_STEPS 8u /* rows looked at for one key before the table is flushed */
 #define FAY_PROBE_SYMBOL "probe0"
 #define FAY_FAILURE_SYMBOL "probe1" /* of calls that end by an exception */
@@ -84,6 +85,12 @@ static inline struct fay_plan_private *fay_plan_last(const struct fay_plan *plan
 	while (p->next)
 		p = p->next;
 	return p;
+}
+
+/* Where the probe's own memory for walking stacks lies in LOCAL, behind the state. */
+static inline uint32_t fay_plan_scratch_offset(const struct fay_plan_private *p)
+{
+	return (p->state.size + 7) & ~7u;
 }
 
 /* Finds the columns of the saved trace that the stage reads, if there is one, in events. */

@@ -150,6 +150,9 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 	case EXPR_FIELD:
 		fprintf(out, "%s.%s", printer->event, fay_fields[expr->value].name);
 		return;
+	case EXPR_STACK:
+		fprintf(out, "%s.%s(%" PRId64 ")", printer->event, expr->length ? "KernelStack" : "UserStack", expr->value);
+		return;
 	case EXPR_KEY:
 		print_expr(printer, expr->a, outer);
 		return;
@@ -262,6 +265,8 @@ const char *fay_print_type_name(const struct fay_plan_column *column)
 		[FAY_TYPE_STRING] = "string", [FAY_TYPE_FUNCTION] = "function",
 		[FAY_TYPE_TIME] = "time",     [FAY_TYPE_BOOL] = "bool",
 	};
+	if (column->stack_frames)
+		return "stack";
 	if (column->address || column->enumeration)
 		return column->address ? "address" : "enumeration";
 	return column->type == FAY_RESULT_REAL ? "real number" : names[column->type];
@@ -276,7 +281,7 @@ bool fay_stage_is_bpf(const struct fay_plan_private *p)
 void fay_print_helpers(FILE *out, const struct fay_plan_private *p, const char *quote, const char *none)
 {
 	const char *rows = p->kind == FAY_STATE_TABLE ? "fay_flush" : p->kind == FAY_STATE_STREAM ? "fay_emit" : NULL;
-	bool members = p->checked.exprs.members;
+	bool members = p->checked.exprs.members || p->checked.exprs.stack_frames;
 	if (fay_stage_is_bpf(p) || p->join || (!rows && !members)) {
 		fputs(none, out);
 		return;

@@ -19,6 +19,18 @@ static void store(uint8_t *at, const struct fay_layout_column *column, struct fa
 	}
 }
 
+/* Of a stack. */
+static uint64_t hash_of(const char *bytes, size_t length)
+{
+	uint64_t hash = 0, word;
+	for (size_t i = 0; i < length; i += sizeof(word)) {
+		memcpy(&word, bytes + i, sizeof(word));
+		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
+
 /* As codegen_sketch.c makes one word of a string. */
 static uint64_t word_of(struct fay_cell cell)
 {
@@ -26,6 +38,8 @@ static uint64_t word_of(struct fay_cell cell)
 	if (cell.kind != CELL_STRING)
 		return (uint64_t)cell.integer;
 	size_t length = fay_cell_length(cell);
+	if (length > sizeof(words))
+		return hash_of(cell.string, length);
 	memcpy(words, cell.string, length < sizeof(words) ? length : sizeof(words));
 	return words[0] ^ words[1] * UINT64_C(0x9e3779b97f4a7c15);
 }

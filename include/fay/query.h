@@ -48,6 +48,8 @@ struct fay_plan_column {
 	enum fay_column_type type;    /* COMPUTED: also FAY_RESULT_REAL */
 	enum fay_merge merge;         /* COMPUTED: FAY_RESULT_COMPUTED */
 	bool address;                 /* KEY: of code, to be shown by name */
+	uint32_t stack_frames;        /* KEY: so many addresses of code, innermost first, zeros behind the last one; 0: it is no stack */
+	bool kernel_stack;            /* of the kernel's code, else of the program's */
 	const struct fay_enumeration *enumeration; /* KEY: what the values are called; NULL: they are just numbers */
 };
 
@@ -83,7 +85,8 @@ struct fay_plan {
 	enum fay_kernel_kind kernel;
 	const char *back_end;         /* what runs it on this machine and why, for people; the caller's, NULL: nothing to say */
 	const struct fay_query_process *process; /* that the query names; NULL */
-	bool addresses;               /* some column is an address of code */
+	bool addresses;               /* some column is an address of code, or a stack of them */
+	bool walks_stacks;            /* the probes walk the program's stacks: GLOBAL holds struct fay_stack_tables */
 	bool typed;                   /* names and types are those of the file that fay_query_options.find found: in another build they would be wrong */
 	bool streams;                 /* rows are events, not groups (no aggregation) */
 	bool scalar;                  /* one row without keys (Count() and the like) */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a probe walks stacks by: for every place in a process's code, where the frame of the function's caller is. The session's side makes it of the modules' .eh_frame
+ * (cli/unwind.c) and writes it into the image's GLOBAL region; the walk is probe code (query/stacks.c). Nobody trusts it: wrong contents give wrong addresses.
+ *
+ * Rows are added behind those that are there and never change; the list of modules is written beside the current one before `current` says so. So a probe that runs
+ * meanwhile sees one list or the other.
+ */
+#ifndef FAY_STACKS_H
+#define FAY_STACKS_H
+
+#include <stdint.h>
+
+#define FAY_STACK_FRAMES_MAX 32u
+#define FAY_STACK_FRAMES 16u       /* of a stack for which the query does not say how many */
+#define FAY_STACK_MODULES 512u     /* executable mappings; a power of two */
+#define FAY_STACK_ROWS (1u << 20)  /* a power of two */
+
+/*
+ * A rule: where the caller's frame begins (the canonical frame address, DWARF 5 section 6.4.1), and where the function has saved rbp.
+ *
+ *   bits 0-1    base: 0 nothing is known, the walk ends; 1 rsp; 2 rbp
+ *   bits 2-17   the frame address is so many words above the base
+ *   bits 18-31  rbp was saved so many words below the frame address; 0: it is the caller's
+ *
+ * The return address lies one word below the frame address.
+ */
+enum { FAY_STACK_END, FAY_STACK_RSP, FAY_STACK_RBP };
+#define FAY_STACK_OFFSET_MAX 0xffffu /* words */
+#define FAY_STACK_SAVED_MAX 0x3fffu
+
+static inline uint32_t fay_stack_rule(uint32_t base, uint32_t offset, uint32_t saved)
+{
+	return base | offset << 2 | saved << 18;
+}
+/* At a function's first instruction. */
+#define FAY_STACK_CALLED (FAY_STACK_RSP | 1u << 2)
+
+/* From `place` up to the next row's: bytes from the start of the mapping. */
+struct fay_stack_row {
+	uint32_t place, rule;
+};
+
+struct fay_stack_module {
+	uint64_t start, size; /* of the mapping */
+	uint32_t first, count; /* rows, ascending */
+};
+
+struct fay_stack_modules {
+	uint64_t count;
+	struct fay_stack_module items[FAY_STACK_MODULES]; /* by address */
+};
+
+struct fay_stack_tables {
+	uint64_t current;   /* which of the lists is valid, 0 or 1 */
+	uint64_t row_count;
+	struct fay_stack_modules lists[2];
+	struct fay_stack_row rows[FAY_STACK_ROWS];
+};
+
+/* The walk's own memory, in LOCAL. */
+#define FAY_STACK_WINDOW 32u
+struct fay_stack_scratch {
+	uint64_t frames[FAY_STACK_FRAMES_MAX];
+	uint64_t window[FAY_STACK_WINDOW]; /* what was read of the stack last */
+};
+
+#endif

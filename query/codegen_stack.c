@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stacks of a program's functions: a call of the walk in stacks.c, which fills memory of the probe's own behind the state. All stacks of an event are the beginning of
+ * one, which is walked once, where the first is asked for.
+ */
+#include "codegen.h"
+
+#include "fay/stacks.h"
+
+#define REGISTER(number) (offsetof(struct fay_event, reg) + 8 * (number))
+#define RSP 4u
+#define RBP 5u
+
+LLVMValueRef fay_codegen_frames(struct fay_codegen *g)
+{
+	LLVMTypeRef parameters[] = {g->pointer, g->pointer, g->i64, g->i64, g->i64, g->i64, g->i64};
+	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, 7, 0);
+	LLVMValueRef walk = LLVMGetNamedFunction(g->module, "fay_query_stack");
+	if (!walk)
+		walk = LLVMAddFunction(g->module, "fay_query_stack", type);
+	LLVMValueRef frames = fay_codegen_at(g, g->local, fay_codegen_i64(g, fay_plan_scratch_offset(g->p)));
+	LLVMValueRef arguments[] = {
+		frames,
+		g->global,
+		fay_codegen_load(g, g->event, offsetof(struct fay_event, address)),
+		fay_codegen_load(g, g->event, REGISTER(RSP)),
+		fay_codegen_load(g, g->event, REGISTER(RBP)),
+		fay_codegen_i64(g, g->p->checked.exprs.stack_frames),
+		fay_codegen_i64(g, g->p->checked.kind == SOURCE_ENTRY),
+	};
+	LLVMBuildCall2(g->builder, type, walk, arguments, 7, "");
+	g->stacks = true;
+	return frames;
+}
+
+LLVMValueRef fay_codegen_frames_word(struct fay_codegen *g, LLVMValueRef frames, uint32_t count)
+{
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef hash = fay_codegen_i64(g, 0);
+	for (uint32_t i = 0; i < count; i++) {
+		hash = LLVMBuildXor(b, hash, fay_codegen_load(g, frames, 8 * i), "");
+		hash = LLVMBuildMul(b, hash, fay_codegen_i64(g, 0x9e3779b97f4a7c15u), "");
+		hash = LLVMBuildXor(b, hash, LLVMBuildLShr(b, hash, fay_codegen_i64(g, 32), ""), "");
+	}
+	return hash;
+}

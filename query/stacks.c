@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The walk of a stack as a function that generated probes call: compiled to LLVM bitcode when Fay is built, linked into a query's module, guarded and verified with
+ * it. For each frame, the rule of the place where it stands says where the caller's frame is (fay/stacks.h). What is read lies at or above the stack pointer and
+ * frames only go up, so that a broken stack ends the walk or makes it wrong, and nothing else.
+ */
+#include "fay/stacks.h"
+
+extern int64_t fay_try_read(void *to, uint64_t size, uint64_t address);
+
+#define MODULE_ROUNDS 9 /* of a binary search; 2 to their power is how many there can be */
+#define ROW_ROUNDS 20
+
+struct walk {
+	struct fay_stack_scratch *scratch;
+	uint64_t start, size; /* of the stack that the window holds */
+};
+
+static uint32_t rule_in(const struct fay_stack_tables *tables, const struct fay_stack_module *module, uint64_t place)
+{
+	uint32_t low = module->first, left = module->count;
+	for (int round = 0; round < ROW_ROUNDS; round++) {
+		uint32_t half = left / 2;
+		uint32_t above = tables->rows[(low + half) & (FAY_STACK_ROWS - 1)].place <= place;
+		low = above ? low + half : low;
+		left = above ? left - half : half;
+	}
+	const struct fay_stack_row *row = &tables->rows[low & (FAY_STACK_ROWS - 1)];
+	return row->place <= place ? row->rule : FAY_STACK_END;
+}
+
+static uint32_t rule_at(const struct fay_stack_tables *tables, uint64_t address)
+{
+	const struct fay_stack_modules *list = &tables->lists[tables->current & 1];
+	uint64_t low = 0, left = list->count;
+	for (int round = 0; round < MODULE_ROUNDS; round++) {
+		uint64_t half = left / 2;
+		uint64_t above = list->items[(low + half) & (FAY_STACK_MODULES - 1)].start <= address;
+		low = above ? low + half : low;
+		left = above ? left - half : half;
+	}
+	const struct fay_stack_module *module = &list->items[low & (FAY_STACK_MODULES - 1)];
+	uint64_t place = address - module->start;
+	return place < module->size ? rule_in(tables, module, place) : FAY_STACK_END;
+}
+
+/* A word of the stack, 0 if it cannot be read. Several are read at a time; near the stack's end there may be only that one. */
+static uint64_t word_at(struct walk *walk, uint64_t address)
+{
+	uint64_t *window = walk->scratch->window;
+	if (address - walk->start >= walk->size) {
+		walk->start = address;
+		walk->size = sizeof(walk->scratch->window);
+		if (fay_try_read(window, sizeof(walk->scratch->window), address)) {
+			walk->size = sizeof(uint64_t);
+			fay_try_read(window, sizeof(uint64_t), address);
+		}
+	}
+	return window[(address - walk->start) / 8 & (FAY_STACK_WINDOW - 1)];
+}
+
+void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_tables *tables, uint64_t address, uint64_t rsp, uint64_t rbp, uint64_t count,
+		     uint64_t called)
+{
+	struct walk walk = { scratch, 0, 0 };
+	uint32_t rule = called ? FAY_STACK_CALLED : rule_at(tables, address);
+	for (uint64_t i = 0; i < count; i++)
+		scratch->frames[i & (FAY_STACK_FRAMES_MAX - 1)] = 0;
+	scratch->frames[0] = address;
+	for (uint64_t i = 1; i < count; i++) {
+		uint64_t frame = ((rule & 3) == FAY_STACK_RSP ? rsp : rbp) + 8 * (rule >> 2 & FAY_STACK_OFFSET_MAX);
+		uint64_t saved = rule >> 18;
+		if ((rule & 3) == FAY_STACK_END || frame - 8 < rsp || frame % 8)
+			return;
+		if (saved)
+			rbp = word_at(&walk, frame - 8 * saved);
+		address = word_at(&walk, frame - 8);
+		if (!address)
+			return;
+		scratch->frames[i & (FAY_STACK_FRAMES_MAX - 1)] = address;
+		rsp = frame;
+		rule = rule_at(tables, address - 1); /* the call; behind it another function may begin */
+	}
+}

@@ -1,0 +1,1 @@
+cluster.Function("libc!read").Count(e => e.UserStack == e.UserStack)

@@ -1,0 +1,1 @@
+cluster.Function("libc!read").DistinctCount(e => e.Stack(33))

@@ -1,0 +1,1 @@
+cluster.Function("libc!read").DistinctCount(e => e.KernelStack(3))

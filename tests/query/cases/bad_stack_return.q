@@ -1,0 +1,1 @@
+cluster.Return("libc!read").DistinctCount(e => e.UserStack)
