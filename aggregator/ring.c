@@ -114,11 +114,12 @@ static int64_t over_limit(struct fay_aggregator *aggregator, struct fay_error *e
 
 static int64_t corrupt(struct drain *drain, uint32_t slot, const char *what, struct fay_error *error)
 {
-	const struct fay_slot_header *header = fay_source_slot(drain->source, slot);
+	uint32_t pid = __atomic_load_n(&fay_source_slot(drain->source, slot)->pid, __ATOMIC_RELAXED);
 	drain->view->corrupt = true;
 	fay_error_set(error, FAY_E_REFUSED,
-		      "the shared memory of slot %u (thread %u of process %u) was overwritten: %s; this thread's further results are ignored",
-		      slot, __atomic_load_n(&header->tid, __ATOMIC_RELAXED), __atomic_load_n(&header->pid, __ATOMIC_RELAXED), what);
+		      "the shared memory of slot %u (%sprocess %u) was overwritten: %s; this thread's further results are ignored",
+		      slot, pid == FAY_PID_UNKNOWN ? "a child of " : "",
+		      pid == FAY_PID_UNKNOWN ? __atomic_load_n(&drain->source->control->target_pid, __ATOMIC_RELAXED) : pid, what);
 	return -1;
 }
 

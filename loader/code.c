@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "runtime.h"
+#include "thread.h"
 
 #define PAGE 4096u
 #define CLUSTER_SPAN (1ull << 30) /* points of one zone lie within this */
@@ -93,6 +94,7 @@ static void write_runtime(struct fay_session *session, struct fay_zone_plan *zon
 		config.pid_namespace[0] = status.st_dev;
 		config.pid_namespace[1] = status.st_ino;
 	}
+	config.pid_read = fay_session_reads(session, FAY_FIELD_PID);
 	memcpy(config.tids, session->tids, session->options.tid_count * sizeof(*config.tids));
 	config.tid_count = session->options.tid_count;
 	memcpy(zone->code, fay_runtime_blob, runtime_size());

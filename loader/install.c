@@ -233,10 +233,10 @@ static bool have_thread_pointer(const struct fay_stop *stop)
 	return true;
 }
 
-static bool wants_tid(const struct fay_session *session)
+bool fay_session_reads(const struct fay_session *session, uint32_t field)
 {
 	for (uint32_t i = 0; i < session->verdict->probe_count; i++)
-		if (session->verdict->probes[i].event_fields & FAY_FIELD_TID)
+		if (session->verdict->probes[i].event_fields & field)
 			return true;
 	return false;
 }
@@ -254,7 +254,7 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 		fay_error_set(error, FAY_E_INTERNAL, "process %d: fs:0 is not the thread pointer", (int)stop->pid);
 		return -1;
 	}
-	if (session->tid_offset >= 0 && wants_tid(session) && !tcb_has_tid(session, stop)) {
+	if (session->tid_offset >= 0 && fay_session_reads(session, FAY_FIELD_TID) && !tcb_has_tid(session, stop)) {
 		session->tid_offset = -1;
 		fay_error_set(error, FAY_E_INTERNAL, "process %d: no thread id in the control block", (int)stop->pid);
 		return -1;

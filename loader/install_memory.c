@@ -90,6 +90,7 @@ static int remote_memfd(struct fay_stop *stop, uint64_t scratch, const char *nam
 
 static int install_table(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
 {
+	const uint32_t process = FAY_PROCESS_TRACED;
 	int64_t result;
 	int code = remote_map(stop, session->table_address, FAY_THREAD_TABLE_BYTES, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, error);
@@ -97,6 +98,8 @@ static int install_table(struct fay_session *session, struct fay_stop *stop, str
 	if (code)
 		return code;
 	session->table_mapped = true;
+	if (fay_stop_write(stop, session->table_address + FAY_PROCESS_AT, &process, sizeof(process)))
+		return fay_error_set(error, FAY_E_INTERNAL, "process %d: cannot write its memory", (int)stop->pid);
 	return remote(stop, SYS_madvise, session->table_address, FAY_THREAD_TABLE_BYTES, MADV_WIPEONFORK, 0, 0,
 		      "madvise(MADV_WIPEONFORK)", &result, error);
 }
@@ -141,6 +144,7 @@ static int install_state(struct fay_session *session, struct fay_stop *stop, str
 	if (code)
 		return code;
 	session->geometry.target_pid = (uint32_t)fay_inner_id(session->pid, session->pid);
+	session->geometry.process_last = FAY_PROCESS_TRACED;
 	code = map_state_here(session, here, error);
 	if (!code)
 		code = map_state_there(session, stop, there, error);

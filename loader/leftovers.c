@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "keeper.h"
+#include "thread.h"
 #include "zone.h"
 
 #include "fay/loader.h"

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "target.h"
+#include "thread.h"
 
 static const char *base_name(const char *path)
 {
@@ -164,25 +165,12 @@ static bool add_mapping(struct fay_target *target, char *line)
 	return module && add_range(module, start, end, offset);
 }
 
-/* A process-wide fact file such as /proc/PID/comm, without its newline; "" if it cannot be read. */
-static size_t read_small(pid_t pid, const char *name, char *buffer, size_t size)
-{
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd >= 0 ? read(fd, buffer, size - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	buffer[got > 0 ? got : 0] = 0;
-	return got > 0 ? (size_t)got : 0;
-}
-
 /* The name given to execve, from the auxiliary vector: /usr/bin/redis-server even where that is a link to redis-check-rdb. */
 static bool read_execfn(pid_t pid, char *buffer, size_t size)
 {
 	uint64_t vector[128];
 	char path[64];
-	size_t words = read_small(pid, "auxv", (char *)vector, sizeof(vector)) / sizeof(uint64_t);
+	size_t words = fay_proc_read(pid, "auxv", (char *)vector, sizeof(vector)) / sizeof(uint64_t);
 	uint64_t address = 0;
 	for (size_t i = 0; i + 1 < words; i += 2)
 		if (vector[i] == 31 /* AT_EXECFN */)
@@ -253,11 +241,10 @@ static int explain_unreadable(pid_t pid, int reason, struct fay_error *error)
 /* Why a process has no executable mapping at all. */
 static int explain_empty(pid_t pid, struct fay_error *error)
 {
-	char stat_line[512];
-	char *state = read_small(pid, "stat", stat_line, sizeof(stat_line)) ? strrchr(stat_line, ')') : NULL;
+	char state = fay_thread_state(pid, pid);
 	if (!state)
 		return fay_error_set(error, FAY_E_REFUSED, "no process with PID %d", pid);
-	if (state[1] && (state[2] == 'Z' || state[2] == 'X'))
+	if (state == 'Z' || state == 'X')
 		return fay_error_set(error, FAY_E_REFUSED, "process %d has exited and waits for its parent (a zombie)", pid);
 	return fay_error_set(error, FAY_E_REFUSED, "PID %d is a kernel thread or has no program mapped; nothing to trace in it", pid);
 }

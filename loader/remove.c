@@ -13,6 +13,7 @@
 #include "fay/shm.h"
 #include "runtime.h"
 #include "text.h"
+#include "thread.h"
 
 #define REMOVE_ROUNDS 7u /* waits of 1, 2, 4 ... 64 ms for threads to leave */
 #define STANDING_ROUNDS 60u /* further ones of 64 ms for threads that stand in our code: on a busy machine they do not get to run */

@@ -173,6 +173,8 @@ void fay_install_undo(struct fay_session *session, struct fay_stop *stop);
 
 /* install.c: what can be done before the target is stopped. */
 int fay_session_prepare(struct fay_session *session, struct fay_error *error);
+/* Some probe reads this field of its event. */
+bool fay_session_reads(const struct fay_session *session, uint32_t field);
 /* With the target stopped. -1: something changed since the plan was made; plan again. */
 int fay_session_install(struct fay_session *session, struct fay_stop *stop, struct fay_error *error);
 

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "thread.h"
+
 /* Processes other than ours that still map one of the session's code memfds: children forked while traced. */
 static bool maps_our_code(const struct fay_session *session, pid_t pid)
 {

@@ -2,6 +2,7 @@
 /* What /proc says of a thread. */
 #include "thread.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,37 +28,74 @@ long fay_thread_field(pid_t pid, pid_t tid, const char *name)
 	return value;
 }
 
-char fay_thread_state(pid_t pid, pid_t tid)
+size_t fay_proc_read(pid_t pid, const char *name, char *buffer, size_t size)
 {
-	char path[80], text[512], *after;
+	char path[80];
 	ssize_t got;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd >= 0 ? read(fd, buffer, size - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	buffer[got > 0 ? got : 0] = 0;
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* The ") " behind the name, which may hold anything, and so the state two bytes on; NULL: gone. */
+static const char *behind_name(const char *stat)
+{
+	const char *at = strrchr(stat, ')');
+
+	return at && at[1] && at[2] ? at : NULL;
+}
+
+char fay_thread_state(pid_t pid, pid_t tid)
+{
+	char name[32], text[1024];
+	const char *at;
+
+	snprintf(name, sizeof(name), "task/%d/stat", (int)tid);
+	fay_proc_read(pid, name, text, sizeof(text));
+	at = behind_name(text);
+	return at ? at[2] : 0;
+}
+
+uint64_t fay_process_start(pid_t pid)
+{
+	char text[1024];
+	const char *at;
+
+	fay_proc_read(pid, "stat", text, sizeof(text));
+	at = behind_name(text);
+	if (!at || at[2] == 'Z' || at[2] == 'X')
+		return 0;
+	for (int field = 2; field < 22 && at; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+bool fay_process_gone(pid_t pid)
+{
+	char path[64], byte;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
-	got = read(fd, text, sizeof(text) - 1);
+		return errno == ENOENT || errno == ESRCH;
+	got = read(fd, &byte, 1);
 	close(fd);
-	if (got <= 0)
-		return 0;
-	text[got] = 0;
-	after = strrchr(text, ')');
-	return after && after[1] ? after[2] : 0;
+	return got == 0 || (got < 0 && errno == ESRCH);
 }
 
 void fay_process_comm(pid_t pid, char comm[64])
 {
-	char path[64];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	file = fopen(path, "re");
-	if (!file || !fgets(comm, 64, file))
+	if (!fay_proc_read(pid, "comm", comm, 64))
 		snprintf(comm, 64, "?");
 	comm[strcspn(comm, "\n")] = 0;
-	if (file)
-		fclose(file);
 }
 
 /* The process id as the target itself sees it: the last of NSpid. */

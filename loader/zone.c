@@ -9,17 +9,12 @@
  */
 #include "zone.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "fay/shm.h"
 #include "runtime.h"
+#include "thread.h"
 
 void fay_patch_encode(const struct fay_zone_patch *patch, uint8_t jump[FAY_JUMP_BYTES])
 {
@@ -172,44 +167,6 @@ void fay_zones_uncover(const struct fay_zones *zones, uint64_t site, uint8_t byt
 	/* Each step goes down one patch; more steps than zones would be a cycle made by a hostile target. */
 	for (size_t step = 0; step < zones->count && (patch = fay_zones_patch_at(zones, site, bytes)); step++)
 		memcpy(bytes, patch->original, FAY_JUMP_BYTES);
-}
-
-uint64_t fay_process_start(pid_t pid)
-{
-	char path[64], text[1024], *at;
-	ssize_t got;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	got = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (got <= 0)
-		return 0;
-	text[got] = 0;
-	at = strrchr(text, ')');
-	if (!at || at[2] == 'Z' || at[2] == 'X')
-		return 0;
-	for (int field = 2; field < 22 && at; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
-}
-
-bool fay_process_gone(pid_t pid)
-{
-	char path[64], byte;
-	ssize_t got;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT || errno == ESRCH;
-	got = read(fd, &byte, 1);
-	close(fd);
-	return got == 0 || (got < 0 && errno == ESRCH);
 }
 
 bool fay_zone_owner_alive(const struct fay_zone_header *header)

@@ -118,9 +118,5 @@ int fay_zone_remove_kept(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, 
 
 /* Is the fay that installed this zone still there? */
 bool fay_zone_owner_alive(const struct fay_zone_header *header);
-/* Field 22 of /proc/PID/stat; 0 gone. */
-uint64_t fay_process_start(pid_t pid);
-/* Whether the process has ended, or given its memory back on its way there. */
-bool fay_process_gone(pid_t pid);
 
 #endif

@@ -228,7 +228,7 @@ void *fay_rt_full(void *local)
 /* The calls of the thread that forked this process are those of its only thread now. */
 static void inherit_calls(struct fay_call_stack *stack, uint32_t index, uint64_t key)
 {
-	uint32_t pid = (uint32_t)system_call(SYS_GETPID, 0, 0, 0, 0, 0, 0);
+	uint32_t process = fay_rt_process();
 
 	for (uint32_t i = 0; i < slots_used(); i++) {
 		struct fay_call_stack *other = stack_of_slot(i);
@@ -236,7 +236,7 @@ static void inherit_calls(struct fay_call_stack *stack, uint32_t index, uint64_t
 		struct fay_call *first = fay_first_call(other);
 		uint64_t size;
 
-		if (i == index || !other->used || other->key != key || slot->pid == pid)
+		if (i == index || !other->used || other->key != key || slot->process == process)
 			continue;
 		size = (uint64_t)top_of(other) - (uint64_t)first;
 		memcpy(fay_first_call(stack), first, size);

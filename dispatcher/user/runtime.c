@@ -37,21 +37,15 @@ void *memset(void *to, int value, size_t size)
 }
 
 /* Makes the slot this thread's, by an entry that it has claimed. Returns LOCAL. */
-static uint64_t slot_enter(uint32_t index, bool retaken, struct fay_thread_entry *entry, uint64_t key)
+static uint64_t slot_enter(uint32_t index, struct fay_thread_entry *entry, uint64_t key, uint32_t tid)
 {
 	struct fay_slot_header *slot = slot_at(index);
-	uint32_t pid = (uint32_t)system_call(SYS_GETPID, 0, 0, 0, 0, 0, 0);
 
-	slot->tid = (uint32_t)system_call(SYS_GETTID, 0, 0, 0, 0, 0, 0);
 	slot->entry = (uint64_t)entry;
 	if (fay_config.calls)
 		fay_rt_calls_init(slot, index, entry, key);
-	if (!retaken) {
-		slot->may_retake = pid != control_page()->target_pid && fay_rt_same_namespace();
-		__atomic_store_n((uint64_t *)&slot->pid, (uint64_t)1 << 32 | pid, __ATOMIC_RELEASE);
-	}
 	entry->local = (uint64_t)slot + FAY_SLOT_HEADER;
-	entry->tid = slot->tid;
+	entry->tid = tid;
 	__atomic_store_n(&entry->key, key, __ATOMIC_RELEASE);
 	return entry->local;
 }
@@ -80,7 +74,7 @@ uint64_t fay_rt_acquire(uint64_t key)
 	uint64_t home = ((key - fay_config.key_step) * FAY_THREAD_HASH_MULTIPLIER) >> (64 - FAY_THREAD_TABLE_BITS);
 	uint32_t index = fay_config.slot_max;
 	uint32_t tid = fay_config.tid_count ? (uint32_t)system_call(SYS_GETTID, 0, 0, 0, 0, 0, 0) : 0;
-	bool out = left_out(tid), retaken = false;
+	bool out = left_out(tid);
 
 	for (uint32_t step = 0; step < FAY_THREAD_TABLE_ENTRIES; step++) {
 		struct fay_thread_entry *entry = &table[(home + step) % FAY_THREAD_TABLE_ENTRIES];
@@ -91,20 +85,20 @@ uint64_t fay_rt_acquire(uint64_t key)
 		if (found == key) { /* left by a thread that has ended */
 			if (out)
 				return leave_out(entry, key, tid);
-			index = fay_rt_slot_take(&retaken);
+			index = fay_rt_slot_take();
 			if (index == fay_config.slot_max)
 				break;
-			return slot_enter(index, retaken, entry, key);
+			return slot_enter(index, entry, key, tid);
 		}
 		if (found == 0) {
 			if (out && __atomic_compare_exchange_n(&entry->key, &found, FAY_THREAD_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 				return leave_out(entry, key, tid);
 			if (!out && index == fay_config.slot_max)
-				index = fay_rt_slot_take(&retaken);
+				index = fay_rt_slot_take();
 			if (!out && index == fay_config.slot_max)
 				break;
 			if (!out && __atomic_compare_exchange_n(&entry->key, &found, FAY_THREAD_TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-				return slot_enter(index, retaken, entry, key);
+				return slot_enter(index, entry, key, tid);
 		}
 		if (found == key)
 			return entry->local;

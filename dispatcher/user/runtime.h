@@ -20,7 +20,9 @@
 #define FAY_THREAD_TABLE_BITS 13u
 #define FAY_THREAD_TABLE_ENTRIES (1u << FAY_THREAD_TABLE_BITS)
 #define FAY_THREAD_ENTRY_BITS 6u /* a cache line each: `top` is written */
-#define FAY_THREAD_TABLE_BYTES (FAY_THREAD_TABLE_ENTRIES << FAY_THREAD_ENTRY_BITS)
+/* Behind the table, and wiped on fork like it: the number of the process, a uint32_t. FAY_PROCESS_TRACED: written by the loader; 0: a forked child without events. */
+#define FAY_PROCESS_AT (FAY_THREAD_TABLE_ENTRIES << FAY_THREAD_ENTRY_BITS)
+#define FAY_THREAD_TABLE_BYTES (FAY_PROCESS_AT + 4096u)
 /* index = (fs base * multiplier mod 2^64) >> (64 - bits); the multiplier is a positive imm32 for `imul r64, r64, imm32`. */
 #define FAY_THREAD_HASH_MULTIPLIER 0x61c88647u
 
@@ -97,6 +99,7 @@ struct fay_runtime_config {
 	uint32_t tids[16];    /* the threads that are traced, tid_count of them; 0: all */
 	uint64_t tid_count;
 	uint64_t pid_namespace[2]; /* st_dev, st_ino of the traced process's /proc/PID/ns/pid; 0: not known */
+	uint64_t pid_read;         /* some probe reads event.pid */
 	uint64_t zone_count;   /* 0: there are too many (none of them watches calls) */
 	struct fay_runtime_zone {
 		uint64_t start, end; /* of a zone's code */

@@ -32,10 +32,10 @@ void *memset(void *to, int value, size_t size);
 uint64_t fay_rt_acquire(uint64_t key);
 int64_t fay_rt_try_read(void *to, uint64_t size, uint64_t address);
 
-/* slots.c: the number of a slot for this thread; slot_max if there is none. Whether it was an ended child's, and is this process's already. */
-uint32_t fay_rt_slot_take(bool *retaken);
-/* The process knows others by the numbers by which the traced program does. */
-bool fay_rt_same_namespace(void);
+/* slots.c: the number of a slot for this thread, which is now this process's; slot_max if there is none. */
+uint32_t fay_rt_slot_take(void);
+/* The process's number: no two that have events have the same. No system call. */
+uint32_t fay_rt_process(void);
 
 /* calls.c: whether this process's memory has anything in a slot's call stack. */
 bool fay_rt_calls_used(uint32_t index);

@@ -46,18 +46,22 @@ struct fay_shm_control {
 	uint64_t cost_offset;   /* bytes from the slot's start */
 	_Alignas(64) uint32_t slot_next;   /* slots handed out; atomic; may exceed slot_max */
 	uint32_t retake_next;              /* where the next search for an ended child's slot begins; atomic */
+	uint32_t process_last;             /* number of the process that had its first event last; atomic */
 	_Alignas(64) uint64_t lost_no_slot; /* events lost because no slot was left; atomic */
 	_Alignas(64) uint32_t wake;        /* futex word: bumped by a producer whose spill ring is over half full */
 	uint32_t consumer_alive;           /* 1 while an aggregator polls; producers wait for room only then */
 };
 _Static_assert(sizeof(struct fay_shm_control) <= FAY_SHM_PAGE, "control page");
 
+#define FAY_PROCESS_TRACED 1u /* the traced program itself; forked children are counted on from there, in the order of their first events */
+#define FAY_PID_UNKNOWN UINT32_MAX
+
 struct fay_slot_header {
 	uint64_t busy;      /* not 0 while a probe of this session runs on this thread: in processes, where its trampoline's stack frame is */
-	uint32_t pid;       /* of the process that took the slot (a forked child takes its own) */
+	uint32_t pid;       /* of the process that took the slot (a forked child takes its own); FAY_PID_UNKNOWN: a child's */
 	uint32_t taken;     /* how many processes have taken it: forked children take those of children that have ended */
 	uint32_t sequence;  /* odd while fay_flush changes tables */
-	uint32_t tid;       /* of the first thread that took it, in the last of these processes */
+	uint32_t process;   /* number of the last of these processes: FAY_PROCESS_TRACED, or a forked child's */
 	uint64_t lost_reentrant; /* events that came while busy */
 	uint64_t lost_full;      /* events lost because the spill ring had no room */
 	uint64_t lost_calls;     /* calls whose return was not watched: too many under way */

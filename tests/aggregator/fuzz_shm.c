@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t control = data[0] % 64;
 	test_shm_init(&shm, 2, 2048);
 	for (uint32_t i = 0; i < 2; i++) {
-		producer_init(&producer, &shm, 1, i);
+		producer_init(&producer, &shm, 1);
 		for (int j = 0; j < 20; j++)
 			producer_record(&producer, j, some_name, j);
 	}

@@ -74,7 +74,7 @@ struct fay_slot_header *test_slot(struct test_shm *shm, uint32_t slot)
 	return (struct fay_slot_header *)((uint8_t *)shm->control + shm->control->slots_offset + slot * shm->control->slot_stride);
 }
 
-bool producer_init(struct producer *producer, struct test_shm *shm, uint32_t pid, uint32_t tid)
+bool producer_init(struct producer *producer, struct test_shm *shm, uint32_t pid)
 {
 	uint32_t slot = __atomic_fetch_add(&shm->control->slot_next, 1, __ATOMIC_ACQ_REL);
 	memset(producer, 0, sizeof(*producer));
@@ -86,7 +86,6 @@ bool producer_init(struct producer *producer, struct test_shm *shm, uint32_t pid
 	producer->slot = test_slot(shm, slot);
 	producer->local = (uint8_t *)producer->slot + FAY_SLOT_HEADER;
 	__atomic_store_n(&producer->slot->pid, pid, __ATOMIC_RELAXED);
-	__atomic_store_n(&producer->slot->tid, tid, __ATOMIC_RELAXED);
 	return true;
 }
 

@@ -47,7 +47,7 @@ struct producer {
 	uint64_t recorded; /* events recorded so far in the table; atomic */
 };
 /* Takes the next slot; false if there is none left. */
-bool producer_init(struct producer *producer, struct test_shm *shm, uint32_t pid, uint32_t tid);
+bool producer_init(struct producer *producer, struct test_shm *shm, uint32_t pid);
 struct fay_slot_header *test_slot(struct test_shm *shm, uint32_t slot);
 
 /* Each returns false if the event was lost (and counted so). */

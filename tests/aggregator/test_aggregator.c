@@ -215,7 +215,7 @@ static void test_threads(void **state)
 	for (unsigned i = 0; i < THREADS; i++) {
 		workers[i].seed = 0x9e3779b97f4a7c15u * (i + 1);
 		workers[i].id = i;
-		assert_true(producer_init(&workers[i].producer, &shm, 100, 100 + i));
+		assert_true(producer_init(&workers[i].producer, &shm, 100));
 		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
 	}
 	/* Live pictures: nothing twice, nothing missing but what is in flight. */
@@ -264,7 +264,7 @@ static void set_up(struct fixture *fixture, uint32_t only_pid)
 	test_shm_init(&fixture->shm, 4, 4096);
 	assert_int_equal(fay_aggregator_create(&test_schema, &fixture->aggregator, &failure), 0);
 	assert_int_equal(fay_aggregator_add(fixture->aggregator, fixture->shm.control, fixture->shm.size, only_pid, &failure), 0);
-	assert_true(producer_init(&fixture->producer, &fixture->shm, 7, 7));
+	assert_true(producer_init(&fixture->producer, &fixture->shm, 7));
 }
 
 static void tear_down(struct fixture *fixture)
@@ -317,7 +317,7 @@ static void test_pid_filter(void **state)
 	struct fixture fixture;
 	struct producer child;
 	set_up(&fixture, 7);
-	assert_true(producer_init(&child, &fixture.shm, 8, 8));
+	assert_true(producer_init(&child, &fixture.shm, 8));
 	producer_record(&fixture.producer, 1, some_name, 1);
 	producer_record(&child, 2, some_name, 1);
 	producer_record(&child, 3, some_name, 1);
@@ -338,7 +338,7 @@ static void test_losses(void **state)
 	struct producer more;
 	set_up(&fixture, 0);
 	for (int i = 0; i < 5; i++)
-		producer_init(&more, &fixture.shm, 7, 8);
+		producer_init(&more, &fixture.shm, 7);
 	fixture.producer.slot->lost_reentrant = 11;
 	fixture.producer.slot->lost_full = 22;
 	assert_int_equal(total_of(&fixture), 0);
@@ -385,7 +385,7 @@ static void test_many_keys(void **state)
 	set_up(&fixture, 0);
 	test_shm_init(&other, 1, 4096);
 	assert_int_equal(fay_aggregator_add(fixture.aggregator, other.control, other.size, 0, &failure), 0);
-	assert_true(producer_init(&second, &other, 9, 9));
+	assert_true(producer_init(&second, &other, 9));
 	for (int64_t i = 0; i < MANY; i++) {
 		int64_t key = i * 7919 % MANY - MANY / 2;
 		producer_record(&fixture.producer, key, some_name, i);

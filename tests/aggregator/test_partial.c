@@ -69,7 +69,7 @@ static void one_run(uint64_t seed)
 	struct fay_error error;
 	uint64_t random = seed * 77 + 1;
 	test_shm_init(&shm, 4, 1 << 16);
-	assert_true(producer_init(&producer, &shm, 1, 1));
+	assert_true(producer_init(&producer, &shm, 1));
 	assert_int_equal(fay_aggregator_create(&test_schema, &here, &error), FAY_OK);
 	assert_int_equal(fay_aggregator_create(&test_schema, &there, &error), FAY_OK);
 	assert_int_equal(fay_aggregator_add(here, shm.control, shm.size, 0, &error), FAY_OK);
@@ -107,7 +107,7 @@ static void add_producer(struct test_shm *shm, struct producer *producer, struct
 {
 	struct fay_error error;
 	test_shm_init(shm, 4, 1 << 16);
-	assert_true(producer_init(producer, shm, 1, 1));
+	assert_true(producer_init(producer, shm, 1));
 	assert_int_equal(fay_aggregator_create(&test_schema, aggregator, &error), FAY_OK);
 	assert_int_equal(fay_aggregator_add(*aggregator, shm->control, shm->size, 0, &error), FAY_OK);
 }

@@ -4,6 +4,8 @@
  *
  *	calls N       calls work() N times
  *	fork K N      forks K children, one after the other, each of which calls work() N times
+ *	sandbox N     forks a child that may do nothing but write and exit before it calls work() N times
+ *	sandbox-thread N  likewise a thread
  *	vfork N       starts itself by vfork and exec: `calls N`
  *	spawn N       starts itself by posix_spawn: `calls N`
  *	thread-exec N a thread that is not the first executes `calls N`, in the place of the whole program; nothing after it is done
@@ -93,6 +95,37 @@ static void fork_children(long children, long count)
 	}
 }
 
+/* From now on every system call but read, write, exit and sigreturn kills the thread. */
+static void enter_sandbox(void)
+{
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+		_exit(126);
+}
+
+static void fork_sandboxed(long count)
+{
+	int status;
+	pid_t child = fork();
+	if (child == 0) {
+		enter_sandbox();
+		call(count);
+		syscall(SYS_exit, 0);
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		abort();
+}
+
+static int survived;
+
+static void *call_sandboxed(void *count)
+{
+	enter_sandbox();
+	call(atol(count));
+	survived = 1;
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
 /* At most 32 at a time, with stacks of many sizes, so that their control blocks lie at ever new addresses. */
 static void threads(long count)
 {
@@ -155,6 +188,11 @@ int main(int argc, char **argv)
 		} else if (!strcmp(what, "fork") && i + 2 < argc) {
 			fork_children(atol(next), atol(argv[i + 2]));
 			i += 2;
+		} else if (!strcmp(what, "sandbox")) {
+			fork_sandboxed(atol(argv[++i]));
+		} else if (!strcmp(what, "sandbox-thread")) {
+			if (pthread_create(&thread, NULL, call_sandboxed, argv[++i]) || pthread_join(thread, NULL) || !survived)
+				return 5;
 		} else if (!strcmp(what, "vfork") || !strcmp(what, "spawn")) {
 			start(argv[++i], what[0] == 'v');
 		} else if (!strcmp(what, "thread-exec")) {
