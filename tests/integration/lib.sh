@@ -85,3 +85,24 @@ start_redis() {
 	for _ in $(seq 100); do redis-cli -p "$port" ping >/dev/null 2>&1 && return 0; sleep 0.05; done
 	fail "redis-server did not start"
 }
+# start_postgres: of Debian's, in $bin; its pid in $server. psql reads file descriptor 9, answers into $work/psql.out; its pid in $client, that of its server process in $backend
+start_postgres() {
+	port=$((20000 + RANDOM % 20000))
+	chmod 755 "$work"
+	mkdir "$work/pg"
+	chown postgres "$work/pg"
+	as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
+	as_postgres "$bin/initdb" -D "$work/pg/data" -A trust -N >"$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; fail initdb; }
+	as_postgres "$bin/postgres" -D "$work/pg/data" -p "$port" -k "$work/pg" -c listen_addresses= >"$work/pg.log" 2>&1 &
+	server=$!
+	started+=("$server")
+	for _ in $(seq 200); do as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$port" && break; sleep 0.05; done
+	mkfifo "$work/sql"
+	setpriv --reuid=postgres --regid=postgres --clear-groups "$bin/psql" -X -q -A -t -h "$work/pg" -p "$port" postgres <"$work/sql" >"$work/psql.out" &
+	client=$!
+	started+=("$client")
+	exec 9>"$work/sql"
+	echo "select 'backend ' || pg_backend_pid();" >&9
+	wait_for "$work/psql.out" backend
+	backend=$(sed -n 's/^backend //p' "$work/psql.out")
+}

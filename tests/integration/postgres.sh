@@ -3,23 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
 [ -x "$bin/postgres" ] || skip "postgresql is not installed"
-port=$((20000 + RANDOM % 20000))
-chmod 755 "$work"
-mkdir "$work/pg"
-chown postgres "$work/pg"
-as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
-as_postgres "$bin/initdb" -D "$work/pg/data" -A trust -N >"$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; fail initdb; }
-as_postgres "$bin/postgres" -D "$work/pg/data" -p "$port" -k "$work/pg" -c listen_addresses= >"$work/pg.log" 2>&1 &
-started+=("$!")
-server=$!
-for _ in $(seq 200); do as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$port" && break; sleep 0.05; done
-mkfifo "$work/sql"
-as_postgres psql -X -q -A -t -h "$work/pg" -p "$port" postgres <"$work/sql" >"$work/psql.out" &
-started+=("$!")
-exec 9>"$work/sql"
-echo "select 'backend ' || pg_backend_pid();" >&9
-wait_for "$work/psql.out" backend
-backend=$(sed -n 's/^backend //p' "$work/psql.out")
+start_postgres
 before=$(text_hash "$backend")
 trace -p "$backend" 'cluster.Function("postgres!PortalRun").Count()'
 for i in $(seq 2000); do echo "select $i;"; done >&9
