@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -346,10 +345,7 @@ static bool is_named(const struct fay_policy *policy, const struct fay_bpf_progr
 	char name[80];
 	const char *space = strchr(program->name, ' ');
 	snprintf(name, sizeof(name), "kernel!%s", space ? space + 1 : program->name);
-	for (uint32_t i = 0; i < policy->pattern_count; i++)
-		if (!fnmatch(policy->patterns[i], name, 0))
-			return true;
-	return !policy->pattern_count;
+	return fay_policy_allows(policy, name);
 }
 
 int fay_object_check_policy(const struct fay_object *object, const struct fay_policy *policy, struct fay_error *error)

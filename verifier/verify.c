@@ -4,7 +4,6 @@
  * rejection. docs/verifier.md argues guarantee by guarantee why an accepted image keeps them.
  */
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -395,15 +394,10 @@ static struct fay_refusal check_policy(const struct run *run)
 		if (!(policy->allow_kinds >> (image->probes[i].kind & 31) & 1))
 			return fay_refuse(run->arena, FAY_RULE_POL_KIND, 0, "the policy does not allow probes of kind \"%s\"",
 					  fay_probe_kind_name(image->probes[i].kind));
-	for (uint32_t i = 0; policy->pattern_count && i < image->probe_count; i++) {
-		bool found = false;
-
-		for (uint32_t k = 0; k < policy->pattern_count && k < 32; k++)
-			found |= fnmatch(policy->patterns[k], image->probes[i].pattern, 0) == 0;
-		if (!found)
-			return fay_refuse(run->arena, FAY_RULE_POL_TRACEPOINT, 0, "the policy does not allow tracepoint \"%s\"",
+	for (uint32_t i = 0; i < image->probe_count; i++)
+		if (!fay_policy_allows(policy, image->probes[i].pattern))
+			return fay_refuse(run->arena, FAY_RULE_POL_TRACEPOINT, 0, "the policy does not allow all that tracepoint \"%s\" can match",
 					  image->probes[i].pattern);
-	}
 	return fine;
 }
 

@@ -50,7 +50,7 @@ struct fay_policy {
 	uint32_t allow_fields;     /* of the event: mask of enum fay_event_field */
 	uint32_t denied_count;     /* instructions by the names of docs/instructions.md */
 	char denied[32][12];
-	uint32_t pattern_count;    /* 0: any tracepoint; else each probe's pattern must match one of these globs */
+	uint32_t pattern_count;    /* 0: any tracepoint; else fay_policy_allows() each probe's pattern */
 	char patterns[32][FAY_IMAGE_MAX_STRING];
 };
 
@@ -64,6 +64,12 @@ void fay_policy_default(struct fay_policy *policy);
 void fay_policy_restrict_kernel(struct fay_policy *policy);
 /* Reads a policy file (docs/policy.md). Returns 0, or -1 with a message in message: "FILE:LINE:COLUMN: ...", the line, a caret. */
 int fay_policy_read(const char *path, struct fay_policy *policy, char *message, size_t message_size);
+
+/*
+ * Whether all that `pattern` ("module!function", both globs of fnmatch(3); "function" means "*!function") can match is matched by one of the policy's patterns. False in
+ * any doubt: a policy's glob with brackets allows single names and its own text only.
+ */
+bool fay_policy_allows(const struct fay_policy *policy, const char *pattern);
 
 enum fay_helper { FAY_HELPER_FLUSH = 0, FAY_HELPER_EMIT = 1, FAY_HELPER_TRY_READ = 2, FAY_HELPER_COUNT };
 /* "entry" ... of enum fay_probe_kind, "arg[0]" ... of the bits of enum fay_event_field; NULL past the end. */
