@@ -101,7 +101,7 @@ static struct outcome run_fay(pid_t target, enum whom whom, unsigned long at)
 		child_main(target);
 	assert_int_equal(waitpid(fay, &status, 0), fay);
 	assert_true(WIFSTOPPED(status));
-	assert_int_equal(ptrace(PTRACE_SETOPTIONS, fay, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK), 0);
+	assert_int_equal(ptrace(PTRACE_SETOPTIONS, fay, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK), 0);
 	assert_int_equal(ptrace(PTRACE_SYSCALL, fay, 0, 0), 0);
 	while (!fay_ended || keepers || any_tracee()) {
 		pid_t got = waitpid(-1, &status, __WALL | __WNOTHREAD);
