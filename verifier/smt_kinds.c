@@ -59,6 +59,8 @@ Z3_ast fay_kinds_number(struct query *q, struct kind kind, unsigned width)
 	return both(q, fay_kinds_is(q, kind, TAG_NUMBER), has_bytes(q, kind, width >= 64 ? 0xff : (1u << width / 8) - 1));
 }
 
+Z3_ast fay_kinds_high(struct query *q, struct kind kind) { return both(q, fay_kinds_is(q, kind, TAG_NUMBER), has_bytes(q, kind, HIGH_BYTE)); }
+
 Z3_ast fay_kinds_pointer(struct query *q, struct kind kind)
 {
 	return both(q, Z3_mk_bvuge(q->z, kind.tag, tag_of(q, TAG_POINTER)),
@@ -272,25 +274,31 @@ struct kind fay_kinds_operand(struct fay_kinds *k, struct query *q, const struct
 					tag_of(q, TAG_NUMBER), tag_of(q, TAG_UNREADABLE)), bits(q, 0xff, 8) };
 }
 
-static void write_reg(struct fay_kinds *k, struct query *q, unsigned reg, unsigned width, struct kind v)
+/* These bytes of a register are written with a number; of the others those are kept that were. */
+static void write_part(struct fay_kinds *k, struct query *q, unsigned reg, unsigned bytes)
 {
 	struct kind *to = &k->reg[reg];
+	Z3_ast kept = Z3_mk_ite(q->z, fay_kinds_is(q, *to, TAG_NUMBER), to->init, bits(q, 0, 8));
 
-	if (width == 64) {
-		*to = v;
-	} else if (width == 32) {
-		*to = constant_kind(q, TAG_NUMBER);
-	} else {
-		Z3_ast kept = Z3_mk_ite(q->z, fay_kinds_is(q, *to, TAG_NUMBER), to->init, bits(q, 0, 8));
+	*to = (struct kind){ tag_of(q, TAG_NUMBER), Z3_mk_bvor(q->z, kept, bits(q, bytes, 8)) };
+}
 
-		*to = (struct kind){ tag_of(q, TAG_NUMBER), Z3_mk_bvor(q->z, kept, bits(q, (1u << width / 8) - 1, 8)) };
-	}
+static void write_reg(struct fay_kinds *k, struct query *q, unsigned reg, unsigned width, struct kind v)
+{
+	if (width == 64)
+		k->reg[reg] = v;
+	else if (width == 32)
+		k->reg[reg] = constant_kind(q, TAG_NUMBER);
+	else
+		write_part(k, q, reg, (1u << width / 8) - 1);
 }
 
 static void write_operand(struct fay_kinds *k, struct query *q, const struct fay_operand *operand, unsigned width, struct kind v)
 {
 	if (operand->kind == OPERAND_REG)
 		write_reg(k, q, operand->reg, width, v);
+	else if (operand->kind == OPERAND_HIGH)
+		write_part(k, q, operand->reg, HIGH_BYTE);
 	else if (operand->kind == OPERAND_MEM)
 		store_operand(k, q, operand, width, v);
 }

@@ -15,6 +15,7 @@ enum {
 	TAG_HELPER = 0x20, /* + enum fay_helper: its address */
 	TAG_UPPER = 0x40,
 };
+#define HIGH_BYTE 2u /* of `init`: ah, bh, ch, dh */
 
 struct kind {
 	Z3_ast tag;
@@ -47,6 +48,7 @@ struct kind fay_kinds_address(struct fay_kinds *k, struct query *q, const struct
 /* Formulas. */
 Z3_ast fay_kinds_is(struct query *q, struct kind kind, unsigned tag);
 Z3_ast fay_kinds_number(struct query *q, struct kind kind, unsigned width);
+Z3_ast fay_kinds_high(struct query *q, struct kind kind); /* its second byte, which ah, bh, ch and dh are */
 Z3_ast fay_kinds_pointer(struct query *q, struct kind kind);
 /* A value that a 64-bit move may take: a number, a pointer, a helper's address, or what a callee-saved register held at entry. */
 Z3_ast fay_kinds_movable(struct query *q, struct kind kind);

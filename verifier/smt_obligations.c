@@ -39,6 +39,8 @@ struct reads {
 	bool partial; /* the operation may take in bytes that were not written */
 };
 
+static void add_demand(struct reads *r, Z3_ast demand) { r->all = r->count++ ? both(r->p->q, r->all, demand) : demand; }
+
 static void add_read(struct reads *r, unsigned reg, unsigned width, bool whole)
 {
 	struct query *q = r->p->q;
@@ -49,13 +51,15 @@ static void add_read(struct reads *r, unsigned reg, unsigned width, bool whole)
 		ok = fay_kinds_is(q, kind, TAG_NUMBER); /* which bytes of the result count as written is followed */
 	else if (width == 64)
 		ok = whole ? fay_kinds_movable(q, kind) : either(q, ok, fay_kinds_pointer(q, kind));
-	r->all = r->count++ ? both(q, r->all, ok) : ok;
+	add_demand(r, ok);
 }
 
 static void add_operand(struct reads *r, const struct fay_operand *operand, unsigned width, bool value, bool whole)
 {
 	if (operand->kind == OPERAND_REG && value)
 		add_read(r, operand->reg, width, whole);
+	if (operand->kind == OPERAND_HIGH && value)
+		add_demand(r, fay_kinds_high(r->p->q, r->p->kinds.reg[operand->reg]));
 	if (operand->kind != OPERAND_MEM)
 		return;
 	if (operand->base != FAY_NO_REG)
