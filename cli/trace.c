@@ -125,8 +125,10 @@ int fay_trace_main(int argc, char **argv)
 		result = fay_trace_file(&trace, &error);
 	} else if (!result) {
 		bool processes = !fay_trace_is_kernel(&trace) && !trace.native;
-		result = processes ? fay_trace_attach(&trace, &error) :
-			 trace.native ? fay_trace_native_attach(&trace, &error) : fay_trace_bpf_attach(&trace, &error);
+		/* What the kernel sees of a process is watched before the process goes on. */
+		result = !trace.native && trace.bpf_count ? fay_trace_bpf_attach(&trace, &error) : FAY_OK;
+		if (!result && (processes || trace.native))
+			result = processes ? fay_trace_attach(&trace, &error) : fay_trace_native_attach(&trace, &error);
 		if (result && trace.child)
 			kill(trace.child, SIGKILL);
 		if (!result) {

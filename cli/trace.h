@@ -76,8 +76,12 @@ struct trace {
 	uint64_t rows_seen, rows_shown;
 	/* queries about the kernel (trace_bpf.c) */
 	struct fay_schema kernel_schema;
-	struct fay_bpf_object object;
-	struct fay_bpf_session *kernel; /* NULL: not attached */
+	struct trace_bpf {
+		unsigned side; /* of a join: whose events */
+		struct fay_bpf_object object;
+		struct fay_bpf_session *session; /* NULL: not attached */
+	} bpf[2];
+	size_t bpf_count;
 	struct fay_save *save;             /* trace_file.c; NULL: rows are shown */
 	struct fay_trace_windows *windows; /* trace_windows.c; NULL: the query has none */
 	struct fay_trace_budget *spending; /* trace_budget.c; NULL: there is no budget */
@@ -131,8 +135,13 @@ static inline bool fay_trace_is_kernel(const struct trace *trace)
 {
 	return trace->plan && trace->plan->domain == DOMAIN_KERNEL && !trace->native;
 }
+/* Whether programs of the query's run in the kernel beside probes in processes. */
+static inline bool fay_trace_is_mixed(const struct trace *trace)
+{
+	return trace->plan && trace->plan->domain == DOMAIN_USER && trace->plan->kernel_sides;
+}
 int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error);
-/* The query's programs into trace->object. */
+/* The query's programs into trace->bpf. */
 int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error);
 int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error);
 int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error);

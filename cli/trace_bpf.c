@@ -11,14 +11,31 @@
 #define SKIPPED_SHOWN 5u
 #define PROGRAMS_SHOWN 4u
 
+static int check_side(const struct trace *trace, unsigned side, struct fay_error *error)
+{
+	if (fay_plan_kernel_kind(trace->plan, side) == FAY_KERNEL_FUNCTIONS && !fay_cli_kernel_bpf_functions())
+		return fay_error_set(error, FAY_E_REFUSED, "functions of the kernel cannot be traced here: %s", fay_cli_kernel_back_end(FAY_KERNEL_FUNCTIONS));
+	if (!fay_bpf_knows_processes())
+		return fay_error_set(error, FAY_E_REFUSED, "fay runs in a PID namespace (a container): the kernel's events have other process numbers than are known here");
+	return FAY_OK;
+}
+
 int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error)
 {
 	bool here = !trace->cluster.root.bus.url; /* else its agents say what they cannot do */
-	if (here && trace->plan->kernel == FAY_KERNEL_FUNCTIONS && !fay_cli_kernel_bpf_functions())
-		return fay_error_set(error, FAY_E_REFUSED, "functions of the kernel cannot be traced here: %s", fay_cli_kernel_back_end(FAY_KERNEL_FUNCTIONS));
-	if (here && !fay_bpf_knows_processes())
-		return fay_error_set(error, FAY_E_REFUSED, "fay runs in a PID namespace (a container): the kernel's events have other process numbers than are known here");
-	fay_plan_schema(trace->plan, &trace->kernel_schema);
+	for (unsigned side = 0; side < 2; side++) {
+		if (!(trace->plan->kernel_sides >> side & 1))
+			continue;
+		if (here && check_side(trace, side, error))
+			return error->code;
+		trace->bpf[trace->bpf_count++].side = side;
+	}
+	if (!fay_trace_is_kernel(trace))
+		return FAY_OK; /* the schema is the image's */
+	if (trace->plan->joins)
+		fay_plan_sources_schema(trace->plan, &trace->kernel_schema);
+	else
+		fay_plan_schema(trace->plan, &trace->kernel_schema);
 	trace->schema = &trace->kernel_schema;
 	trace->verdict.schema = trace->kernel_schema; /* what a root merges by */
 	return FAY_OK;
@@ -27,47 +44,76 @@ int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error)
 int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
+	int result = FAY_OK;
+	bool by_name = trace->comm_count && fay_trace_is_mixed(trace); /* `pids` are then those that the name meant at the beginning */
 	struct fay_bpf_options options = {
 		.not_self = true,
 		.pids = trace->pids,
-		.pid_count = trace->pid_count,
+		.pid_count = by_name ? 0 : trace->pid_count,
 		.follow = trace->follow,
 		.tids = trace->tids,
 		.tid_count = trace->tid_count,
 		.comms = trace->comms,
 		.comm_count = trace->comm_count,
 	};
-	int result = fay_plan_generate_bpf(trace->plan, &options, &trace->object, error);
+	for (size_t i = 0; !result && i < trace->bpf_count; i++) {
+		options.side = trace->bpf[i].side;
+		result = fay_plan_generate_bpf(trace->plan, &options, &trace->bpf[i].object, error);
+	}
 	fay_trace_stage(trace, "generate BPF programs", since);
 	return result;
 }
 
-static void report(const struct trace *trace)
+static void report_skipped(const struct trace *trace, const struct trace_bpf *bpf)
 {
-	const struct fay_bpf_object *object = &trace->object;
-	uint32_t shown = 0, skipped = 0;
-	for (uint32_t i = 0; i < object->program_count; i++) {
-		const char *why = fay_bpf_session_skipped(trace->kernel, i);
+	uint32_t skipped = 0;
+	for (uint32_t i = 0; i < bpf->object.program_count; i++) {
+		const char *why = fay_bpf_session_skipped(bpf->session, i);
 		if (why && (++skipped <= SKIPPED_SHOWN || trace->verbose))
-			fprintf(stderr, "fay: not traced: %s: %s\n", object->programs[i].name, why);
+			fprintf(stderr, "fay: not traced: %s: %s\n", bpf->object.programs[i].name, why);
 	}
 	if (skipped > SKIPPED_SHOWN && !trace->verbose)
 		fprintf(stderr, "fay: not traced: %u more; --verbose names them\n", skipped - SKIPPED_SHOWN);
+}
+
+static void report(const struct trace *trace)
+{
+	uint32_t shown = 0, more = 0, programs = 0, instructions = 0;
+	for (size_t b = 0; b < trace->bpf_count; b++)
+		report_skipped(trace, &trace->bpf[b]);
 	fprintf(stderr, "fay: tracing the kernel through BPF: ");
-	for (uint32_t i = 0; i < object->program_count && shown < PROGRAMS_SHOWN; i++)
-		if (!fay_bpf_session_skipped(trace->kernel, i))
-			fprintf(stderr, "%s%s", shown++ ? ", " : "", object->programs[i].name);
-	if (object->program_count - skipped > shown)
-		fprintf(stderr, " and %u more", object->program_count - skipped - shown);
-	fprintf(stderr, "; Ctrl-C ends\n");
+	for (size_t b = 0; b < trace->bpf_count; b++) {
+		const struct trace_bpf *bpf = &trace->bpf[b];
+		for (uint32_t i = 0; i < bpf->object.program_count; i++) {
+			if (fay_bpf_session_skipped(bpf->session, i))
+				continue;
+			if (shown == PROGRAMS_SHOWN)
+				more++;
+			else
+				fprintf(stderr, "%s%s", shown++ ? ", " : "", bpf->object.programs[i].name);
+		}
+		programs += bpf->object.program_count;
+		instructions += fay_bpf_session_instructions(bpf->session);
+	}
+	if (more)
+		fprintf(stderr, " and %u more", more);
+	fprintf(stderr, "%s\n", fay_trace_is_kernel(trace) ? "; Ctrl-C ends" : "");
 	if (trace->verbose)
-		fprintf(stderr, "fay: %u BPF programs of %u instructions together; the kernel's verifier took them\n", object->program_count,
-			fay_bpf_session_instructions(trace->kernel));
+		fprintf(stderr, "fay: %u BPF programs of %u instructions together; the kernel's verifier took them\n", programs, instructions);
+}
+
+static int attach(struct trace *trace, struct trace_bpf *bpf, struct fay_error *error)
+{
+	size_t size;
+	if (fay_bpf_session_create(&bpf->object, &bpf->session, error))
+		return error->code;
+	struct fay_shm_control *shm = fay_bpf_session_shm(bpf->session, &size);
+	int result = fay_aggregator_add(trace->aggregator, shm, size, 0, error);
+	return result ? result : fay_bpf_session_attach(bpf->session, error);
 }
 
 int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 {
-	size_t size;
 	int result;
 	for (size_t i = 0; i < trace->pid_count; i++)
 		if (kill(trace->pids[i], 0) && errno == ESRCH)
@@ -75,14 +121,12 @@ int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 	if ((result = fay_trace_bpf_generate(trace, error)))
 		return result;
 	uint64_t since = fay_cli_monotonic();
-	if ((result = fay_bpf_session_create(&trace->object, &trace->kernel, error)))
-		return result;
-	struct fay_shm_control *shm = fay_bpf_session_shm(trace->kernel, &size);
-	if ((result = fay_aggregator_add(trace->aggregator, shm, size, 0, error)) || (result = fay_bpf_session_attach(trace->kernel, error)))
-		return result;
+	for (size_t i = 0; i < trace->bpf_count; i++)
+		if ((result = attach(trace, &trace->bpf[i], error)))
+			return result;
 	fay_trace_stage(trace, "load and attach", since);
 	report(trace);
-	if (trace->child)
+	if (trace->child && fay_trace_is_kernel(trace))
 		kill(trace->child, SIGCONT);
 	return FAY_OK;
 }
@@ -90,22 +134,27 @@ int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 struct taker {
 	struct trace *trace;
 	struct fay_error *error;
+	uint32_t state;
 	int result;
 };
 
 static bool take_row(void *context, const uint8_t *row)
 {
 	struct taker *taker = context;
-	taker->result = fay_aggregator_take_row(taker->trace->aggregator, 0, row, taker->error);
+	taker->result = fay_aggregator_take_row(taker->trace->aggregator, taker->state, row, taker->error);
 	return !taker->result;
 }
 
 int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error)
 {
-	struct taker taker = { trace, error, FAY_OK };
-	if (trace->kernel)
-		fay_bpf_session_drain(trace->kernel, take_row, &taker);
-	return taker.result;
+	for (size_t i = 0; i < trace->bpf_count; i++) {
+		struct taker taker = { trace, error, trace->bpf[i].side, FAY_OK };
+		if (trace->bpf[i].session)
+			fay_bpf_session_drain(trace->bpf[i].session, take_row, &taker);
+		if (taker.result)
+			return taker.result;
+	}
+	return FAY_OK;
 }
 
 bool fay_trace_bpf_goes_on(const struct trace *trace)
@@ -120,24 +169,30 @@ bool fay_trace_bpf_goes_on(const struct trace *trace)
 
 void fay_trace_bpf_detach(struct trace *trace)
 {
-	if (trace->kernel)
-		fay_bpf_session_detach(trace->kernel);
+	for (size_t i = 0; i < trace->bpf_count; i++)
+		if (trace->bpf[i].session)
+			fay_bpf_session_detach(trace->bpf[i].session);
 }
 
 void fay_trace_bpf_deinit(struct trace *trace)
 {
-	fay_bpf_session_destroy(trace->kernel);
-	fay_bpf_object_deinit(&trace->object);
+	for (size_t i = 0; i < trace->bpf_count; i++) {
+		fay_bpf_session_destroy(trace->bpf[i].session);
+		fay_bpf_object_deinit(&trace->bpf[i].object);
+	}
 }
 
 /* The programs of functions are named after these. */
 const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash)
 {
 	const char *name = fay_plan_kernel_name(trace->plan, hash);
-	for (uint32_t i = 0; !name && i < trace->object.program_count; i++) {
-		const char *space = strchr(trace->object.programs[i].name, ' ');
-		if (space && fay_name_hash(space + 1) == hash)
-			name = space + 1;
+	for (size_t b = 0; !name && b < trace->bpf_count; b++) {
+		const struct fay_bpf_object *object = &trace->bpf[b].object;
+		for (uint32_t i = 0; !name && i < object->program_count; i++) {
+			const char *space = strchr(object->programs[i].name, ' ');
+			if (space && fay_name_hash(space + 1) == hash)
+				name = space + 1;
+		}
 	}
 	return name;
 }

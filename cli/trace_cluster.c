@@ -16,7 +16,7 @@ static int make_object(struct trace *trace, struct fay_error *error)
 	struct fay_writer_buffer out = { .limit = FAY_WIRE_IMAGE_MAX };
 	int result = fay_trace_bpf_generate(trace, error);
 	if (!result)
-		result = fay_object_write(&trace->object, trace->schema, &out, error);
+		result = fay_object_write(&trace->bpf[0].object, trace->schema, &out, error);
 	if (result) {
 		fay_wire_free(&out);
 		return result;

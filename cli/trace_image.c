@@ -183,6 +183,8 @@ int fay_trace_image(struct trace *trace, struct fay_error *error)
 		result = fay_trace_bpf_prepare(trace, error);
 		return result ? result : make_views(trace, error);
 	}
+	if (fay_trace_is_mixed(trace) && (result = fay_trace_bpf_prepare(trace, error)))
+		return result;
 	trace->schema = &trace->verdict.schema;
 	if (trace->image.data) {
 		/* of a detached query */

@@ -154,7 +154,7 @@ const char *fay_trace_function_name(void *context, uint64_t hash)
 		if (name)
 			return name;
 	}
-	return NULL;
+	return fay_trace_is_mixed(trace) ? fay_trace_bpf_name(trace, hash) : NULL;
 }
 
 void fay_trace_address_name(void *context, uint64_t address, bool readable, char *text, size_t size)

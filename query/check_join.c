@@ -207,10 +207,7 @@ static value *read_source(struct fay_checked *checked, const struct fay_scope *o
 
 static const char *check_domains(const struct fay_check_join *join)
 {
-	for (unsigned s = LEFT; s <= RIGHT; s++)
-		if (join->sources[s].domain == DOMAIN_KERNEL || fay_source_is_bpf(join->sources[s].kind))
-			return "events of the kernel cannot be joined yet";
-	if (join->sources[LEFT].domain != join->sources[RIGHT].domain)
+	if ((join->sources[LEFT].domain == DOMAIN_FILE) != (join->sources[RIGHT].domain == DOMAIN_FILE))
 		return "saved events and live ones cannot be joined: both sources are files, or neither";
 	return NULL;
 }

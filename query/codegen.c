@@ -440,7 +440,7 @@ int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMM
 		      struct fay_error *error)
 {
 	struct fay_codegen g = {.plan = plan, .p = fay_plan_private(plan), .context = context};
-	if (fay_source_is_bpf(g.p->checked.kind) || (plan->joins && fay_source_is_bpf(fay_plan_stage(plan, 1)->checked.kind)))
+	if (plan->domain == DOMAIN_KERNEL && plan->kernel != FAY_KERNEL_FUNCTIONS)
 		return fay_error_set(error, FAY_E_REFUSED, "query: system calls and tracepoints of the kernel have no native probe");
 	if (plan->domain == DOMAIN_KERNEL && g.p->checked.exprs.stack_frames)
 		return fay_error_set(error, FAY_E_REFUSED, "query: native probes in the kernel walk no stacks");
@@ -452,6 +452,8 @@ int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMM
 	fay_codegen_init(&g);
 	for (unsigned side = 0; side < (plan->joins ? 2 : 1); side++) {
 		g.p = fay_plan_stage(plan, side);
+		if (plan->domain == DOMAIN_USER && plan->kernel_sides >> side & 1)
+			continue; /* its events come through BPF */
 		for (uint32_t i = 0; i < g.p->probe_count; i++)
 			generate_probe(&g, &g.p->probes[i]);
 	}

@@ -567,19 +567,33 @@ static int generate(struct job *job)
 	return code;
 }
 
-static bool uses_field(const struct fay_plan_private *p, size_t offset)
+/* Whether the event's field is asked for. Depth is bounded by FAY_QUERY_MAX_DEPTH. */
+static bool uses_field(const struct fay_expr *expr, size_t offset)
 {
-	for (unsigned bucket = 0; bucket < FAY_EXPR_BUCKETS; bucket++)
-		for (const struct fay_expr *expr = p->checked.exprs.buckets[bucket]; expr; expr = expr->next)
-			if (expr->op == EXPR_FIELD && fay_fields[expr->value].size && fay_fields[expr->value].offset == offset)
-				return true;
+	if (!expr)
+		return false;
+	if (expr->op == EXPR_FIELD)
+		return fay_fields[expr->value].size && fay_fields[expr->value].offset == offset;
+	if (expr->op == EXPR_AGGREGATE)
+		return uses_field(expr->aggregate->operand, offset) || uses_field(expr->aggregate->condition, offset);
+	return uses_field(expr->a, offset) || uses_field(expr->b, offset) || uses_field(expr->c, offset);
+}
+
+static bool stage_uses_field(const struct fay_plan_private *p, size_t offset)
+{
+	for (const struct fay_filter *filter = p->checked.filters; filter; filter = filter->next)
+		if (uses_field(filter->expr, offset))
+			return true;
+	for (uint32_t i = 0; i < p->keys + p->values; i++)
+		if (uses_field(p->columns[i].expr, offset))
+			return true;
 	return false;
 }
 
 /* TopK: a summary whose update is a loop over all that it holds. */
 static int refuse(const struct fay_plan_private *p, struct fay_error *error)
 {
-	if (uses_field(p, offsetof(struct fay_event, cycles)))
+	if (stage_uses_field(p, offsetof(struct fay_event, cycles)))
 		return fay_error_set(error, FAY_E_REFUSED, "events that come through BPF have no `cycles`");
 	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
 		const struct fay_aggregate *aggregate = p->columns[i].expr->aggregate;
@@ -594,7 +608,7 @@ int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_opti
 {
 	struct job job = {.object = object, .error = error};
 	memset(object, 0, sizeof(*object));
-	job.g = (struct fay_codegen){.plan = plan, .p = fay_plan_private(plan), .bpf = &job.bpf};
+	job.g = (struct fay_codegen){.plan = plan, .p = fay_plan_stage(plan, options->side), .bpf = &job.bpf};
 	job.bpf.options = options;
 	job.bpf.object = object;
 	int code = refuse(job.g.p, error);

@@ -271,7 +271,7 @@ static struct fay_operand_value member(struct fay_codegen *g, const struct fay_e
 {
 	LLVMBuilderRef b = g->builder;
 	LLVMTypeRef words[] = {g->i64, g->i64}, string = LLVMStructTypeInContext(g->context, words, 2, 0);
-	const char *of_string = g->plan->domain == DOMAIN_KERNEL ? "fay_query_read_string" : "fay_query_read_program_string";
+	const char *of_string = g->p->checked.domain == DOMAIN_KERNEL ? "fay_query_read_string" : "fay_query_read_program_string";
 	const char *name = access.string       ? of_string
 			   : access.bytes == 1 ? "fay_query_read1"
 			   : access.bytes == 2 ? "fay_query_read2"

@@ -371,10 +371,8 @@ static void describe_source(struct fay_planner *planner)
 	plan->saved = planner->query->saved;
 	plan->saved_right = planner->query->other_saved;
 	fay_plan_find_saved(p, plan->saved);
-	plan->kernel = p->checked.kind == SOURCE_SYSCALL      ? FAY_KERNEL_SYSCALLS
-		       : p->checked.kind == SOURCE_TRACEPOINT ? FAY_KERNEL_TRACEPOINTS
-		       : p->checked.kind == SOURCE_TIMER      ? FAY_KERNEL_TIMER
-							      : FAY_KERNEL_FUNCTIONS;
+	plan->kernel = fay_kernel_kind_of(p->checked.kind);
+	plan->kernel_sides = plan->domain == DOMAIN_KERNEL && !p->checked.join;
 }
 
 /* Whether something walks the stacks that the query asks for. */
@@ -428,10 +426,12 @@ void fay_plan_result_schema(const struct fay_plan *plan, struct fay_schema *sche
 
 const char *fay_plan_kernel_name(const struct fay_plan *plan, uint64_t hash)
 {
-	const struct fay_kernel_source *kernel = fay_plan_private(plan)->checked.kernel;
-	for (uint32_t i = 0; kernel && i < kernel->count; i++)
-		if (fay_name_hash(kernel->points[i].name) == hash)
-			return kernel->points[i].name;
+	for (unsigned side = 0; side < (plan->joins ? 2 : 1); side++) {
+		const struct fay_kernel_source *kernel = fay_plan_stage(plan, side)->checked.kernel;
+		for (uint32_t i = 0; kernel && i < kernel->count; i++)
+			if (fay_name_hash(kernel->points[i].name) == hash)
+				return kernel->points[i].name;
+	}
 	return NULL;
 }
 
@@ -468,6 +468,11 @@ int fay_query_plan_with(const char *text, const struct fay_query_options *option
 int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan, struct fay_error *error)
 {
 	return fay_query_plan_with(text, &(struct fay_query_options){.now = now}, plan, error);
+}
+
+enum fay_kernel_kind fay_plan_kernel_kind(const struct fay_plan *plan, unsigned side)
+{
+	return fay_kernel_kind_of(fay_plan_stage(plan, side)->checked.kind);
 }
 
 uint32_t fay_plan_source(const struct fay_plan *plan)

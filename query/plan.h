@@ -68,6 +68,9 @@ struct fay_plan_join {
 	struct fay_spec_probe probes[4];
 	struct fay_spec_state states[2];
 	struct fay_spec_column spec_columns[FAY_QUERY_MAX_COLUMNS * 2];
+	/* What fay_plan_sources_schema() points to. */
+	struct fay_schema_state schema_states[2];
+	struct fay_schema_column schema_columns[FAY_QUERY_MAX_COLUMNS * 2];
 };
 
 static inline const struct fay_plan_private *fay_plan_private(const struct fay_plan *plan)
@@ -93,6 +96,13 @@ static inline uint32_t fay_plan_scratch_offset(const struct fay_plan_private *p)
 	return (p->state.size + 7) & ~7u;
 }
 
+static inline enum fay_kernel_kind fay_kernel_kind_of(enum fay_source source)
+{
+	return source == SOURCE_SYSCALL      ? FAY_KERNEL_SYSCALLS
+	       : source == SOURCE_TRACEPOINT ? FAY_KERNEL_TRACEPOINTS
+	       : source == SOURCE_TIMER      ? FAY_KERNEL_TIMER
+					     : FAY_KERNEL_FUNCTIONS;
+}
 /* Finds the columns of the saved trace that the stage reads, if there is one, in events. */
 void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *saved);
 /* The stage whose probe reads the left (0), the right (1) source. */

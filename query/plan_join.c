@@ -43,7 +43,10 @@ static bool begin_side(struct fay_planner *planner, unsigned index, struct fay_p
 	p->checked.event_name = pairs->checked.join->names[index];
 	p->checked.kind = source->kind;
 	p->checked.domain = source->domain;
+	p->checked.kernel = source->kernel;
 	p->checked.uses_failed = source->uses_failed;
+	p->checked.uses_end = source->uses_end;
+	p->checked.uses_duration = source->uses_duration;
 	p->checked.filters = source->filters;
 	fay_rewrite_filters(&p->checked.filters);
 	if (source->saved && !fay_saved_column(source->saved, "time"))
@@ -75,17 +78,34 @@ static void find_keys(struct fay_plan *plan, const struct fay_check_join *join, 
 	plan->join.within = join->within;
 }
 
+/* An image has the states of both sides, whatever it has probes of: their rows come together. */
 static void add_to_image(struct fay_plan *plan, struct fay_plan_join *join, const struct fay_plan_private *p)
 {
 	struct fay_image_spec *spec = &plan->spec;
-	memcpy(join->probes + spec->probe_count, p->probes, p->probe_count * sizeof(p->probes[0]));
+	if (plan->domain != DOMAIN_USER || p->checked.domain != DOMAIN_KERNEL) {
+		memcpy(join->probes + spec->probe_count, p->probes, p->probe_count * sizeof(p->probes[0]));
+		spec->probe_count += p->probe_count;
+	}
 	memcpy(join->spec_columns + spec->column_count, p->spec_columns, p->keys * sizeof(p->spec_columns[0]));
 	join->states[p->state_index] = p->state;
 	join->states[p->state_index].name = p->state_index ? "right" : "left";
 	join->states[p->state_index].first_column = spec->column_count;
-	spec->probe_count += p->probe_count;
 	spec->column_count += p->keys;
 	spec->state_count++;
+}
+
+/* Where the events are: processes are attached to if one side needs it. Both sides are native code in the kernel only if both are functions of it. */
+static void find_domains(struct fay_plan *plan, const struct fay_check_join *join)
+{
+	for (unsigned s = 0; s < 2; s++) {
+		const struct fay_check_source *source = &join->sources[s + 1];
+		if (source->domain != DOMAIN_KERNEL)
+			plan->domain = source->domain;
+		else
+			plan->kernel_sides |= 1u << s;
+	}
+	if (plan->domain == DOMAIN_KERNEL && plan->kernel == FAY_KERNEL_FUNCTIONS && fay_source_is_bpf(join->sources[2].kind))
+		plan->kernel = fay_kernel_kind_of(join->sources[2].kind);
 }
 
 /* How a pair's columns are read. */
@@ -129,6 +149,24 @@ static bool need_all(struct fay_planner *planner, struct fay_planner *sides)
 	return true;
 }
 
+/* The sources' two states, as an image has them. */
+void fay_plan_sources_schema(const struct fay_plan *plan, struct fay_schema *schema)
+{
+	struct fay_plan_join *join = fay_plan_private(plan)->join;
+	uint32_t column = 0;
+	for (unsigned s = 0; s < 2; s++) {
+		struct fay_plan_private *p = join->sides[s];
+		join->schema_states[s] = (struct fay_schema_state){.name = join->states[s].name, .kind = FAY_STATE_STREAM, .scope = FAY_SCOPE_LOCAL, .rows = p->state.rows,
+								   .row_size = p->row_size, .keys = (uint16_t)p->keys, .first_column = column};
+		for (uint32_t i = 0; i < p->keys; i++, column++) {
+			const struct fay_spec_column *c = &p->spec_columns[i];
+			join->schema_columns[column] = (struct fay_schema_column){
+				.name = c->name, .type = (uint16_t)c->type, .merge = (uint16_t)c->merge, .offset = c->offset, .size = c->size};
+		}
+	}
+	*schema = (struct fay_schema){.local_size = plan->spec.local_size, .state_count = 2, .column_count = column, .states = join->schema_states, .columns = join->schema_columns};
+}
+
 bool fay_planner_join(struct fay_planner *planner)
 {
 	static const char *const symbols[2][2] = {{"probe0", "probe1"}, {"probe2", "probe3"}};
@@ -139,6 +177,7 @@ bool fay_planner_join(struct fay_planner *planner)
 	if (!pairs->join || !begin_side(planner, 0, &sides[0]) || !begin_side(planner, 1, &sides[1]) || !need_all(planner, sides))
 		return false;
 	plan->joins = true;
+	find_domains(plan, pairs->checked.join);
 	plan->spec = (struct fay_image_spec){.local_size = 8, .probes = pairs->join->probes, .states = pairs->join->states, .columns = pairs->join->spec_columns};
 	for (unsigned s = 0; s < 2; s++) {
 		struct fay_plan_private *p = sides[s].private_plan;

@@ -83,6 +83,7 @@ struct fay_plan {
 	struct fay_saved *saved;      /* DOMAIN_FILE: opened; the plan's */
 	enum fay_domain domain;
 	enum fay_kernel_kind kernel;
+	uint32_t kernel_sides;        /* sources in the kernel: bit 0 the only one or the left one of a join, bit 1 the right one. With DOMAIN_USER the other one is not */
 	const char *back_end;         /* what runs it on this machine and why, for people; the caller's, NULL: nothing to say */
 	const struct fay_query_process *process; /* that the query names; NULL */
 	bool addresses;               /* some column is an address of code, or a stack of them */
@@ -97,7 +98,8 @@ struct fay_plan {
 	uint64_t first_row, row_limit; /* streams: of the rows as they come, skip `first_row`, show `row_limit` (UINT64_MAX: all), then end */
 	uint64_t window_width, window_step; /* ns; windows begin at multiples of the step since the epoch, key column 0 of rows is the start. 0: no windows */
 	/*
-	 * Two sources: state 0 of the image is of the left one, state 1 of the right one, both streams; `join` puts them together, fay_plan_pair() makes rows of the
+	 * Two sources: state 0 of the image is of the left one, state 1 of the right one, both streams (of a source in the kernel and one in programs the image has probes
+	 * of the latter only, and the former's rows come through BPF); `join` puts them together, fay_plan_pair() makes rows of the
 	 * result's state (fay_plan_schema()) of the pairs.
 	 */
 	bool joins;
@@ -160,6 +162,7 @@ int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMM
 
 /* What a BPF object is made for. */
 struct fay_bpf_options {
+	unsigned side;                /* of a join: whose events, 0 the left source's, 1 the right one's */
 	bool not_self;                /* events of the process that runs the object do not count */
 	const pid_t *pids;            /* only events of these processes; none: of all */
 	size_t pid_count;
@@ -174,6 +177,10 @@ int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_opti
 			  struct fay_error *error);
 /* The state of the result: what the image or the BPF object fills, or of a join its pairs. For the aggregator; refers to the plan. */
 void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema);
+/* Of a join: the two states that its sources fill. Refers to the plan. */
+void fay_plan_sources_schema(const struct fay_plan *plan, struct fay_schema *schema);
+/* What the events of a source in the kernel are. `side`: as in `kernel_sides`. */
+enum fay_kernel_kind fay_plan_kernel_kind(const struct fay_plan *plan, unsigned side);
 /* Of the finished rows: the same, unless groups are grouped again. */
 void fay_plan_result_schema(const struct fay_plan *plan, struct fay_schema *schema);
 /* A kernel event's `function` by its hash, or NULL. */

@@ -129,7 +129,9 @@ ask 'from e in cluster.Tracepoint("sched:sched_process_exit") group e by new { n
 equal "threads that ended" '[["syscalls_target",6,true]]' "$(value 'map([.name, .n, .same])')"
 ask 'from s in cluster.Tracepoint("sched_switch") where s.prev.pid == s.tid let same = s.prev.comm == s.comm group s by same into g select new { same = g.Key, n = g.Count() }' --for 1s
 equal "the task that is left is the current one" '[true]' "$(value 'map(.same)')"
-ask 'from s in cluster.Tracepoint("sched_*") group s by s.function into g select new { g.Key, n = g.Count() }' --for 1s
+# (An interrupt's event in the middle of another one's is lost, and counted.)
+"$FAY" trace --json 'from s in cluster.Tracepoint("sched_*") group s by s.function into g select new { g.Key, n = g.Count() }' --for 1s >"$work/trace.json" 2>"$work/trace.err"
+jq -c 'select(.type == "row").values' "$work/trace.json" >"$work/rows"
 [ "$(value 'map(select(.Key == "sched_switch"))[0].n')" -gt 10 ] || fail "many tracepoints at once"
 echo "ok: many tracepoints at once"
 

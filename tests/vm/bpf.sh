@@ -27,6 +27,11 @@ q 'from c in cluster.Return(kernel, "*nanosleep*") where c.comm == "kernel_calls
 check_has "durations of calls that sleep" '"f":"hrtimer_nanosleep","n":20,"short":0,"failed":0' "$(cat /tmp/rows)"
 check_has "durations of calls around them" '"f":"__x64_sys_clock_nanosleep","n":20,"short":0,"failed":0' "$(cat /tmp/rows)"
 check "nothing lost" 0 "$(sed -n 's/.*"events_lost":\([0-9]*\).*/\1/p' /tmp/rows)"
+inside='from f in cluster.Return("kernel_calls!main") join r in cluster.Function(kernel, "vfs_read") on f.tid equals r.tid within 1min where r.time >= f.time - f.Duration && r.time <= f.time'
+check "a program's function and the kernel's" 64 "$(q "$inside group r by r.comm into g select new { g.Key, n = g.Count() }" -- kernel_calls read 64 | value n)"
+pairs='(from a in cluster.Function(kernel, "vfs_read") where a.comm == "kernel_calls" join b in cluster.Return(kernel, "__x64_sys_close") on a.tid equals b.tid within 1min
+	where b.ReturnValue == -9 && b.time > a.time select a).Count()'
+check "two functions of the kernel" 640 "$(q "$pairs" -- kernel_calls read 64 badclose 10 | value Count)"
 q 'cluster.Function(kernel, "no_such_function").Count()'; check "no such function" 1 $?
 check_has "said" "no function of the kernel that its types describe" "$(cat /tmp/said)"
 
@@ -34,6 +39,9 @@ mv /fay.ko "$ko"
 check_has "explained" "native code through fay.ko" "$(fay explain 'cluster.Function(kernel, "vfs_read").Count()')"
 check "native: arguments by name" 2080 "$(q 'cluster.Function(kernel, "vfs_read").Sum(io => io.comm == "kernel_calls" ? io.count : 0)' -- kernel_calls read 64 | value Sum)"
 check_has "it was native" "native code" "$(cat /tmp/said)"
+check "native: two functions of the kernel" 640 "$(q "$pairs" -- kernel_calls read 64 badclose 10 | value Count)"
+check_has "they were native" "native code" "$(cat /tmp/said)"
+check "native beside it: a program's function and the kernel's" 64 "$(q "$inside group r by r.comm into g select new { g.Key, n = g.Count() }" -- kernel_calls read 64 | value n)"
 check "native: a member" 64 "$(q 'cluster.Function(kernel, "vfs_read").Count(io => io.comm == "kernel_calls" && (io.file.f_flags & 3) == 2)' -- kernel_calls read 64 | value Count)"
 check "native: a name by four pointers" 64 "$(q 'cluster.Function(kernel, "vfs_read").Count(io => io.comm == "kernel_calls" && io.file->f_path.dentry->d_name.name == "zero")' -- kernel_calls read 64 | value Count)"
 q 'from io in cluster.Function(kernel, "vfs_read") where io.comm == "kernel_calls"

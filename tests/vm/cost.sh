@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Instructions that tracing adds to a getppid system call: with -icount shift=0 the guest's time stamp counter counts executed instructions. One boot, one CPU, each
 # way of tracing in turn. Compared is fay with its own limit (40 for an entry count) and with the others; nothing here depends on the host's speed.
+# FAY_VM_PEERS=1: other tracers in the same boot, too, as far as they are installed here (scripts/deps --bench): ftrace's function_graph, perf, bpftrace, SystemTap.
 . "$(dirname "$0")/lib.sh"
 cat >"$work/script" <<'IN'
 . /inside.sh
@@ -31,6 +32,9 @@ echo "p:fay_p $F" >kprobe_events && echo 1 >events/kprobes/fay_p/enable && kprob
 echo "r:fay_r $F" >kprobe_events && echo 1 >events/kprobes/fay_r/enable && kretprobe=$(added); echo 0 >events/kprobes/fay_r/enable; : >kprobe_events
 grep -x '.*_sys_getppid' available_filter_functions >set_ftrace_filter && echo function >current_tracer && tracer=$(added); echo nop >current_tracer; : >set_ftrace_filter
 echo 1 >events/syscalls/sys_enter_getppid/enable && event=$(added); echo 0 >events/syscalls/sys_enter_getppid/enable
+if [ -e /peers.sh ]; then
+	. /peers.sh
+fi
 # What fentry is attached to has the name that the kernel's types know.
 D=__do_sys_getppid
 rmmod fay && mv /lib/modules/*/extra/fay.ko /fay.ko
@@ -55,4 +59,12 @@ for other in $kprobe $kretprobe $tracer $event $bpf_duration; do
 done
 finish
 IN
-inside "$work/script" --icount
+peers=()
+if [ -n "${FAY_VM_PEERS:-}" ]; then
+	peers=(--time 3000 --memory 1024 --with "$here/peers.sh:peers.sh" --with "$(command -v perf)" --with "$(command -v bpftrace)")
+	if "$here/stap.sh" "$kernel" "$BUILD/stap"; then
+		peers+=(--with "$BUILD/stap/stap_entry.ko:stap/stap_entry.ko" --with "$BUILD/stap/stap_return.ko:stap/stap_return.ko")
+		peers+=(--with "$(command -v staprun)" --with /usr/lib/systemtap/stapio:usr/lib/systemtap/stapio)
+	fi
+fi
+inside "$work/script" --icount "${peers[@]}"

@@ -24,6 +24,27 @@ finish() {
 	[ "$failures" -eq 0 ] && echo "all fine"
 	exit $((failures != 0))
 }
+# The kernel's own memory, KiB: slab caches that cannot be given back, vmalloc, per-CPU memory, page tables, stacks of tasks.
+memory_parts() {
+	local cache
+	sleep 2 # what is freed after a grace period
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	for cache in /sys/kernel/slab/*/shrink; do echo 1 >$cache; done 2>/dev/null
+	awk '/^(SUnreclaim|VmallocUsed|Percpu|PageTables|KernelStack):/ {print $1, $2}' /proc/meminfo
+	awk '/^(kmalloc|fay)/ {print "slab", $1, int($2 * $4 / 1024)}' /proc/slabinfo
+}
+memory_sum() { awk '$1 != "slab" {n += $2} END {print n}' "$1"; }
+memory_mark() { memory_parts >/tmp/memory.before; }
+# memory_check NAME: since memory_mark no more was kept than what caches of the kernel's make of it.
+memory_check() {
+	local grown
+	memory_parts >/tmp/memory.after
+	grown=$(($(memory_sum /tmp/memory.after) - $(memory_sum /tmp/memory.before)))
+	echo "   $1: the kernel's own memory $(memory_sum /tmp/memory.before) KiB before, $(memory_sum /tmp/memory.after) KiB after:" \
+		$(awk 'NR == FNR {n[$1 ~ /slab/ ? $2 : $1] = $NF; next} {k = $1 ~ /slab/ ? $2 : $1; if ($NF != n[k]) printf "%s %+d ", k, $NF - n[k]}' /tmp/memory.before /tmp/memory.after)
+	[ "$grown" -lt 1024 ] || check "$1: kernel memory that is kept" "less than 1024 KiB" "$grown KiB"
+}
 # The value of a column of the last JSON row.
 value() {
 	sed -n "s/.*\"final\":true.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p" | tail -1
