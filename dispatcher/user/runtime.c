@@ -71,7 +71,7 @@ static uint64_t leave_out(struct fay_thread_entry *entry, uint64_t key, uint32_t
 uint64_t fay_rt_acquire(uint64_t key)
 {
 	struct fay_thread_entry *table = (struct fay_thread_entry *)fay_config.thread_table;
-	uint64_t home = ((key - fay_config.key_step) * FAY_THREAD_HASH_MULTIPLIER) >> (64 - FAY_THREAD_TABLE_BITS);
+	uint32_t home = fay_thread_home(key - fay_config.key_step);
 	uint32_t index = fay_config.slot_max;
 	uint32_t tid = fay_config.tid_count ? (uint32_t)system_call(SYS_GETTID, 0, 0, 0, 0, 0, 0) : 0;
 	bool out = left_out(tid);

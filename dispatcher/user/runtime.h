@@ -23,8 +23,13 @@
 /* Behind the table, and wiped on fork like it: the number of the process, a uint32_t. FAY_PROCESS_TRACED: written by the loader; 0: a forked child without events. */
 #define FAY_PROCESS_AT (FAY_THREAD_TABLE_ENTRIES << FAY_THREAD_ENTRY_BITS)
 #define FAY_THREAD_TABLE_BYTES (FAY_PROCESS_AT + 4096u)
-/* index = (fs base * multiplier mod 2^64) >> (64 - bits); the multiplier is a positive imm32 for `imul r64, r64, imm32`. */
-#define FAY_THREAD_HASH_MULTIPLIER 0x61c88647u
+/*
+ * Threads' fs bases lie a stack apart, or a control block: multiples of a few hundred bytes to many megabytes. The multiplier is a positive imm32 for `imul r64, r64, imm32`, so the
+ * product's uppermost bits say nothing of the lower 20 bits of the base; those from bit 30 on depend on bits 0 to 42. Of random odd multipliers this one has the fewest
+ * collisions for 300 to 2,500 threads at equal distances of 2 KiB to 256 MiB (tests/loader/test_thread_table.c).
+ */
+#define FAY_THREAD_HASH_MULTIPLIER 0x4deb156fu
+#define FAY_THREAD_HASH_SHIFT 30u
 
 struct fay_thread_entry {
 	uint64_t key;   /* fs base + fay_config.key_step; 0: empty; FAY_THREAD_TAKEN: being filled */
@@ -35,6 +40,11 @@ struct fay_thread_entry {
 	uint32_t reserved[9];
 };
 _Static_assert(sizeof(struct fay_thread_entry) == 1u << FAY_THREAD_ENTRY_BITS, "thread entry");
+/* Where the search for a thread's entry begins. The trampoline looks there only. */
+static inline uint32_t fay_thread_home(uint64_t fs_base)
+{
+	return (fs_base * FAY_THREAD_HASH_MULTIPLIER >> FAY_THREAD_HASH_SHIFT) % FAY_THREAD_TABLE_ENTRIES;
+}
 #define FAY_THREAD_TAKEN UINT64_MAX
 
 /* Geometry of one state object, as the helpers need it. */

@@ -7,7 +7,7 @@
  *	[mov  argument registers -> event]                         while they still hold the program's values
  *	mov %fs:0, %rsi (or rdfsbase %rsi)                         the thread
  *	imul $multiplier, %rsi, %t [; inc %rsi]                    its entry in the thread table
- *	shr $45, %t; and $-64, %t; add table(%rip), %t
+ *	shr $24, %t; and $0x7ffc0, %t; add table(%rip), %t
  *	cmp %rsi, (%t); jne slow; mov 8(%t), %rsi                  rsi = LOCAL
  *   have:
  *	cmpq $0, busy(%rsi); jne reentrant; mov %rsp, busy(%rsi)
@@ -184,14 +184,14 @@ struct fay_lookup fay_part_lookup(struct fay_emitter *e, const struct fay_part *
 	fay_emit_byte(e, 0x69);
 	fay_emit_byte(e, 0xc0 | (t & 7) << 3 | FAY_RSI);
 	fay_emit_imm32(e, FAY_THREAD_HASH_MULTIPLIER);
-	fay_emit_byte(e, 0x48 | rex_b); /* shr $(64 - bits - 4), %t */
+	fay_emit_byte(e, 0x48 | rex_b); /* shr $(shift - entry bits), %t */
 	fay_emit_byte(e, 0xc1);
 	fay_emit_byte(e, 0xe8 | (t & 7));
-	fay_emit_byte(e, 64 - FAY_THREAD_TABLE_BITS - FAY_THREAD_ENTRY_BITS);
-	fay_emit_byte(e, 0x48 | rex_b); /* and $-64, %t */
-	fay_emit_byte(e, 0x83);
+	fay_emit_byte(e, FAY_THREAD_HASH_SHIFT - FAY_THREAD_ENTRY_BITS);
+	fay_emit_byte(e, 0x48 | rex_b); /* and $(entries' bytes - one's), %t */
+	fay_emit_byte(e, 0x81);
 	fay_emit_byte(e, 0xe0 | (t & 7));
-	fay_emit_byte(e, 0x100 - (1u << FAY_THREAD_ENTRY_BITS));
+	fay_emit_imm32(e, FAY_PROCESS_AT - (1u << FAY_THREAD_ENTRY_BITS));
 	fay_emit_rip_relative(e, 0x03, t, config + offsetof(struct fay_runtime_config, thread_table));
 	fay_emit_memory(e, true, 0x39, FAY_RSI, t, offsetof(struct fay_thread_entry, key));
 	lookup.slow = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
