@@ -2,7 +2,7 @@
 /*
  * fay is killed with SIGKILL at its n-th system call, for every n from the first one that touches the target on: while its keeper stops the busy target's threads, runs
  * system calls in it, writes jumps, lets go, and the same in detaching. The target must go on, answer rightly, and be as it was once what was left is
- * removed. Likewise the target is killed at each step, and fay must end by itself and say so.
+ * removed. So it is while a function is taken out of a trace that goes on (--budget). Likewise the target is killed at each step, and fay must end by itself and say so.
  *
  *	test_kill_steps FAY PROBE.c [STEPS]     STEPS places spread evenly over all; 0: every one
  *
@@ -29,14 +29,22 @@ static int fay_errors; /* the file that fay's standard error goes to */
 
 enum whom { NOBODY, FAY, TARGET };
 
+struct scenario {
+	const char *duration, *budget;
+	unsigned keeper; /* only steps while this one is at work count; 0: all from the start of the first one on */
+};
+static const struct scenario plain = { "10ms", NULL, 0 };
+static const struct scenario taking_out = { "600ms", "0.01%", 2 }; /* the budget is looked at every 250 ms */
+
 struct outcome {
-	unsigned long steps; /* system calls made since the first keeper was started */
+	unsigned long steps; /* system calls that count */
+	unsigned keepers;    /* that were started */
 	bool in_keeper;      /* the kill came while one was at work */
 	bool killed;
 	int status; /* of fay */
 };
 
-static void child_main(pid_t target)
+static void child_main(const struct scenario *scenario, pid_t target)
 {
 	char pid[16];
 	int null = open("/dev/null", O_RDWR);
@@ -44,7 +52,8 @@ static void child_main(pid_t target)
 	snprintf(pid, sizeof(pid), "%d", (int)target);
 	dup2(null, 0), dup2(null, 1), dup2(fay_errors, 2);
 	ptrace(PTRACE_TRACEME, 0, 0, 0);
-	execl(fay_path, fay_path, "trace", "--for", "10ms", "-p", pid, "--probe", image_path, NULL);
+	execl(fay_path, fay_path, "trace", "--for", scenario->duration, "-p", pid, "--probe", image_path, scenario->budget ? "--budget" : NULL, scenario->budget,
+	      NULL);
 	_exit(127);
 }
 
@@ -87,18 +96,18 @@ static bool any_tracee(void)
 }
 
 /* Runs fay on the target and kills whom at step `at`. Keepers are traced to their end. */
-static struct outcome run_fay(pid_t target, enum whom whom, unsigned long at)
+static struct outcome run_fay(const struct scenario *scenario, pid_t target, enum whom whom, unsigned long at)
 {
 	struct outcome outcome = { 0 };
 	pid_t fay;
 	unsigned keepers = 0;
-	bool fay_ended = false, started = false;
+	bool fay_ended = false;
 	int status;
 
 	assert_int_equal(ftruncate(fay_errors, 0), 0);
 	fay = fork();
 	if (fay == 0)
-		child_main(target);
+		child_main(scenario, target);
 	assert_int_equal(waitpid(fay, &status, 0), fay);
 	assert_true(WIFSTOPPED(status));
 	assert_int_equal(ptrace(PTRACE_SETOPTIONS, fay, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK), 0);
@@ -121,10 +130,10 @@ static struct outcome run_fay(pid_t target, enum whom whom, unsigned long at)
 			continue;
 		}
 		if (status >> 16 == PTRACE_EVENT_CLONE || status >> 16 == PTRACE_EVENT_FORK) {
-			started = true;
+			outcome.keepers++;
 			keepers++;
 		} else if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
-			outcome.steps += started;
+			outcome.steps += scenario->keeper ? keepers && outcome.keepers == scenario->keeper : outcome.keepers > 0;
 			if (whom != NOBODY && !outcome.killed && outcome.steps == at) {
 				outcome.killed = true;
 				outcome.in_keeper = keepers > 0;
@@ -156,39 +165,49 @@ static unsigned long stride_of(unsigned long steps)
 	return steps_wanted && steps > steps_wanted ? steps / steps_wanted : 1;
 }
 
-static void test_fay_killed(void **state)
+/* What the killed fay has left is removed; then the target must be as it was. */
+static void recover(struct victim *victim, uint64_t checksum, unsigned long step)
+{
+	size_t removed = 0, kept = 1;
+	struct fay_error error;
+
+	for (int round = 0; kept && round < 10; round++)
+		if (fay_leftovers_remove(victim->pid, &removed, &kept, &error))
+			fail_msg("step %lu: %s", step, error.message);
+	assert_int_equal(installed(victim->pid), 0);
+	/* Its threads check what each call returns. */
+	assert_true(victim_ask(victim, "stop") > 0);
+	if (victim_ask(victim, "checksum") != checksum)
+		fail_msg("step %lu: the text is not what it was", step);
+	assert_int_equal(victim_ask(victim, "registers"), 0);
+}
+
+static void kill_at_steps(const struct scenario *scenario)
 {
 	struct victim victim;
 	uint64_t checksum;
 	unsigned long steps, stride, in_keeper = 0, runs = 0, left = 0;
-	struct fay_error error;
+	struct outcome whole;
 
-	(void)state;
 	victim_start(&victim);
 	checksum = victim_ask(&victim, "checksum");
 	victim_ask(&victim, "start fn_c %d", WORKERS);
-	steps = run_fay(victim.pid, NOBODY, 0).steps;
-	assert_true(steps > 100); /* both transactions were seen */
+	whole = run_fay(scenario, victim.pid, NOBODY, 0);
+	steps = whole.steps;
+	assert_true(steps > 100); /* the transactions were seen */
+	if (scenario->budget && (whole.keepers < 3 || !strstr(last_words(), "left out from now on: fay-test-target!fn_c")))
+		fail_msg("%u keepers, not 3, for attaching, taking out and detaching: %s", whole.keepers, last_words());
 	assert_int_equal(installed(victim.pid), 0);
-	stride = stride_of(steps);
+	stride = stride_of(steps) * (scenario->budget ? 2 : 1);
 	for (unsigned long at = 1; at <= steps; at += stride, runs++) {
-		struct outcome outcome = run_fay(victim.pid, FAY, at);
-		size_t removed = 0, kept = 1;
+		struct outcome outcome = run_fay(scenario, victim.pid, FAY, at);
 
 		if (!outcome.killed)
 			continue; /* it needed fewer steps this time */
 		assert_true(WIFSIGNALED(outcome.status));
 		in_keeper += outcome.in_keeper;
 		left += installed(victim.pid) != 0;
-		for (int round = 0; kept && round < 10; round++)
-			if (fay_leftovers_remove(victim.pid, &removed, &kept, &error))
-				fail_msg("step %lu: %s", at, error.message);
-		assert_int_equal(installed(victim.pid), 0);
-		/* Its threads check what each call returns. */
-		assert_true(victim_ask(&victim, "stop") > 0);
-		if (victim_ask(&victim, "checksum") != checksum)
-			fail_msg("step %lu: the text is not what it was", at);
-		assert_int_equal(victim_ask(&victim, "registers"), 0);
+		recover(&victim, checksum, at);
 		victim_ask(&victim, "start fn_c %d", WORKERS);
 	}
 	victim_ask(&victim, "stop");
@@ -198,6 +217,18 @@ static void test_fay_killed(void **state)
 	assert_true(in_keeper > 0);
 }
 
+static void test_fay_killed(void **state)
+{
+	(void)state;
+	kill_at_steps(&plain);
+}
+
+static void test_fay_killed_taking_out(void **state)
+{
+	(void)state;
+	kill_at_steps(&taking_out);
+}
+
 static void test_target_killed(void **state)
 {
 	struct victim victim;
@@ -205,7 +236,7 @@ static void test_target_killed(void **state)
 
 	(void)state;
 	victim_start(&victim);
-	steps = run_fay(victim.pid, NOBODY, 0).steps;
+	steps = run_fay(&plain, victim.pid, NOBODY, 0).steps;
 	victim_end(&victim);
 	stride = 2 * stride_of(steps);
 	for (unsigned long at = 1; at <= steps; at += stride, runs++) {
@@ -213,7 +244,7 @@ static void test_target_killed(void **state)
 
 		victim_start(&victim);
 		victim_ask(&victim, "start fn_c %d", WORKERS);
-		outcome = run_fay(victim.pid, TARGET, at);
+		outcome = run_fay(&plain, victim.pid, TARGET, at);
 		kill(victim.pid, SIGKILL);
 		waitpid(victim.pid, NULL, 0);
 		fclose(victim.to);
@@ -226,7 +257,7 @@ static void test_target_killed(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_fay_killed), cmocka_unit_test(test_target_killed) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_fay_killed), cmocka_unit_test(test_fay_killed_taking_out), cmocka_unit_test(test_target_killed) };
 	char command[512];
 	int result;
 
