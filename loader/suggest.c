@@ -155,8 +155,12 @@ static void look_through(struct fay_target *target, struct fay_module *module, b
 
 static void print_reason(const struct other_kinds *kinds, const char *function, char *text, size_t size)
 {
+	const char *plt = strstr(function, "@plt");
+
 	text[0] = 0;
-	if (kinds->ifunc)
+	if (plt && !plt[4])
+		snprintf(text, size, "; entries of the procedure linkage table are no functions: trace what it leads to, e.g. `*!%.*s`", (int)(plt - function), function);
+	else if (kinds->ifunc)
 		snprintf(text, size,
 			 "; `%s` in %s is an indirect function (IFUNC): which of several bodies runs is chosen when the "
 			 "program starts, so the name has no one address; trace the body, e.g. `%s!*%s*`",

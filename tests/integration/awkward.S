@@ -108,6 +108,29 @@ crowding:
 	ret
 	end	indirect
 
+	begin	retpoline		/* the thunk that compilers call instead of jumping to *%rax: never returns to behind its own call */
+	call	2f
+1:	pause
+	lfence
+	jmp	1b
+2:	mov	%rax, (%rsp)
+	ret
+	end	retpoline
+
+	begin	by_retpoline
+	mov	leaf_address(%rip), %rax
+	call	retpoline
+	nop
+	ret
+	end	by_retpoline
+
+	begin	plt_entry		/* as in .plt.sec: a landing pad, and a jump through a table behind it */
+	endbr64
+	.byte	0xf2			/* bnd */
+	jmp	*leaf_address(%rip)
+	nopl	0(%rax,%rax,1)
+	end	plt_entry
+
 	begin	entered_inside		/* another function jumps behind its first instruction */
 	mov	%rdi, %rax
 	add	$1, %rax

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Functions that are hard to patch: each is counted exactly, or is left out with the reason; entries and returns, both strategies, dynamic and static, and
+# Functions that are hard to patch: each is counted exactly, or is left out with the reason; entries and returns, both strategies, dynamic, static and static-pie, and
 # while a debugger stops and resumes the program.
 . "$(dirname "$0")/lib.sh"
 bin=$(dirname "$FAY")
 rounds=200
 names='short_padded short_crowded crowding with_endbr tail_call leaf red_zone loop_back_far loop_back_end loop_inside loop_behind indirect
-	entered_inside enters variadic by_value deep chosen_body'
+	retpoline by_retpoline plt_entry entered_inside enters variadic by_value deep chosen_body'
 expected() { # TIMES: names and counts of those that can be traced
 	for name in $names; do
 		case $name in
 		short_crowded | loop_inside | entered_inside) ;;
-		leaf) echo "leaf $((3 * $1))" ;; # by itself, by a tail call, by an indirect call
+		leaf) echo "leaf $((5 * $1))" ;; # by itself, by a tail call, by an indirect call, by a retpoline, by a PLT's entry
 		deep) echo "deep $((21 * $1))" ;;
 		*) echo "$name $1" ;;
 		esac
@@ -32,7 +32,7 @@ counted() { # WHAT TIMES
 	diff "$work/want" "$work/got" >&2 || fail "$1: counts by function"
 	echo "ok: $1"
 }
-for program in awkward_target awkward_static_target; do
+for program in awkward_target awkward_static_target awkward_static_pie_target; do
 	start $program
 	for kind in Function Return; do
 		for share in 1 1000000; do
@@ -49,6 +49,14 @@ for program in awkward_target awkward_static_target; do
 	contains "entered behind its first instruction" "$work/trace.err" "entered_inside: is entered at"
 	run 1
 done
+
+# Calls through the procedure linkage table: the first one goes through the resolver; the table's entries have no names.
+for kind in Function Return; do
+	printf '3\n4\n' | "$FAY" trace --json "cluster.$kind(\"libc!fflush\").Count()" -- "$bin/awkward_target" >"$work/trace.json" 2>"$work/trace.err"
+	equal "$kind of what is called through the PLT" 3 "$(jq -R 'fromjson? | select(.type == "row" and .final) | .values.Count' "$work/trace.json")"
+done
+exits "an entry of the PLT" 2 "$FAY" trace 'cluster.Function("awkward_target!fflush@plt").Count()' -- "$bin/awkward_target" </dev/null
+contains "its reason" "$work/err" 'trace what it leads to, e.g. `*!fflush`'
 
 # Two traces, the one below leaves first: jumps back to the start still count for nobody.
 start awkward_target
