@@ -70,10 +70,10 @@ struct fay_order {
 
 /* What is done with the merged rows, in the order of the text (root.h). */
 struct fay_root_op {
-	enum { ROOT_FILTER, ROOT_ORDER, ROOT_DISTINCT, ROOT_TAKE, ROOT_SKIP, ROOT_FOLD } kind;
+	enum { ROOT_FILTER, ROOT_ORDER, ROOT_DISTINCT, ROOT_TAKE, ROOT_SKIP, ROOT_FOLD, ROOT_KMEANS } kind;
 	const struct fay_expr *expr; /* FILTER; FOLD: operand, NULL for a count */
-	struct fay_order *orders;    /* ORDER, DISTINCT */
-	uint64_t count;              /* TAKE, SKIP */
+	struct fay_order *orders;    /* ORDER, DISTINCT; KMEANS: what tells vectors apart, what a vector's values, the value */
+	uint64_t count;              /* TAKE, SKIP; KMEANS: of clusters */
 	enum fay_merge merge;        /* FOLD */
 	const char *text;            /* FOLD: "Sum" ... */
 	struct fay_root_op *next;

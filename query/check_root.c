@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "check_root.h"
 
+#include "kmeans.h"
+
 #include <string.h>
 
 static struct fay_root_op *add_op(struct fay_checked *checked)
@@ -134,6 +136,64 @@ bool fay_check_distinct(struct fay_checked *checked, struct fay_span span, const
 	return add_columns(checked, span, op, element);
 }
 
+static bool add_member(struct fay_checked *checked, struct fay_value_node *record, const char *name, struct fay_value_node *v)
+{
+	struct fay_member *member = v ? fay_query_alloc(checked->exprs.query, sizeof(*member)) : NULL;
+	if (!member)
+		return false;
+	*member = (struct fay_member){.name = name, .value = v};
+	struct fay_member **tail = &record->members;
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = member;
+	return true;
+}
+
+static bool has_kmeans(const struct fay_checked *checked)
+{
+	for (const struct fay_root_op *op = operations(checked); op; op = op->next)
+		if (op->kind == ROOT_KMEANS)
+			return true;
+	return false;
+}
+
+/* `role` of a vector's parts: 0 what tells vectors apart, 1 what tells a vector's values apart, 2 the value. */
+static bool fits_kmeans(const struct fay_value_node *v, unsigned role)
+{
+	if (v->kind != VALUE_SCALAR)
+		return false;
+	return role < 2 ? has_order(v->expr->type) : v->expr->type == TYPE_INT || v->expr->type == TYPE_REAL;
+}
+
+struct fay_value_node *fay_check_kmeans(struct fay_checked *checked, const struct fay_node *call, const struct fay_expr *k,
+					struct fay_value_node *const parts[3])
+{
+	static const char *const names[] = {"Vector", "Dimension", "Value"};
+	static const char *const wanted[] = {"a number, string, time or function that tells vectors apart",
+					     "a number, string, time or function that tells a vector's values apart", "a number"};
+	struct fay_query *query = checked->exprs.query;
+	if (k->type != TYPE_INT || !fay_expr_is_constant(k) || k->value < 1 || k->value > FAY_KMEANS_CLUSTERS_MAX)
+		return fay_query_fail(query, FAY_E_USAGE, call->items->value->span, "`KMeans` makes from 1 to %u clusters, a constant", FAY_KMEANS_CLUSTERS_MAX);
+	if (has_kmeans(checked))
+		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span, "these rows have their clusters already: group them first");
+	struct fay_root_op *op = add_op(checked);
+	struct fay_value_node *record = op ? fay_check_value(checked, VALUE_RECORD) : NULL;
+	if (!record)
+		return NULL;
+	op->kind = ROOT_KMEANS;
+	op->count = (uint64_t)k->value;
+	const struct fay_argument *item = call->items->next;
+	for (unsigned i = 0; i < 3; i++, item = item->next) {
+		if (!fits_kmeans(parts[i], i))
+			return fay_query_fail(query, FAY_E_USAGE, item->value->span, "`KMeans` needs %s here, but this is %s", wanted[i],
+					      fay_check_describe(checked, parts[i]));
+		if (!append_order(checked, op, parts[i]->expr, false) || !add_member(checked, record, names[i], parts[i]))
+			return NULL;
+	}
+	struct fay_value_node *label = fay_check_scalar(checked, fay_expr_label(&checked->exprs, fay_check_level(checked)));
+	return add_member(checked, record, "Cluster", label) ? record : NULL;
+}
+
 struct fay_value_node *fay_check_fold(struct fay_checked *checked, struct fay_span span, const char *text,
 				      enum fay_merge merge, const struct fay_expr *operand)
 {
@@ -158,6 +218,7 @@ bool fay_check_before_root(struct fay_checked *checked, struct fay_span span, co
 	static const char *const names[] = {
 		[ROOT_FILTER] = "a condition on aggregates", [ROOT_ORDER] = "an order", [ROOT_DISTINCT] = "`Distinct`",
 		[ROOT_TAKE] = "`Take`", [ROOT_SKIP] = "`Skip`", [ROOT_FOLD] = "an aggregate",
+		[ROOT_KMEANS] = "`KMeans`",
 	};
 	if (!operations(checked))
 		return true;

@@ -17,6 +17,9 @@ bool fay_check_order(struct fay_checked *checked, const struct fay_node *node, c
 bool fay_check_window(struct fay_checked *checked, const struct fay_node *node, const struct fay_value_node *count, bool take);
 /* Distinct() of grouped rows: those of equal elements are one. */
 bool fay_check_distinct(struct fay_checked *checked, struct fay_span span, const struct fay_value_node *element);
+/* KMeans(k, vector, dimension, value) of rows of groups: what a row is then, with its cluster. `parts` are what the three lambdas of `call` gave. */
+struct fay_value_node *fay_check_kmeans(struct fay_checked *checked, const struct fay_node *call, const struct fay_expr *k,
+					struct fay_value_node *const parts[3]);
 /* An aggregate over the rows of groups; `operand` NULL: their number. */
 struct fay_value_node *fay_check_fold(struct fay_checked *checked, struct fay_span span, const char *text,
 				      enum fay_merge merge, const struct fay_expr *operand);

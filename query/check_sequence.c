@@ -228,13 +228,28 @@ static value *distinct_method(struct fay_checked *checked, const struct fay_scop
 	return distinct(checked, call->a->name_span, object);
 }
 
+/* KMeans(k, g => VECTOR, g => DIMENSION, g => VALUE) */
+static value *kmeans(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call, value *object)
+{
+	if (!object->grouped)
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->a->name_span, "`KMeans` is of groups: a group is one value of one vector");
+	value *k = fay_check_node(checked, scope, call->items->value), *parts[3] = {NULL};
+	const struct fay_argument *item = call->items->next;
+	for (unsigned i = 0; i < 3; i++, item = item->next)
+		if (!k || !(parts[i] = fay_check_apply(checked, scope, item->value, object->element, "KMeans")))
+			return NULL;
+	if (k->kind != VALUE_SCALAR)
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->items->value->span, "`KMeans` takes the number of clusters first");
+	return with_element(checked, object, fay_check_kmeans(checked, call, k->expr, parts), NULL);
+}
+
 static value *unknown_method(struct fay_checked *checked, const struct fay_node *call,
 			     const value *object)
 {
 	static const char *const known[] = {
 		"Count",  "Sum",    "Min",     "Max",	  "Average",  "Histogram", "StdDev",  "Quantile",	 "DistinctCount",
 		"TopK",	  "First",  "Last",    "Any",	  "All",      "Where",	   "Select",  "GroupBy",	 "OrderBy",
-		"ThenBy", "OrderByDescending", "ThenByDescending", "Take",    "Skip",	   "Distinct", "Tumbling",	 "Sliding"};
+		"ThenBy", "OrderByDescending", "ThenByDescending", "Take",    "Skip",	   "Distinct", "Tumbling",	 "Sliding", "KMeans"};
 	static const char *const later[] = {"Join", "ToList", "SelectMany", "Aggregate"};
 	struct fay_query *query = checked->exprs.query;
 	const char *name = call->a->name;
@@ -272,6 +287,7 @@ value *fay_check_method(struct fay_checked *checked, const struct fay_scope *sco
 		{"ThenByDescending", order_by, 1, 1, "one lambda", false},
 		{"Take", window, 1, 1, "one number", false},
 		{"Skip", window, 1, 1, "one number", false},
+		{"KMeans", kmeans, 4, 4, "the number of clusters and three lambdas: what tells vectors apart, what a vector's values, and the value", false},
 		{"Distinct", distinct_method, 0, 0, "nothing", false},
 		{"Tumbling", fay_check_time_window, 1, 1, "one duration", false},
 		{"Sliding", fay_check_time_window, 2, 2, "two durations: how long a window is, and how far apart they begin", false},

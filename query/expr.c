@@ -92,8 +92,11 @@ static const struct fay_expr *intern(struct fay_exprs *exprs, const struct fay_e
 	expr->id = exprs->count++;
 	expr->depth = 1;
 	expr->operations = 1;
-	expr->has_aggregate = expr->op == EXPR_AGGREGATE || expr->op == EXPR_FOLDED;
-	expr->level = expr->op == EXPR_AGGREGATE ? expr->aggregate->level : expr->op == EXPR_FOLDED ? FAY_GROUPINGS_MAX : 0;
+	expr->has_aggregate = expr->op == EXPR_AGGREGATE || expr->op == EXPR_FOLDED || expr->op == EXPR_LABEL;
+	expr->level = expr->op == EXPR_AGGREGATE ? expr->aggregate->level
+		      : expr->op == EXPR_FOLDED	 ? FAY_GROUPINGS_MAX
+		      : expr->op == EXPR_LABEL	 ? (uint8_t)expr->value
+						 : 0;
 	const struct fay_expr *children[] = {expr->a, expr->b, expr->c};
 	for (unsigned i = 0; i < 3; i++) {
 		if (!children[i])
@@ -247,6 +250,11 @@ const struct fay_expr *fay_expr_quantile(struct fay_exprs *exprs, const struct f
 const struct fay_expr *fay_expr_folded(struct fay_exprs *exprs, enum fay_type type)
 {
 	return intern(exprs, &(struct fay_expr){.op = EXPR_FOLDED, .type = type});
+}
+
+const struct fay_expr *fay_expr_label(struct fay_exprs *exprs, unsigned level)
+{
+	return intern(exprs, &(struct fay_expr){.op = EXPR_LABEL, .type = TYPE_INT, .value = level});
 }
 
 static int64_t divide(int64_t x, int64_t y)

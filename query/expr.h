@@ -54,6 +54,7 @@ enum fay_expr_op {
 	EXPR_DEVIATION,   /* a: count and (sum of low, sum of high halves); b, c: sums of the four EXPR_SQUAREs. At the root only */
 	EXPR_QUANTILE,    /* a: an aggregate of QUANTILE; real: which one. At the root only */
 	EXPR_FOLDED,      /* what the aggregate over all rows gave. At the root only */
+	EXPR_LABEL,       /* the row's cluster, of grouping number `value` (ROOT_KMEANS). At the root only */
 	EXPR_SIDE,        /* a, of an event of side `value` (0 left, 1 right) of a join; `name` is that event's. Computed by the side's probe */
 };
 
@@ -170,6 +171,7 @@ int64_t fay_expr_fold_ints(enum fay_expr_op op, enum fay_type type, int64_t x, i
 const struct fay_expr *fay_expr_square_part(struct fay_exprs *exprs, const struct fay_expr *x, int part);
 const struct fay_expr *fay_expr_quantile(struct fay_exprs *exprs, const struct fay_expr *aggregate, double q);
 const struct fay_expr *fay_expr_folded(struct fay_exprs *exprs, enum fay_type type);
+const struct fay_expr *fay_expr_label(struct fay_exprs *exprs, unsigned level);
 /*
  * `expr` of one side's events as the pairs see it; a constant stays what it is. What is made of expressions of one side alone is of that side, too, so
  * that its probe computes it.

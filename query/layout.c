@@ -111,7 +111,7 @@ uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *e
 bool fay_planner_need(struct fay_planner *planner, const struct fay_expr *expr)
 {
 	const struct fay_plan_private *p = planner->private_plan;
-	if (expr->op == EXPR_CONSTANT || expr->op == EXPR_FOLDED)
+	if (expr->op == EXPR_CONSTANT || expr->op == EXPR_FOLDED || expr->op == EXPR_LABEL)
 		return true;
 	bool grouped = planner->private_plan->kind == FAY_STATE_TABLE;
 	if (expr->op == EXPR_AGGREGATE) {

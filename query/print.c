@@ -177,6 +177,10 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		print_expr(printer, expr->a, 12);
 		return;
 	}
+	if (expr->op == EXPR_LABEL) {
+		fputs("the cluster", out);
+		return;
+	}
 	if (expr->op == EXPR_FOLDED) {
 		fputs("the aggregate of all rows", out);
 		return;
@@ -382,6 +386,10 @@ void fay_print_root_op(FILE *out, const struct fay_plan_private *p, const struct
 		break;
 	case ROOT_DISTINCT:
 		fputs("rows that differ in ", out);
+		print_orders(out, p, op->orders);
+		break;
+	case ROOT_KMEANS:
+		fprintf(out, "%" PRIu64 " clusters by vector, dimension and value: ", op->count);
 		print_orders(out, p, op->orders);
 		break;
 	case ROOT_TAKE:

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "fay/aggregator.h"
+#include "kmeans.h"
 
 struct rows {
 	const uint8_t **at;
@@ -22,6 +23,8 @@ struct finisher {
 	fay_plan_name_function *name;
 	void *name_context;
 	bool is_folded;
+	const struct fay_result *source; /* in whose memory the stage's rows lie */
+	uint32_t *labels;                /* of the source's rows; NULL: none */
 };
 
 static struct fay_cell value_of(struct finisher *f, const uint8_t *row, const struct fay_expr *expr)
@@ -194,6 +197,53 @@ static struct fay_cell fold_rows(struct finisher *f, const struct fay_root_op *o
 	return result;
 }
 
+/* Numbers rows by `key`: equal ones alike, in the key's order. How many numbers there are; 0 for want of memory, or of rows. */
+static size_t number_rows(struct finisher *f, const struct fay_order *key, const struct rows *rows, size_t *numbers)
+{
+	struct fay_order alone = {.expr = key->expr};
+	size_t *places = sorted_places(f, &alone, rows), count = 0;
+	for (size_t r = 0; places && r < rows->count; r++) {
+		count += r == 0 || compare_cells(f, key->expr->type, value_of(f, rows->at[places[r - 1]], key->expr),
+						 value_of(f, rows->at[places[r]], key->expr)) != 0;
+		numbers[places[r]] = count - 1;
+	}
+	free(places);
+	return count;
+}
+
+/* What of a vector no row tells is 0; rows of the same place in a vector are added. */
+static double *make_vectors(struct finisher *f, const struct fay_expr *value, const struct rows *rows, const size_t *vector, const size_t *dimension, size_t count, size_t size)
+{
+	double *values = size && count <= FAY_KMEANS_VALUES_MAX / size ? calloc(count * size, sizeof(*values)) : NULL;
+	for (size_t r = 0; values && r < rows->count; r++) {
+		struct fay_cell x = value_of(f, rows->at[r], value);
+		values[vector[r] * size + dimension[r]] += x.kind == CELL_REAL ? x.real : x.kind == CELL_INT ? (double)x.integer : 0;
+	}
+	return values;
+}
+
+/* Gives each row its vector's cluster. */
+static bool cluster_rows(struct finisher *f, const struct fay_root_op *op, const struct rows *rows)
+{
+	const struct fay_result *source = f->source;
+	const struct fay_order *key = op->orders;
+	size_t *vector = calloc(2 * rows->count + 1, sizeof(*vector)), *dimension = vector ? vector + rows->count : NULL;
+	size_t count = vector ? number_rows(f, key, rows, vector) : 0, size = vector ? number_rows(f, key->next, rows, dimension) : 0;
+	double *values = make_vectors(f, key->next->next->expr, rows, vector, dimension, count, size);
+	uint32_t *clusters = calloc(count + 1, sizeof(*clusters));
+	f->labels = calloc(source->row_count + 1, sizeof(*f->labels));
+	bool fine = vector && clusters && f->labels && (values || !rows->count) && (!rows->count || fay_kmeans(values, count, size, (unsigned)op->count, clusters) >= 0);
+	for (size_t r = 0; fine && r < rows->count; r++)
+		f->labels[(size_t)(rows->at[r] - source->rows) / source->row_size] = clusters[vector[r]];
+	f->evaluator.labels = f->labels;
+	f->evaluator.first_row = source->rows;
+	f->evaluator.row_size = source->row_size;
+	free(vector);
+	free(values);
+	free(clusters);
+	return fine;
+}
+
 static bool apply(struct finisher *f, const struct fay_root_op *op, struct rows *rows)
 {
 	switch (op->kind) {
@@ -210,6 +260,8 @@ static bool apply(struct finisher *f, const struct fay_root_op *op, struct rows 
 	case ROOT_SKIP:
 		skip_rows(op->count, rows);
 		return true;
+	case ROOT_KMEANS:
+		return cluster_rows(f, op, rows);
 	case ROOT_FOLD:
 		f->evaluator.folded = fold_rows(f, op, rows);
 		f->is_folded = true;
@@ -251,7 +303,7 @@ static bool write_rows(struct finisher *f, const struct rows *rows, const struct
 		else
 			memcpy(to, rows->at[r], p->row_size);
 		for (uint32_t c = 0; c < p->computed_count; c++) {
-			struct fay_cell value = value_of(f, to, p->computed[c]);
+			struct fay_cell value = value_of(f, f->is_folded ? to : rows->at[r], p->computed[c]);
 			if (p->computed[c]->type == TYPE_REAL && value.kind == CELL_INT)
 				value = (struct fay_cell){.kind = CELL_REAL, .real = (double)value.integer};
 			store_computed(to + p->row_size + c * FAY_RESULT_COMPUTED_SIZE, value);
@@ -292,7 +344,11 @@ static int regroup(struct finisher *f, struct rows *rows, struct fay_result *gro
 		return (int)error->code;
 	free(grouped->rows);
 	free(rows->at);
+	free(f->labels);
+	f->labels = NULL;
+	f->evaluator.labels = NULL;
 	*grouped = next;
+	f->source = grouped;
 	*rows = all_rows(grouped);
 	f->p = f->p->next;
 	f->evaluator.columns = f->p->schema;
@@ -316,7 +372,7 @@ int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged
 		    void *name_context, struct fay_result *out, struct fay_error *error)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
-	struct finisher f = {.p = p, .evaluator = {.columns = p->schema, .column_of = p->column_of}, .name = name, .name_context = name_context};
+	struct finisher f = {.p = p, .evaluator = {.columns = p->schema, .column_of = p->column_of}, .name = name, .name_context = name_context, .source = merged};
 	struct rows rows = all_rows(merged);
 	struct fay_result grouped = {0};
 	int code = FAY_OK;
@@ -332,6 +388,7 @@ int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged
 	}
 	fine = fine && write_rows(&f, &rows, merged, out);
 	free(rows.at);
+	free(f.labels);
 	fay_result_deinit(&grouped);
 	if (code || fine)
 		return code;

@@ -21,6 +21,10 @@ struct fay_evaluator {
 	const uint32_t *column_of; /* by expression id: column + 1, or 0 */
 	const uint8_t *row;
 	struct fay_cell folded; /* what EXPR_FOLDED means */
+	/* What EXPR_LABEL means: by the row's place among all of the stage; NULL: there are none. */
+	const uint32_t *labels;
+	const uint8_t *first_row;
+	size_t row_size;
 };
 
 /* -1, 0, 1 by bytes. */

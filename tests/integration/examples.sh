@@ -29,8 +29,21 @@ if [ "$bpf" = true ]; then
 	rows "that many at least" true ".[0].calls > $bytes"
 	storm storm-2-arguments
 	rows "reads of one byte, what they gave, from how many files" "[1,$((bytes + 1)),$bytes,1]" '.[0] | [.asked, .calls, .got, .files]'
+	# Reading and sleeping, by turns: two categories.
+	cat >"$work/behaviour" <<-END
+		for i in 1 2; do
+			dd if=/dev/zero of=/dev/null bs=1 count=200000 status=none
+			sleep 1
+		done
+	END
+	query categories | sed 's|1s,|300ms,|; s|KMeans(5|KMeans(2|' >"$work/categories"
+	"$FAY" trace --json --follow "$(cat "$work/categories")" -- sh "$work/behaviour" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; fail categories; }
+	take_rows "$work/out"
+	rows "two categories" '[0,1]' 'map(.category) | unique'
+	rows "one reads more than twice as much a second as the other" true '[.[] | select(.call == "read") | .calls / .seconds] | max > 2 * (if length > 1 then min else 0 end)'
+	rows "all reads are in some category" true '[.[] | select(.call == "read").calls] | add >= 400000'
 else
-	echo "not run: storm-1-calls, storm-2-arguments: no BPF here"
+	echo "not run: categories, storm-1-calls, storm-2-arguments: no BPF here"
 fi
 storm storm-3-callers
 rows "who reads one byte" '[["bash!zread",'$((bytes + 1))']]' 'map([(.Key | split("+")[0]), .calls])'

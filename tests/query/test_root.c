@@ -84,7 +84,8 @@ static void end_query(struct answer *a)
 static double get(const struct answer *a, size_t row, const char *name)
 {
 	const struct fay_plan *plan = a->running.plan;
-	const struct fay_spec_state *s = &plan->spec.states[0];
+	struct fay_schema schema;
+	fay_plan_result_schema(plan, &schema);
 	for (uint32_t i = 0; i < plan->column_count; i++) {
 		const struct fay_plan_column *c = &plan->columns[i];
 		struct fay_schema_column column = {.offset = c->offset, .size = 16, .type = (uint16_t)c->type, .merge = (uint16_t)c->merge};
@@ -92,7 +93,7 @@ static double get(const struct answer *a, size_t row, const char *name)
 		if (strcmp(c->name, name))
 			continue;
 		if (c->source != FAY_PLAN_COMPUTED) {
-			const struct fay_spec_column *in = &plan->spec.columns[c->index + (c->source == FAY_PLAN_VALUE ? s->keys : 0)];
+			const struct fay_schema_column *in = &schema.columns[c->index + (c->source == FAY_PLAN_VALUE ? schema.states[0].keys : 0)];
 			column.offset = in->offset;
 			column.size = in->size;
 		}
@@ -308,11 +309,74 @@ static void no_value(void **state)
 	end_query(&a);
 }
 
+/* The square of the distance of vector `v` from the mean of those that have `label`. */
+static double distance(const double vectors[KEYS][7], const uint32_t labels[KEYS], size_t v, uint32_t label)
+{
+	double sum = 0;
+	for (unsigned d = 0; d < 7; d++) {
+		double mean = 0, members = 0;
+		for (size_t i = 0; i < KEYS; i++) {
+			mean += labels[i] == label ? vectors[i][d] : 0;
+			members += labels[i] == label;
+		}
+		mean /= members;
+		sum += (vectors[v][d] - mean) * (vectors[v][d] - mean);
+	}
+	return sum;
+}
+
+/* Each vector's rows have one cluster, and no other cluster's mean is nearer: vectors are keys, their values how many events each thread has. */
+static void kmeans(void **state)
+{
+	struct answer a;
+	double vectors[KEYS][7] = {{0}};
+	uint32_t labels[KEYS], clusters = 0;
+	memset(labels, 0xff, sizeof(labels));
+	for (unsigned i = 0; i < EVENTS; i++)
+		vectors[events[i].arg[0]][events[i].tid]++;
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => new { v = x.Arg(0), d = x.tid }).KMeans(4, g => g.Key.v, g => g.Key.d, g => g.Count())");
+	for (size_t r = 0; r < a.result.row_count; r++) {
+		size_t v = (size_t)get(&a, r, "Vector"), d = (size_t)get(&a, r, "Dimension");
+		uint32_t label = (uint32_t)get(&a, r, "Cluster");
+		assert_true(get(&a, r, "Value") == vectors[v][d]);
+		assert_true(label < 4 && (labels[v] == UINT32_MAX || labels[v] == label));
+		labels[v] = label;
+		clusters |= 1u << label;
+	}
+	assert_int_equal(clusters, 15);
+	assert_int_equal(labels[0], 0); /* numbered as the vectors come */
+	for (size_t v = 0; v < KEYS; v++)
+		for (uint32_t c = 0; c < 4; c++)
+			assert_true(distance(vectors, labels, v, labels[v]) <= distance(vectors, labels, v, c) * (1 + 1e-9));
+	end_query(&a);
+}
+
+/* What follows sees clusters as any other value: grouped, filtered, folded. Vectors far apart by construction come apart. */
+static void kmeans_then(void **state)
+{
+	struct answer a;
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).KMeans(3, g => g.Key, g => 1, g => g.Key / 3 * 1000000 + g.Count() % 2)"
+		      ".Where(x => x.Cluster != 1).GroupBy(x => x.Cluster).OrderBy(c => c.Key)"
+		      ".Select(c => new { c.Key, n = c.Count(), least = c.Min(x => x.Vector), most = c.Max(x => x.Vector) })");
+	assert_int_equal(a.result.row_count, 2);
+	const double expected[2][4] = {{0, 3, 0, 2}, {2, 1, 6, 6}};
+	static const char *const columns[] = {"Key", "n", "least", "most"};
+	for (size_t r = 0; r < 2; r++)
+		for (unsigned c = 0; c < 4; c++)
+			assert_true(get(&a, r, columns[c]) == expected[r][c]);
+	end_query(&a);
+	/* Fewer different vectors than clusters. */
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).KMeans(32, g => g.Key, g => 1, g => g.Key % 2).Max(x => x.Cluster)");
+	assert_true(get(&a, 0, "Max") == 1);
+	end_query(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aggregates),	 cmocka_unit_test(exact_deviation), cmocka_unit_test(order_and_conditions),
 		cmocka_unit_test(distinct_rows), cmocka_unit_test(ordered_events),  cmocka_unit_test(no_value),
+		cmocka_unit_test(kmeans),	 cmocka_unit_test(kmeans_then),
 	};
 	return cmocka_run_group_tests(tests, make_events, NULL);
 }

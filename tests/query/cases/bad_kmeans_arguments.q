@@ -1,0 +1,1 @@
+cluster.Function("a!b").GroupBy(x => x.comm).KMeans(2, g => g.Key)
