@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "runtime.h"
@@ -57,15 +60,40 @@ static int remote_map(struct fay_stop *stop, uint64_t address, uint64_t size, in
 	return 0;
 }
 
-/* A memfd in the target, opened here. `scratch` is writable memory there for its name. */
+/*
+ * The target's file descriptor, here: the open file itself, not its path opened anew, which would give this process's rights to whatever file the
+ * number means by then. The target is stopped, but a process may share its descriptors (CLONE_FILES) and run.
+ */
+static int take_descriptor(pid_t pid, int there)
+{
+	int process = (int)syscall(SYS_pidfd_open, pid, 0), here, saved;
+
+	if (process < 0)
+		return -1;
+	here = (int)syscall(SYS_pidfd_getfd, process, there, 0);
+	saved = errno;
+	close(process);
+	errno = saved;
+	return here;
+}
+
+/* New shared memory: without seals, which no other file can be, and not of huge pages, which may be missing at any access. */
+static bool is_memfd(int fd)
+{
+	struct statfs system;
+
+	return (fcntl(fd, F_GET_SEALS) & ~F_SEAL_EXEC) == 0 && !fstatfs(fd, &system) && system.f_type == TMPFS_MAGIC;
+}
+
+/* A memfd in the target, taken over here. `scratch` is writable memory there for its name. */
 static int remote_memfd(struct fay_stop *stop, uint64_t scratch, const char *name, uint32_t flags, int *there,
 			int *here, struct fay_error *error)
 {
-	char path[64], link[64] = "", zero[32] = "";
+	char zero[32] = "";
 	int64_t result;
-	ssize_t got;
 	int code;
 
+	flags |= MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	if (fay_stop_write(stop, scratch, name, strlen(name) + 1))
 		return fay_error_set(error, FAY_E_INTERNAL, "process %d: cannot write its memory", (int)stop->pid);
 	code = remote(stop, SYS_memfd_create, scratch, flags, 0, 0, 0, "memfd_create", &result, error);
@@ -76,16 +104,15 @@ static int remote_memfd(struct fay_stop *stop, uint64_t scratch, const char *nam
 	if (code)
 		return code;
 	*there = (int)result;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)stop->pid, *there);
-	*here = open(path, O_RDWR | O_CLOEXEC);
-	got = readlink(path, link, sizeof(link) - 1);
-	if (*here < 0 || got < 7 || strncmp(link, "/memfd:", 7)) {
-		int saved = errno;
-
-		remote(stop, SYS_close, (uint64_t)*there, 0, 0, 0, 0, "close", &result, NULL);
-		return fay_error_set(error, FAY_E_REFUSED, "%s: %s", path, strerror(saved));
-	}
-	return 0;
+	*here = take_descriptor(stop->pid, *there);
+	if (*here >= 0 && is_memfd(*here))
+		return 0;
+	code = fay_error_set(error, FAY_E_REFUSED, "process %d: taking over a memfd made there: %s", (int)stop->pid,
+			     *here < 0 ? strerror(errno) : "it was replaced by another file");
+	remote(stop, SYS_close, (uint64_t)*there, 0, 0, 0, 0, "close", &result, NULL);
+	if (*here >= 0)
+		close(*here);
+	return code;
 }
 
 static int install_table(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
@@ -104,12 +131,18 @@ static int install_table(struct fay_session *session, struct fay_stop *stop, str
 		      "madvise(MADV_WIPEONFORK)", &result, error);
 }
 
+/* The size is sealed: memory that the target could cut off would be SIGBUS here. */
 static int map_state_here(struct fay_session *session, int fd, struct fay_error *error)
 {
+	struct stat status;
 	void *shm;
 
 	if (ftruncate(fd, (off_t)session->shm_size))
 		return fay_error_set(error, FAY_E_LIMIT, "state of %zu bytes: %s", session->shm_size, strerror(errno));
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) || fstat(fd, &status))
+		return fay_error_set(error, FAY_E_INTERNAL, "sealing the state: %s", strerror(errno));
+	if ((size_t)status.st_size != session->shm_size)
+		return fay_error_set(error, FAY_E_REFUSED, "process %d: the state's size was changed there", (int)session->pid);
 	shm = mmap(NULL, session->shm_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (shm == MAP_FAILED)
 		return fay_error_set(error, FAY_E_LIMIT, "mapping state of %zu bytes: %s", session->shm_size, strerror(errno));
@@ -137,7 +170,7 @@ static int map_state_there(struct fay_session *session, struct fay_stop *stop, i
 
 static int install_state(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
 {
-	int there, here, code = remote_memfd(stop, session->table_address, "fay-state", MFD_CLOEXEC, &there, &here,
+	int there, here, code = remote_memfd(stop, session->table_address, "fay-state", 0, &there, &here,
 					     error);
 	int64_t result;
 
@@ -191,7 +224,7 @@ static int install_zone(struct fay_session *session, struct fay_stop *stop, stru
 {
 	size_t data = sizeof(zone->header) + zone->header.patch_count * sizeof(struct fay_zone_patch);
 	int there, here, code = remote_memfd(stop, session->table_address, FAY_ZONE_MEMFD,
-					     MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC, &there, &here, error);
+					     MFD_EXEC, &there, &here, error);
 	int64_t result;
 
 	if (code)
