@@ -41,36 +41,60 @@ static bool same_place(const struct fay_code_place *a, const struct fay_code_pla
 }
 
 /* false: nobody has code there, or it is not known whose it is. */
-static bool find_place(struct fay_cli_addresses *addresses, uint64_t address, struct fay_code_place *place)
+static bool find_place(struct fay_cli_addresses *addresses, uint64_t address, bool exact, struct fay_code_place *place)
 {
+	uint64_t back = exact ? 0 : 1; /* what a call returns to may be another function's first byte */
 	bool found = false;
 	for (size_t i = 0; i < addresses->count; i++) {
 		struct fay_code_place one;
-		/* What a call returns to may be another function's first byte. */
-		if (!fay_target_describe(addresses->snapshots[i], address - 1, &one))
+		if (!fay_target_describe(addresses->snapshots[i], address - back, &one))
 			continue;
 		if (found && !same_place(place, &one))
 			return false;
 		*place = one;
 		found = true;
 	}
-	place->offset += found;
+	place->offset += found ? back : 0;
 	return found;
 }
 
-void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address, bool readable, char *text, size_t size)
+static const struct fay_code_place *place_of(struct fay_cli_addresses *addresses, uint64_t address, bool exact)
 {
-	struct fay_code_place *place = &addresses->known[address % FAY_CLI_ADDRESSES_KNOWN].place;
+	uint64_t at = (address ^ exact) % FAY_CLI_ADDRESSES_KNOWN;
+	struct fay_code_place *place = &addresses->known[at].place;
+	if (addresses->known[at].address == address && addresses->known[at].exact == exact && address)
+		return place;
+	addresses->known[at].address = address;
+	addresses->known[at].exact = exact;
+	if (!find_place(addresses, address, exact, place))
+		*place = (struct fay_code_place){ 0 };
+	return place;
+}
+
+static void write_bare(const struct fay_code_place *place, char *text, size_t size)
+{
+	char buffer[256];
+	if (place->name)
+		snprintf(text, size, "%s", fay_cli_readable(place->name, buffer, sizeof(buffer)));
+	else
+		snprintf(text, size, "[%s]", place->module ? place->module : "unknown");
+}
+
+void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address, unsigned form, char *text, size_t size)
+{
+	const struct fay_code_place *place = place_of(addresses, address, form & FAY_ADDRESS_EXACT);
 	char buffer[64];
-	if (addresses->known[address % FAY_CLI_ADDRESSES_KNOWN].address != address || !address) {
-		addresses->known[address % FAY_CLI_ADDRESSES_KNOWN].address = address;
-		if (!find_place(addresses, address, place))
-			*place = (struct fay_code_place){ 0 };
+	if (form & FAY_ADDRESS_BARE) {
+		write_bare(place, text, size);
+		return;
 	}
 	if (!place->module)
 		snprintf(text, size, "0x%" PRIx64, address);
 	else if (!place->name)
 		snprintf(text, size, "%s+0x%" PRIx64, place->module, place->offset);
+	else if (form & FAY_ADDRESS_EXACT && !place->offset)
+		snprintf(text, size, "%s!%s", place->module, form & FAY_ADDRESS_READABLE ? fay_cli_readable(place->name, buffer, sizeof(buffer)) : place->name);
 	else
-		snprintf(text, size, "%s!%s+0x%" PRIx64, place->module, readable ? fay_cli_readable(place->name, buffer, sizeof(buffer)) : place->name, place->offset);
+		snprintf(text, size, "%s!%s+0x%" PRIx64, place->module, form & FAY_ADDRESS_READABLE ? fay_cli_readable(place->name, buffer, sizeof(buffer)) : place->name,
+			 place->offset);
 }

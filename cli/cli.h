@@ -78,6 +78,7 @@ struct fay_cli_addresses {
 	size_t count;
 	struct {
 		uint64_t address;
+		bool exact;
 		struct fay_code_place place; /* module NULL: not known */
 	} known[FAY_CLI_ADDRESSES_KNOWN]; /* what was looked up last */
 };
@@ -85,7 +86,7 @@ struct fay_cli_addresses {
 void fay_cli_addresses_take(struct fay_cli_addresses *addresses, pid_t pid);
 void fay_cli_addresses_deinit(struct fay_cli_addresses *addresses);
 /* "libc!qsort+0x1c", or "0x7f..." */
-void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address, bool readable, char *text, size_t size);
+void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address, unsigned form, char *text, size_t size);
 
 /* --- leftovers.c: fay's code in processes ---------------------------------------------------------------------------- */
 
@@ -105,13 +106,15 @@ int fay_cli_leftovers_clean_pid(pid_t pid, struct fay_error *error);
 
 /* --- results ------------------------------------------------------------------------------------------------------- */
 
-enum fay_format { FAY_FORMAT_TABLE, FAY_FORMAT_JSON, FAY_FORMAT_CSV };
+enum fay_format { FAY_FORMAT_TABLE, FAY_FORMAT_JSON, FAY_FORMAT_CSV, FAY_FORMAT_FOLDED };
 
 struct fay_view_column {
 	const char *name;
 	const struct fay_schema_column *column;
 	const struct fay_enumeration *enumeration; /* what its values are called; NULL */
 	bool address; /* of code: shown by name */
+	uint32_t stack_frames; /* so many addresses of code, innermost first; 0: it is no stack */
+	bool kernel_stack;
 };
 
 /* One state of the image as the user sees it. */
@@ -127,8 +130,14 @@ struct fay_view {
 };
 
 typedef const char *fay_name_function(void *context, uint64_t hash);
-/* Writes the name of a code address; readable: for people. */
-typedef void fay_address_function(void *context, uint64_t address, bool readable, char *text, size_t size);
+/* How a code address is written. */
+enum fay_address_form {
+	FAY_ADDRESS_READABLE = 1, /* for people */
+	FAY_ADDRESS_EXACT = 2,    /* it is an instruction's own, not what a call returns to */
+	FAY_ADDRESS_BARE = 4,     /* the function's name alone: flame graphs */
+	FAY_ADDRESS_KERNEL = 8,
+};
+typedef void fay_address_function(void *context, uint64_t address, unsigned form, char *text, size_t size);
 
 struct fay_writer {
 	FILE *out;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Results on standard output: a table (redrawn in place on a terminal), JSON lines, or CSV.
+ * Results on standard output: a table (redrawn in place on a terminal), JSON lines, CSV, or folded stacks.
  *
  * JSON lines (docs/cli-json.md): {"type":"schema"...}, then {"type":"row"...} for each row of each picture, with "final" true in the last
  * picture, then {"type":"end"...} from trace.c.
@@ -12,24 +12,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "output.h"
 
 #define MAX_BAR 40
 #define HISTOGRAM_LABELS (2 + 24 + 1 + 12 + 1)
-#define CELL_SIZE 128
-#define READABLE 64 /* bytes of a demangled name */
 
 static const char *const merge_names[] = { "key",     "count",	   "sum",	 "min", "max",
 					   "average", "histogram", "histogram", "histogram",
 					   "quantiles", "distinct", "top", "first", "last", "sample" };
 static const char *const type_names[] = { "?",	      "int64", "uint64", "string",
 					  "function", "time",  "bool" };
-
-/* A value as it is, not one that many were merged into. */
-static bool is_plain(const struct fay_schema_column *column)
-{
-	return column->merge == FAY_MERGE_KEY || column->merge == (uint16_t)FAY_RESULT_COMPUTED;
-}
 
 static const char *merge_name(const struct fay_schema_column *column)
 {
@@ -39,94 +31,14 @@ static const char *merge_name(const struct fay_schema_column *column)
 static const char *type_name(const struct fay_view_column *view)
 {
 	const struct fay_schema_column *column = view->column;
+	if (view->stack_frames)
+		return "stack";
 	if (view->address || view->enumeration)
 		return view->address ? "address" : "enum";
 	return column->type == (uint16_t)FAY_RESULT_REAL ? "double" : type_names[column->type];
 }
 
-void fay_json_string(FILE *out, const char *bytes, size_t size)
-{
-	fputc('"', out);
-	for (size_t i = 0; i < size && bytes[i]; i++) {
-		unsigned char c = (unsigned char)bytes[i];
-		if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
-		else if (c < 0x20 || c >= 0x7f) /* not known to be UTF-8: bytes as Latin-1 */
-			fprintf(out, "\\u%04x", c);
-		else
-			fputc(c, out);
-	}
-	fputc('"', out);
-}
-
-static const char *function_name(const struct fay_writer *writer, uint64_t hash, char unknown[32])
-{
-	const char *name = writer->function_name ?
-				   writer->function_name(writer->name_context, hash) :
-				   NULL;
-	if (name)
-		return name;
-	snprintf(unknown, 32, "function#%016" PRIx64, hash);
-	return unknown;
-}
-
-/* As people write it where people read it; programs get the symbol's name, by which it can be selected. */
-static const char *shown_function(const struct fay_writer *writer, uint64_t hash, char unknown[32], char readable[READABLE])
-{
-	const char *name = function_name(writer, hash, unknown);
-	return writer->format == FAY_FORMAT_TABLE ? fay_cli_readable(name, readable, READABLE) : name;
-}
-
-static void format_time(uint64_t ns, char *text, size_t size)
-{
-	time_t seconds = (time_t)(ns / 1000000000u);
-	struct tm tm;
-	char date[64];
-	localtime_r(&seconds, &tm);
-	strftime(date, sizeof(date), "%F %T", &tm);
-	snprintf(text, size, "%s.%09u", date, (unsigned)(ns % 1000000000u));
-}
-
 /* --- histograms --------------------------------------------------------------------------------- */
-
-/* The inclusive lower and upper bound of a bucket, as text. */
-static void bucket_label(const struct fay_schema_column *column, size_t bucket, size_t count,
-			 char label[64])
-{
-	if (column->merge == FAY_MERGE_HIST_LOG2) {
-		if (bucket == 0)
-			snprintf(label, 64, "<= 0");
-		else if (bucket == 1)
-			snprintf(label, 64, "1");
-		else
-			snprintf(label, 64, "%" PRIu64 "..%" PRIu64, (uint64_t)1 << (bucket - 1),
-				 ((uint64_t)1 << (bucket - 1)) - 1 + ((uint64_t)1 << (bucket - 1)));
-		return;
-	}
-	if (column->merge == FAY_MERGE_HIST_LOGLINEAR) {
-		unsigned exponent = (unsigned)(bucket >> FAY_HIST_LOGLINEAR_BITS);
-		uint64_t part = bucket & ((1u << FAY_HIST_LOGLINEAR_BITS) - 1), start = bucket, next = bucket + 1;
-		if (exponent) {
-			start = (part + (1u << FAY_HIST_LOGLINEAR_BITS)) << (exponent - 1);
-			next = start + (UINT64_C(1) << (exponent - 1));
-		}
-		if (bucket == 0)
-			snprintf(label, 64, "<= 0");
-		else if (next - start == 1)
-			snprintf(label, 64, "%" PRIu64, start);
-		else
-			snprintf(label, 64, "%" PRIu64 "..%" PRIu64, start, next - 1);
-		return;
-	}
-	int64_t low = column->param[0], width = column->param[1];
-	if (bucket == 0)
-		snprintf(label, 64, "< %" PRId64, low);
-	else if (bucket == count - 1)
-		snprintf(label, 64, ">= %" PRId64, low + width * (int64_t)(count - 2));
-	else
-		snprintf(label, 64, "%" PRId64 "..%" PRId64, low + width * (int64_t)(bucket - 1),
-			 low + width * (int64_t)bucket - 1);
-}
 
 /* How long bars may be behind `used` columns. A line that the terminal wraps would be two, and could not be drawn over. */
 static int bar_width(const struct fay_writer *writer, int used)
@@ -163,7 +75,7 @@ static unsigned print_histogram(const struct fay_writer *writer, const struct fa
 	int width = bar_width(writer, HISTOGRAM_LABELS);
 	for (size_t i = first; i < last; i++, lines++) {
 		char label[64], text[MAX_BAR + 1];
-		bucket_label(view->column, i, count, label);
+		fay_output_bucket_label(view->column, i, count, label);
 		bar(text, buckets[i], largest, width);
 		fprintf(out, "  %-24s %12" PRIu64 " |%-*s|\n", label, buckets[i], width, text);
 	}
@@ -172,179 +84,6 @@ static unsigned print_histogram(const struct fay_writer *writer, const struct fa
 		lines = 1;
 	}
 	return lines;
-}
-
-/* --- single values -------------------------------------------------------------------------------- */
-
-/* A key of a list, by the column's type. */
-static void format_key(const struct fay_writer *writer, const struct fay_schema_column *column, uint64_t key, char text[64])
-{
-	char unknown[32], readable[READABLE];
-	if (column->type == FAY_TYPE_I64)
-		snprintf(text, 64, "%" PRId64, (int64_t)key);
-	else if (column->type == FAY_TYPE_FUNCTION)
-		snprintf(text, 64, "%s", shown_function(writer, key, unknown, readable));
-	else
-		snprintf(text, 64, "%" PRIu64, key);
-}
-
-/* "p50 12 p99 80" of quantiles, "7:120 9:3" of the most frequent, "3 8 5" of a sample; cut off where there is no room. */
-static void format_list(const struct fay_writer *writer, const struct fay_schema_column *column, const uint8_t *row,
-			char *text, size_t size)
-{
-	struct fay_item item;
-	size_t used = 0;
-	text[0] = 0;
-	for (size_t i = 0; fay_value_item(column, row, i, &item); i++) {
-		char key[64], one[128];
-		format_key(writer, column, item.key, key);
-		if (item.label)
-			snprintf(one, sizeof(one), "%s %.6g", item.label, item.value);
-		else if (column->merge == FAY_MERGE_TOP)
-			snprintf(one, sizeof(one), "%s:%" PRIu64, key, item.count);
-		else
-			snprintf(one, sizeof(one), "%s", key);
-		if (used + strlen(one) + 5 > size) {
-			snprintf(text + used, size - used, " ...");
-			return;
-		}
-		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "", one);
-	}
-}
-
-/* Quantiles are an object, {"p50":12}; the most frequent an array of {"key":7,"count":120}; a sample an array of values. */
-static void json_list(const struct fay_writer *writer, const struct fay_schema_column *column, const uint8_t *row)
-{
-	FILE *out = writer->out;
-	struct fay_item item;
-	fputc(column->merge == FAY_MERGE_QUANTILE ? '{' : '[', out);
-	for (size_t i = 0; fay_value_item(column, row, i, &item); i++) {
-		char key[64];
-		if (i)
-			fputc(',', out);
-		if (item.label) {
-			fprintf(out, "\"%s\":%.17g", item.label, item.value);
-			continue;
-		}
-		if (column->merge == FAY_MERGE_TOP)
-			fprintf(out, "{\"key\":");
-		format_key(writer, column, item.key, key);
-		if (column->type == FAY_TYPE_FUNCTION)
-			fay_json_string(out, key, strlen(key));
-		else
-			fputs(key, out);
-		if (column->merge == FAY_MERGE_TOP)
-			fprintf(out, ",\"count\":%" PRIu64 "}", item.count);
-	}
-	fputc(column->merge == FAY_MERGE_QUANTILE ? '}' : ']', out);
-}
-
-/* Text of a value for tables and CSV. */
-static void format_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, char *text, size_t size)
-{
-	const struct fay_schema_column *column = view->column;
-	const char *name = NULL;
-	struct fay_value value;
-	char unknown[32], readable[READABLE];
-	if (!fay_value_decode(column, row, &value)) {
-		snprintf(text, size, "-");
-		return;
-	}
-	switch (value.kind) {
-	case FAY_VALUE_I64:
-		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64) : NULL;
-		if (name)
-			snprintf(text, size, "%s", name);
-		else
-			snprintf(text, size, "%" PRId64, value.i64);
-		break;
-	case FAY_VALUE_U64:
-		if (view->address && writer->address_name)
-			writer->address_name(writer->name_context, value.u64, writer->format == FAY_FORMAT_TABLE, text, size);
-		else if (column->type == FAY_TYPE_FUNCTION)
-			snprintf(text, size, "%s", shown_function(writer, value.u64, unknown, readable));
-		else if (column->type == FAY_TYPE_TIME)
-			format_time(value.u64, text, size);
-		else if (column->type == FAY_TYPE_BOOL && is_plain(column))
-			snprintf(text, size, "%s", value.u64 ? "true" : "false");
-		else
-			snprintf(text, size, "%" PRIu64, value.u64);
-		break;
-	case FAY_VALUE_DOUBLE:
-		snprintf(text, size, "%.6g", value.d);
-		break;
-	case FAY_VALUE_STRING:
-		snprintf(text, size, "%.*s", (int)strnlen(value.string.bytes, value.string.size),
-			 value.string.bytes);
-		break;
-	case FAY_VALUE_HISTOGRAM: {
-		uint64_t total = 0;
-		for (size_t i = 0; i < value.histogram.count; i++)
-			total += value.histogram.buckets[i];
-		snprintf(text, size, "(%" PRIu64 " values)", total);
-		break;
-	}
-	case FAY_VALUE_LIST:
-		format_list(writer, column, row, text, size);
-		break;
-	}
-}
-
-static void json_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row)
-{
-	const struct fay_schema_column *column = view->column;
-	const char *name = NULL;
-	struct fay_value value;
-	char unknown[32];
-	FILE *out = writer->out;
-	if (!fay_value_decode(column, row, &value)) {
-		fprintf(out, "null");
-		return;
-	}
-	switch (value.kind) {
-	case FAY_VALUE_I64:
-		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64) : NULL;
-		if (name)
-			fay_json_string(out, name, strlen(name));
-		else
-			fprintf(out, "%" PRId64, value.i64);
-		break;
-	case FAY_VALUE_U64:
-		if (view->address && writer->address_name) {
-			char text[CELL_SIZE];
-			writer->address_name(writer->name_context, value.u64, false, text, sizeof(text));
-			fay_json_string(out, text, strlen(text));
-		} else if (column->type == FAY_TYPE_FUNCTION) {
-			name = function_name(writer, value.u64, unknown);
-			fay_json_string(out, name, strlen(name));
-		} else if (column->type == FAY_TYPE_BOOL && is_plain(column)) {
-			fprintf(out, "%s", value.u64 ? "true" : "false");
-		} else {
-			fprintf(out, "%" PRIu64, value.u64);
-		}
-		break;
-	case FAY_VALUE_DOUBLE:
-		fprintf(out, "%.17g", value.d);
-		break;
-	case FAY_VALUE_STRING:
-		fay_json_string(out, value.string.bytes, value.string.size);
-		break;
-	case FAY_VALUE_HISTOGRAM:
-		fputc('[', out);
-		for (size_t i = 0, shown = 0; i < value.histogram.count; i++) {
-			char label[64];
-			if (!value.histogram.buckets[i])
-				continue;
-			bucket_label(column, i, value.histogram.count, label);
-			fprintf(out, "%s{\"range\":\"%s\",\"count\":%" PRIu64 "}", shown++ ? "," : "",
-				label, value.histogram.buckets[i]);
-		}
-		fputc(']', out);
-		break;
-	case FAY_VALUE_LIST:
-		json_list(writer, column, row);
-		break;
-	}
 }
 
 /* --- whole results ---------------------------------------------------------------------------------- */
@@ -395,7 +134,7 @@ static void write_json_row(struct fay_writer *writer, const struct fay_view *vie
 			fputc(',', out);
 		fay_json_string(out, view->columns[c].name, strlen(view->columns[c].name));
 		fputc(':', out);
-		json_value(writer, &view->columns[c], row);
+		fay_output_json_value(writer, &view->columns[c], row);
 	}
 	fprintf(out, "}}\n");
 }
@@ -435,18 +174,24 @@ static void write_csv_row(struct fay_writer *writer, const struct fay_view *view
 		const struct fay_schema_column *column = view->columns[c].column;
 		if (c || view->title)
 			fputc(',', writer->out);
+		if (view->columns[c].stack_frames) {
+			char *stack = fay_output_stack_text(writer, &view->columns[c], row);
+			write_csv_cell(writer->out, stack ? stack : "");
+			free(stack);
+			continue;
+		}
 		if (fay_value_decode(column, row, &value) && value.kind == FAY_VALUE_HISTOGRAM) {
 			/* label:count pairs, separated by blanks, in one cell */
 			for (size_t i = 0, shown = 0; i < value.histogram.count; i++) {
 				if (!value.histogram.buckets[i])
 					continue;
-				bucket_label(column, i, value.histogram.count, text);
+				fay_output_bucket_label(column, i, value.histogram.count, text);
 				fprintf(writer->out, "%s%s:%" PRIu64, shown++ ? " " : "", text,
 					value.histogram.buckets[i]);
 			}
 			continue;
 		}
-		format_value(writer, &view->columns[c], row, text, sizeof(text));
+		fay_output_format_value(writer, &view->columns[c], row, text, sizeof(text));
 		write_csv_cell(writer->out, text);
 	}
 	fputc('\n', writer->out);
@@ -524,7 +269,7 @@ static void column_widths(const struct fay_writer *writer, const struct fay_view
 	for (size_t r = 0; r < rows; r++) {
 		for (uint32_t c = 0; c < view->column_count; c++) {
 			char text[CELL_SIZE];
-			format_value(writer, &view->columns[c], row_at(result, ranked, r), text,
+			fay_output_format_value(writer, &view->columns[c], row_at(result, ranked, r), text,
 				     sizeof(text));
 			if ((int)strlen(text) > widths[c])
 				widths[c] = (int)strlen(text);
@@ -565,7 +310,7 @@ static unsigned print_table(struct fay_writer *writer, const struct fay_view *vi
 		const uint8_t *row = row_at(result, ranked, r);
 		for (uint32_t c = 0; c < view->column_count; c++) {
 			char text[CELL_SIZE];
-			format_value(writer, &view->columns[c], row, text, sizeof(text));
+			fay_output_format_value(writer, &view->columns[c], row, text, sizeof(text));
 			print_cell(out, &view->columns[c], widths[c], text);
 		}
 		if (bars >= 0) {
@@ -577,6 +322,8 @@ static unsigned print_table(struct fay_writer *writer, const struct fay_view *vi
 		fputc('\n', out);
 		for (uint32_t c = 0; c < view->column_count; c++) {
 			struct fay_value value;
+			if (view->columns[c].stack_frames)
+				lines += fay_output_stack_lines(writer, &view->columns[c], row);
 			if (!is_histogram(&view->columns[c]) ||
 			    !fay_value_decode(view->columns[c].column, row, &value))
 				continue;
@@ -616,6 +363,10 @@ void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
 		for (size_t r = 0; r < rows; r++)
 			write_csv_row(writer, view, result->rows + r * result->row_size);
 		return;
+	case FAY_FORMAT_FOLDED:
+		if (final)
+			fay_output_folded(writer, view, result);
+		return;
 	case FAY_FORMAT_TABLE:
 		break;
 	}
@@ -652,6 +403,10 @@ void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const
 		write_csv_row(writer, view, row);
 		return;
 	}
+	if (writer->format == FAY_FORMAT_FOLDED) {
+		fay_output_folded(writer, view, &(struct fay_result){ .rows = (uint8_t *)row, .row_count = 1, .row_size = view->row_size });
+		return;
+	}
 	if (!writer->header_written) {
 		for (uint32_t c = 0; c < view->column_count; c++)
 			print_cell(writer->out, &view->columns[c], 16, view->columns[c].name);
@@ -660,8 +415,11 @@ void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const
 	}
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		char text[CELL_SIZE];
-		format_value(writer, &view->columns[c], row, text, sizeof(text));
+		fay_output_format_value(writer, &view->columns[c], row, text, sizeof(text));
 		print_cell(writer->out, &view->columns[c], 16, text);
 	}
 	fputs(writer->revised ? "  (revised)\n" : "\n", writer->out);
+	for (uint32_t c = 0; c < view->column_count; c++)
+		if (view->columns[c].stack_frames)
+			fay_output_stack_lines(writer, &view->columns[c], row);
 }

@@ -31,6 +31,7 @@ void fay_trace_deinit(struct trace *trace)
 	/* The aggregator says good-bye in the sessions' shared memory. */
 	fay_follow_end(&trace->follower);
 	fay_cli_addresses_deinit(&trace->addresses);
+	fay_trace_stacks_deinit(trace);
 	fay_root_destroy(trace->root);
 	fay_trace_budget_deinit(trace);
 	fay_aggregator_destroy(trace->aggregator);

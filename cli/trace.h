@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_join.c, trace_file.c, trace_budget.c, trace_analyze.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_stacks.c, trace_join.c, trace_file.c, trace_budget.c, trace_analyze.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -10,6 +10,7 @@
 #include "fay/bpf.h"
 #include "fay/kernel.h"
 #include "follow.h"
+#include "stacks.h"
 
 struct stage {
 	const char *name;
@@ -55,6 +56,8 @@ struct trace {
 	struct fay_error first_failure; /* code 0: none */
 	size_t later, later_failures; /* processes and modules that came later */
 	struct fay_cli_addresses addresses; /* processes whose addresses are shown */
+	struct fay_cli_stacks stacks; /* trace_stacks.c */
+	struct fay_stack_tables *stack_tables[FAY_CLI_MAX_TARGETS]; /* of each session; NULL: its probes walk no stacks */
 	struct fay_cli_functions described; /* whose types the query uses, if the plan is `typed` */
 	/* pipeline */
 	struct fay_plan *plan;
@@ -128,7 +131,17 @@ void fay_trace_report_points(const struct trace *trace);
 /* How each probe is run: inlined or called, how many functions share a trampoline. */
 void fay_trace_report_dispatch(const struct trace *trace);
 const char *fay_trace_function_name(void *context, uint64_t hash);
-void fay_trace_address_name(void *context, uint64_t address, bool readable, char *text, size_t size);
+void fay_trace_address_name(void *context, uint64_t address, unsigned form, char *text, size_t size);
+
+/* trace_stacks.c */
+/* Whether the query's stacks, and --folded, go with the other options. */
+int fay_trace_stacks_check(const struct trace *trace, struct fay_error *error);
+/* What probes walk stacks by in the target, as `options->global`; NULL: they walk none. To be freed. */
+int fay_trace_stacks_make(struct trace *trace, struct fay_target *target, struct fay_attach_options *options, struct fay_stack_tables **tables,
+			  struct fay_error *error);
+/* The process has loaded modules. */
+void fay_trace_stacks_update(struct trace *trace, pid_t pid);
+void fay_trace_stacks_deinit(struct trace *trace);
 
 /* trace_bpf.c */
 static inline bool fay_trace_is_kernel(const struct trace *trace)

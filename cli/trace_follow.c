@@ -26,10 +26,12 @@ static void forget_session(struct trace *trace, size_t index)
 	} else {
 		fay_target_close(trace->targets[index]); /* its functions have no names in the result */
 	}
+	free(trace->stack_tables[index]);
 	size_t last = --trace->session_count;
 	trace->sessions[index] = trace->sessions[last];
 	trace->targets[index] = trace->targets[last];
 	trace->modules[index] = trace->modules[last];
+	trace->stack_tables[index] = trace->stack_tables[last];
 }
 
 bool fay_trace_make_room(struct trace *trace, struct fay_error *error)
@@ -129,6 +131,7 @@ static void look_for_modules(struct trace *trace)
 		trace->modules[i] = modules;
 		if (trace->plan && trace->plan->addresses)
 			fay_cli_addresses_take(&trace->addresses, pid);
+		fay_trace_stacks_update(trace, pid);
 		if (trace->follower.follower)
 			fay_follow_release(&trace->follower, pid);
 		attach_later(trace, pid);

@@ -150,6 +150,8 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 			view->columns[c].column = &schema->columns[state->first_column + position];
 		view->columns[c].enumeration = trace->plan ? trace->plan->columns[c].enumeration : NULL;
 		view->columns[c].address = trace->plan && trace->plan->columns[c].address;
+		view->columns[c].stack_frames = trace->plan ? trace->plan->columns[c].stack_frames : 0;
+		view->columns[c].kernel_stack = trace->plan && trace->plan->columns[c].kernel_stack;
 		view->columns[c].name = trace->plan ? trace->plan->columns[c].name :
 						      view->columns[c].column->name;
 	}
@@ -176,6 +178,8 @@ int fay_trace_image(struct trace *trace, struct fay_error *error)
 {
 	int result;
 	if (trace->query && (result = plan_query(trace, error)))
+		return result;
+	if ((result = fay_trace_stacks_check(trace, error)))
 		return result;
 	if (trace->query && ((result = fay_trace_native_prepare(trace, error)) || (result = fay_trace_find_processes(trace, error))))
 		return result;

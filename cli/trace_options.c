@@ -8,7 +8,7 @@
 #include "trace.h"
 
 static const char usage_text[] =
-	"usage: fay trace [-p PID | --comm NAME [--wait] | --tid TID] [--follow] [--for 10s] [--every 1s] [--json | --csv]\n"
+	"usage: fay trace [-p PID | --comm NAME [--wait] | --tid TID] [--follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
 	"                 [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE] [--budget 2%] [--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
@@ -33,6 +33,7 @@ void fay_trace_help(void)
 	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
 	       "  --every T        print the result so far each T\n"
 	       "  --json, --csv    for other programs to read\n"
+	       "  --folded         stacks as lines `outermost;...;innermost COUNT`, for flame graphs\n"
 	       "  --save FILE      keep rows of events in a file, for queries over file(\"FILE\")\n"
 	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a query\n"
 	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
@@ -186,9 +187,10 @@ static int parse_option(struct trace *trace, int option)
 		return set_duration("--every", optarg, &trace->every);
 	case 'j':
 	case 'C':
+	case 'O':
 		if (trace->writer.format != FAY_FORMAT_TABLE)
-			return usage("--json or --csv, one of them");
-		trace->writer.format = option == 'j' ? FAY_FORMAT_JSON : FAY_FORMAT_CSV;
+			return usage("--json, --csv or --folded, one of them");
+		trace->writer.format = option == 'j' ? FAY_FORMAT_JSON : option == 'C' ? FAY_FORMAT_CSV : FAY_FORMAT_FOLDED;
 		return FAY_OK;
 	case 'P':
 		trace->probe_path = optarg;
@@ -233,6 +235,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "pid", required_argument, NULL, 'p' },    { "comm", required_argument, NULL, 'c' },
 		{ "for", required_argument, NULL, 'f' },    { "every", required_argument, NULL, 'e' },
 		{ "json", no_argument, NULL, 'j' },	    { "csv", no_argument, NULL, 'C' },
+		{ "folded", no_argument, NULL, 'O' },
 		{ "probe", required_argument, NULL, 'P' },  { "timing", no_argument, NULL, 't' },
 		{ "policy", required_argument, NULL, 'o' }, { "verbose", no_argument, NULL, 'v' },
 		{ "follow", no_argument, NULL, 'F' },	    { "wait", no_argument, NULL, 'w' },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes that a trace attaches to. */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace.h"
@@ -39,6 +40,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 					      .tid_count = trace->tid_count,
 					      .costs = trace->budget > 0 || trace->analyze };
 	struct fay_target *target;
+	struct fay_stack_tables *tables;
 	size_t size;
 	if (!fay_trace_make_room(trace, error))
 		return error->code;
@@ -51,13 +53,19 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 		fay_target_close(target);
 		return error->code;
 	}
+	if (fay_trace_stacks_make(trace, target, &options, &tables, error)) {
+		fay_target_close(target);
+		return error->code;
+	}
 	if (fay_session_attach(target, &trace->verdict, &options, &trace->sessions[index], error)) {
+		free(tables);
 		fay_target_close(target);
 		return error->code;
 	}
 	if (trace->plan && trace->plan->addresses)
 		fay_cli_addresses_take(&trace->addresses, pid);
 	trace->targets[index] = target;
+	trace->stack_tables[index] = tables;
 	trace->modules[index] = modules;
 	trace->session_count++;
 	struct fay_shm_control *shm = fay_session_shm(trace->sessions[index], &size);
@@ -157,8 +165,8 @@ const char *fay_trace_function_name(void *context, uint64_t hash)
 	return fay_trace_is_mixed(trace) ? fay_trace_bpf_name(trace, hash) : NULL;
 }
 
-void fay_trace_address_name(void *context, uint64_t address, bool readable, char *text, size_t size)
+void fay_trace_address_name(void *context, uint64_t address, unsigned form, char *text, size_t size)
 {
 	struct trace *trace = context;
-	fay_cli_address_name(&trace->addresses, address, readable, text, size);
+	fay_cli_address_name(&trace->addresses, address, form, text, size);
 }

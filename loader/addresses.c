@@ -18,7 +18,7 @@ static const struct fay_symbol *symbol_at(const struct fay_object *object, uint6
 	for (size_t i = 0; i < object->symbol_count; i++) {
 		const struct fay_symbol *symbol = &object->symbols[i];
 		bool code = symbol->kind == FAY_SYMBOL_FUNCTION || symbol->kind == FAY_SYMBOL_IFUNC || symbol->kind == FAY_SYMBOL_PART;
-		bool inside = symbol->address <= address && address < symbol->limit && (!symbol->size || address - symbol->address < symbol->size);
+		bool inside = symbol->address <= address && (symbol->size ? address - symbol->address < symbol->size : address < symbol->limit);
 		if (code && inside && is_better(symbol, best))
 			best = symbol;
 	}
@@ -41,6 +41,25 @@ bool fay_target_describe(struct fay_target *target, uint64_t address, struct fay
 			place->offset = place->name ? address - range->bias - symbol->address : address - range->bias;
 			return true;
 		}
+	}
+	return false;
+}
+
+bool fay_target_code(struct fay_target *target, size_t index, struct fay_code_range *range, bool *more)
+{
+	*more = false;
+	for (size_t i = 0; i < target->module_count; i++) {
+		struct fay_module *module = &target->modules[i];
+		if (index >= module->range_count) {
+			index -= module->range_count;
+			continue;
+		}
+		*more = true;
+		if (!fay_module_object(target, module) || !module->ranges[index].placed)
+			return false;
+		const struct fay_range *from = &module->ranges[index];
+		*range = (struct fay_code_range){.start = from->start, .end = from->end, .bias = from->bias, .device = module->device, .inode = module->inode, .fd = module->object->fd};
+		return true;
 	}
 	return false;
 }

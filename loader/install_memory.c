@@ -148,6 +148,9 @@ static int map_state_here(struct fay_session *session, int fd, struct fay_error 
 		return fay_error_set(error, FAY_E_LIMIT, "mapping state of %zu bytes: %s", session->shm_size, strerror(errno));
 	session->shm = shm;
 	*session->shm = session->geometry;
+	if (session->options.global)
+		memcpy((char *)shm + session->geometry.global_offset, session->options.global,
+		       session->options.global_size < session->geometry.global_size ? session->options.global_size : session->geometry.global_size);
 	return 0;
 }
 

@@ -401,6 +401,12 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	return 0;
 }
 
+void *fay_session_global(struct fay_session *session, size_t *size)
+{
+	*size = session->geometry.global_size;
+	return session->shm ? (char *)session->shm + session->geometry.global_offset : NULL;
+}
+
 struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *size)
 {
 	*size = session->shm_size;

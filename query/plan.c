@@ -381,7 +381,7 @@ static bool has_walker(struct fay_planner *planner)
 	const struct fay_checked *checked = planner->checked;
 	if (!planner->exprs->stack_frames)
 		return true;
-	const char *where = checked->join ? "in a join" : checked->domain == DOMAIN_KERNEL ? "of events in the kernel" : "of programs";
+	const char *where = checked->join ? "in a join" : checked->domain == DOMAIN_KERNEL ? "of events in the kernel" : NULL;
 	return !where || fay_query_fail(planner->query, FAY_E_REFUSED, checked->source, "stacks %s are not supported yet", where) != NULL;
 }
 

@@ -10,10 +10,15 @@ extern int64_t fay_try_read(void *to, uint64_t size, uint64_t address);
 
 #define MODULE_ROUNDS 9 /* of a binary search; 2 to their power is how many there can be */
 #define ROW_ROUNDS 20
+/* In the kernel's struct ucontext of x86-64, asm/sigcontext.h. */
+#define CONTEXT_RBP 120
+#define CONTEXT_RSP 160
+#define CONTEXT_RIP 168
 
 struct walk {
 	struct fay_stack_scratch *scratch;
 	uint64_t start, size; /* of the stack that the window holds */
+	uint64_t address, rsp, rbp; /* of the frame */
 };
 
 static uint32_t rule_in(const struct fay_stack_tables *tables, const struct fay_stack_module *module, uint64_t place)
@@ -59,26 +64,50 @@ static uint64_t word_at(struct walk *walk, uint64_t address)
 	return window[(address - walk->start) / 8 & (FAY_STACK_WINDOW - 1)];
 }
 
+/* To the caller's frame. 0: there is none, or it is not known. */
+static uint64_t step(struct walk *walk, uint32_t rule)
+{
+	uint64_t base = rule & 3, offset = 8 * (uint64_t)(rule >> 2 & FAY_STACK_OFFSET_MAX), saved = 8 * (uint64_t)(rule >> 18);
+	uint64_t frame = (base == FAY_STACK_RSP ? walk->rsp : walk->rbp) + offset;
+	if (base == FAY_STACK_END)
+		return 0;
+	if (base == FAY_STACK_INDIRECT)
+		frame = word_at(walk, walk->rbp - offset);
+	if (frame - 8 < walk->rsp || frame % 8)
+		return 0;
+	if (base == FAY_STACK_INDIRECT || saved)
+		walk->rbp = word_at(walk, base == FAY_STACK_INDIRECT ? walk->rbp : frame - saved);
+	walk->address = word_at(walk, frame - 8);
+	walk->rsp = frame;
+	return walk->address;
+}
+
+/* To what a signal interrupted: its registers lie in the ucontext_t to which the stack pointer points. */
+static uint64_t step_signal(struct walk *walk)
+{
+	uint64_t context = walk->rsp;
+	walk->rbp = word_at(walk, context + CONTEXT_RBP);
+	walk->rsp = word_at(walk, context + CONTEXT_RSP);
+	walk->address = word_at(walk, context + CONTEXT_RIP);
+	return walk->address;
+}
+
+void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_tables *tables, uint64_t address, uint64_t rsp, uint64_t rbp, uint64_t count,
+		     uint64_t called);
+
 void fay_query_stack(struct fay_stack_scratch *scratch, const struct fay_stack_tables *tables, uint64_t address, uint64_t rsp, uint64_t rbp, uint64_t count,
 		     uint64_t called)
 {
-	struct walk walk = { scratch, 0, 0 };
+	struct walk walk = { .scratch = scratch, .rsp = rsp, .rbp = rbp };
 	uint32_t rule = called ? FAY_STACK_CALLED : rule_at(tables, address);
 	for (uint64_t i = 0; i < count; i++)
 		scratch->frames[i & (FAY_STACK_FRAMES_MAX - 1)] = 0;
 	scratch->frames[0] = address;
 	for (uint64_t i = 1; i < count; i++) {
-		uint64_t frame = ((rule & 3) == FAY_STACK_RSP ? rsp : rbp) + 8 * (rule >> 2 & FAY_STACK_OFFSET_MAX);
-		uint64_t saved = rule >> 18;
-		if ((rule & 3) == FAY_STACK_END || frame - 8 < rsp || frame % 8)
+		uint64_t interrupted = rule == FAY_STACK_SIGNAL;
+		if (!(interrupted ? step_signal(&walk) : step(&walk, rule)))
 			return;
-		if (saved)
-			rbp = word_at(&walk, frame - 8 * saved);
-		address = word_at(&walk, frame - 8);
-		if (!address)
-			return;
-		scratch->frames[i & (FAY_STACK_FRAMES_MAX - 1)] = address;
-		rsp = frame;
-		rule = rule_at(tables, address - 1); /* the call; behind it another function may begin */
+		scratch->frames[i & (FAY_STACK_FRAMES_MAX - 1)] = walk.address;
+		rule = rule_at(tables, walk.address - !interrupted); /* the call; behind it another function may begin */
 	}
 }

@@ -79,6 +79,15 @@ struct fay_code_place {
 	const char *module, *name; /* the target's. name: of the function; NULL: no symbol is known there */
 	uint64_t offset;           /* bytes from the function's start; without a name: the virtual address in the object */
 };
+/* A piece of code that is mapped from a file. */
+struct fay_code_range {
+	uint64_t start, end; /* addresses in the process */
+	uint64_t bias;       /* address in the process - virtual address in the object */
+	uint64_t device, inode;
+	int fd;              /* the target's, open for reading while the target is */
+};
+/* The target's ranges by number, in no order; `more` false: it has not so many. false: this one's file cannot be read. */
+bool fay_target_code(struct fay_target *target, size_t index, struct fay_code_range *range, bool *more);
 /* false: no module has code there. A process that is gone is known by the files that it had mapped. */
 bool fay_target_describe(struct fay_target *target, uint64_t address, struct fay_code_place *place);
 
@@ -99,6 +108,8 @@ struct fay_attach_options {
 	/* Only these threads of the process are traced, as /proc names them; at most FAY_TIDS_MAX. The others pass the trampolines and take no slot. */
 	const pid_t *tids;
 	size_t tid_count; /* 0: all threads */
+	const void *global; /* what GLOBAL holds at first; NULL: zeros */
+	size_t global_size; /* bytes of it; what is more than the image's GLOBAL is left out */
 	bool costs;       /* measure what the probes cost; each function then has a trampoline of its own */
 };
 
@@ -136,6 +147,8 @@ bool fay_session_in_use(const struct fay_session *session);
 uint64_t fay_process_modules(pid_t pid);
 /* The session's shared memory, mapped read-write here; valid until destroy. */
 struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *size);
+/* The image's GLOBAL, likewise; its bounds are the loader's own, not what the program may have written over. */
+void *fay_session_global(struct fay_session *session, size_t *size);
 size_t fay_session_point_count(const struct fay_session *session);
 const struct fay_function *fay_session_point(const struct fay_session *session, size_t index);
 size_t fay_session_skipped_count(const struct fay_session *session);

@@ -19,13 +19,15 @@
 /*
  * A rule: where the caller's frame begins (the canonical frame address, DWARF 5 section 6.4.1), and where the function has saved rbp.
  *
- *   bits 0-1    base: 0 nothing is known, the walk ends; 1 rsp; 2 rbp
- *   bits 2-17   the frame address is so many words above the base
- *   bits 18-31  rbp was saved so many words below the frame address; 0: it is the caller's
+ *   bits 0-1    base: 0 nothing is known, the walk ends; 1 rsp; 2 rbp; 3 rbp, indirectly
+ *   bits 2-17   the frame address is so many words above the base; 3: it lies in memory, so many words below where rbp points to
+ *   bits 18-31  rbp was saved so many words below the frame address; 0: it is the caller's; 3: 0, it was saved where rbp points to
  *
- * The return address lies one word below the frame address.
+ * The return address lies one word below the frame address. Where a signal's handler returns to, the stack pointer is at what the kernel has saved of the
+ * interrupted code: FAY_STACK_SIGNAL.
  */
-enum { FAY_STACK_END, FAY_STACK_RSP, FAY_STACK_RBP };
+enum { FAY_STACK_END, FAY_STACK_RSP, FAY_STACK_RBP, FAY_STACK_INDIRECT };
+#define FAY_STACK_SIGNAL (FAY_STACK_END | 1u << 2)
 #define FAY_STACK_OFFSET_MAX 0xffffu /* words */
 #define FAY_STACK_SAVED_MAX 0x3fffu
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by the files that write results: output.c (pictures and rows), output_values.c (single values), output_stack.c (stacks). */
+#ifndef FAY_CLI_OUTPUT_H
+#define FAY_CLI_OUTPUT_H
+
+#include "cli.h"
+
+#define CELL_SIZE 128
+
+/* A value as it is, not one that many were merged into. */
+bool fay_output_is_plain(const struct fay_schema_column *column);
+/* The inclusive lower and upper bound of a histogram's bucket. */
+void fay_output_bucket_label(const struct fay_schema_column *column, size_t bucket, size_t count, char label[64]);
+/* Text of a value for tables and CSV; of a stack its innermost frame. */
+void fay_output_format_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, char *text, size_t size);
+void fay_output_json_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row);
+
+/* --- output_stack.c --- */
+
+/* How many frames the stack has. */
+uint32_t fay_output_stack_depth(const struct fay_view_column *view, const uint8_t *row);
+/* The name of one frame, 0 the innermost. */
+void fay_output_stack_frame(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, uint32_t frame, unsigned form, char *text,
+			    size_t size);
+/* All frames but the innermost, a line each; returns how many. */
+unsigned fay_output_stack_lines(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row);
+/* An array of strings. */
+void fay_output_json_stack(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row);
+/* Frames with `;` between them, the innermost first; malloc'ed, NULL: no memory. */
+char *fay_output_stack_text(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row);
+/* Rows as lines "outermost;...;innermost COUNT", equal ones added up: what makes flame graphs. */
+void fay_output_folded(const struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result);
+
+#endif
