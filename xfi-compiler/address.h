@@ -77,6 +77,25 @@ bool fay_counter_of(LLVMValueRef phi, struct fay_counter *counter);
 bool fay_counter_test(LLVMValueRef phi, const struct fay_counter *counter, LLVMBasicBlockRef test, struct fay_compare *compare);
 /* The rounds of a loop of one block whose counter starts at 0 and goes up by 1 to a constant; 0: another loop, or another way out. */
 uint64_t fay_exact_rounds(LLVMValueRef phi, const struct fay_counter *counter);
+/* How many low bits of v are certainly 0. */
+unsigned fay_zero_bits(LLVMValueRef v);
+/* v, an i64 with `zeros` low bits 0, as one within [0, last], the same if it is there already. `at`: the access that it is for. */
+LLVMValueRef fay_build_bound(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef at, LLVMValueRef v, uint64_t last, unsigned zeros, bool in_loop);
+void fay_make_unsigned(const struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function);
+
+/* The bytes that each load and store of a function can reach; the optimiser then knows which of them never meet (apart.c). */
+struct fay_apart {
+	struct fay_touch {
+		LLVMValueRef at, base;
+		uint64_t start, end; /* bytes of the object */
+		unsigned object, group;
+	} *touch;
+	size_t count, room;
+};
+void fay_apart_add(struct fay_apart *apart, LLVMValueRef at, LLVMValueRef base, uint64_t start, uint64_t end);
+/* Tells the optimiser; empties the list. */
+void fay_apart_mark(struct fay_unit *unit, struct fay_apart *apart);
+void fay_apart_deinit(struct fay_apart *apart);
 void fay_shorten_loops(struct fay_unit *unit, LLVMBuilderRef b, const struct fay_flow *flow);
 
 #endif

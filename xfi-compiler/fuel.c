@@ -95,7 +95,7 @@ static bool is_back_edge(const struct search *s, LLVMBasicBlockRef from, LLVMBas
 	return false;
 }
 
-/* A block in front of `header` for all edges that lead there; the phis move into it. Returns the count of rounds so far, without operands. */
+/* A block in front of `header` for all edges that lead there; the phis move into it. Returns the count of rounds that are left, without operands. */
 static LLVMValueRef block_before(struct fay_unit *unit, LLVMBuilderRef b, const struct search *s, LLVMBasicBlockRef header)
 {
 	LLVMBasicBlockRef before = LLVMInsertBasicBlockInContext(unit->context, header, "fuel");
@@ -111,12 +111,12 @@ static LLVMValueRef block_before(struct fay_unit *unit, LLVMBuilderRef b, const 
 	return count;
 }
 
-/* Every visit of the header counts, from 0 each time the loop is entered. */
+/* Every visit of the header counts, downwards, which takes one instruction less; anew each time the loop is entered. */
 static void fuel_loop(struct fay_unit *unit, LLVMBuilderRef b, struct search *s, LLVMBasicBlockRef header, LLVMBasicBlockRef *leave,
 		      unsigned fuel)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(unit->context);
-	LLVMValueRef count, used, zero = LLVMConstNull(i32);
+	LLVMValueRef left, rest, all = LLVMConstInt(i32, fuel + 1, 0);
 	LLVMBasicBlockRef block;
 
 	if (!*leave) {
@@ -124,12 +124,12 @@ static void fuel_loop(struct fay_unit *unit, LLVMBuilderRef b, struct search *s,
 		LLVMPositionBuilderAtEnd(b, *leave);
 		fay_build_leave(b, LLVMGetBasicBlockParent(header));
 	}
-	count = block_before(unit, b, s, header);
-	block = LLVMGetInstructionParent(count);
+	left = block_before(unit, b, s, header);
+	block = LLVMGetInstructionParent(left);
 	LLVMPositionBuilderAtEnd(b, block);
 	fay_mark(unit, b, LLVMGetBasicBlockTerminator(header), "at most %u rounds of the loop", fuel);
-	used = LLVMBuildAdd(b, count, LLVMConstInt(i32, 1, 0), "fuel");
-	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULE, used, LLVMConstInt(i32, fuel, 0), ""), header, *leave);
+	rest = LLVMBuildSub(b, left, LLVMConstInt(i32, 1, 0), "fuel");
+	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, rest, LLVMConstNull(i32), ""), *leave, header);
 	LLVMSetCurrentDebugLocation2(b, NULL);
 	for (size_t i = 0; i < s->count; i++) {
 		LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[i]);
@@ -137,7 +137,7 @@ static void fuel_loop(struct fay_unit *unit, LLVMBuilderRef b, struct search *s,
 		for (unsigned k = 0; k < LLVMGetNumSuccessors(terminator); k++)
 			if (LLVMGetSuccessor(terminator, k) == header) {
 				LLVMSetSuccessor(terminator, k, block);
-				LLVMAddIncoming(count, is_back_edge(s, s->blocks[i], header) ? &used : &zero, &s->blocks[i], 1);
+				LLVMAddIncoming(left, is_back_edge(s, s->blocks[i], header) ? &rest : &all, &s->blocks[i], 1);
 			}
 	}
 	unit->count.fuels++;

@@ -48,6 +48,7 @@ struct pass {
 	size_t access_count, access_room;
 	struct known *known;
 	size_t known_count, known_room;
+	struct fay_apart apart;
 };
 
 static LLVMTypeRef i64(const struct pass *p)
@@ -76,6 +77,13 @@ static int refuse_pointer(struct fay_unit *unit, LLVMValueRef at, LLVMValueRef b
 			     "local variables; memory of the traced program is read with fay_try_read(to, size, address)");
 }
 
+/* The bytes [start, end) of its object are all that the access can reach. */
+static void note_reach(struct pass *p, const struct access *a, uint64_t start, uint64_t end)
+{
+	if (LLVMIsALoadInst(a->at) || LLVMIsAStoreInst(a->at))
+		fay_apart_add(&p->apart, a->at, a->address.base, start, end);
+}
+
 /* Takes down operand `operand` of `at`, an access of `size` bytes. */
 static int take_access(struct pass *p, unsigned block, LLVMValueRef at, unsigned operand, uint64_t size, bool write)
 {
@@ -93,6 +101,7 @@ static int take_access(struct pass *p, unsigned block, LLVMValueRef at, unsigned
 	p->unit->count.accesses++;
 	if (!a.address.terms) {
 		p->unit->count.constant++;
+		note_reach(p, &a, (uint64_t)a.address.constant, (uint64_t)a.address.constant + size);
 		return 0;
 	}
 	for (unsigned i = 0; i < a.address.terms; i++) { /* what lies elements further must be inside, too */
@@ -218,48 +227,15 @@ static struct fay_range index_range(const struct pass *p, LLVMValueRef index, LL
 	return r;
 }
 
-/* How many low bits of v are certainly 0. */
-static unsigned zero_bits(LLVMValueRef v, int depth)
-{
-	unsigned a, b;
-
-	if (LLVMIsAConstantInt(v))
-		return LLVMConstIntGetZExtValue(v) ? (unsigned)__builtin_ctzll(LLVMConstIntGetZExtValue(v)) : 63;
-	if (!LLVMIsAInstruction(v) || depth > 6)
-		return 0;
-	switch (LLVMGetInstructionOpcode(v)) {
-	case LLVMZExt: case LLVMSExt: case LLVMTrunc: case LLVMFreeze:
-		return zero_bits(LLVMGetOperand(v, 0), depth + 1);
-	case LLVMShl:
-		return LLVMIsAConstantInt(LLVMGetOperand(v, 1)) && LLVMConstIntGetZExtValue(LLVMGetOperand(v, 1)) < 63
-			       ? (unsigned)LLVMConstIntGetZExtValue(LLVMGetOperand(v, 1)) : 0;
-	case LLVMMul: case LLVMAnd:
-		a = zero_bits(LLVMGetOperand(v, 0), depth + 1);
-		b = zero_bits(LLVMGetOperand(v, 1), depth + 1);
-		return a > b ? a : b;
-	case LLVMAdd: case LLVMSub: case LLVMOr:
-		a = zero_bits(LLVMGetOperand(v, 0), depth + 1);
-		b = zero_bits(LLVMGetOperand(v, 1), depth + 1);
-		return a < b ? a : b;
-	default:
-		return 0;
-	}
-}
-
-/*
- * The mask that keeps a value with `zeros` low bits 0 within [0, last] and leaves what is within as it is; 0 if there is none. 2^k - 1 does
- * if the largest multiple of 2^zeros below 2^k is not past last.
- */
-static uint64_t mask_for(uint64_t last, unsigned zeros)
-{
-	uint64_t mask = last ? UINT64_MAX >> __builtin_clzll(last) : 0;
-
-	if (zeros > 62)
-		zeros = 62;
-	return (mask & ~((UINT64_C(1) << zeros) - 1)) <= last ? mask : 0;
-}
-
 /* ---- building guards, and finding those that are there ---- */
+
+/* What an index was widened from, if that is the same number wherever it is at most last. */
+static LLVMValueRef narrow_of(LLVMValueRef v, uint64_t last)
+{
+	LLVMValueRef narrow = LLVMIsAZExtInst(v) || LLVMIsASExtInst(v) ? LLVMGetOperand(v, 0) : v;
+
+	return last < UINT64_C(1) << (LLVMGetIntTypeWidth(LLVMTypeOf(narrow)) - 1) ? narrow : v;
+}
 
 static bool same_terms(const struct fay_term *a, const struct fay_term *b, unsigned count)
 {
@@ -275,7 +251,9 @@ static LLVMValueRef find_known(struct pass *p, const struct access *a, const str
 	for (size_t i = 0; i < p->known_count; i++) {
 		const struct known *k = &p->known[i];
 
-		if (k->terms == count && k->last == last && k->shift == shift && same_terms(k->term, terms, count) &&
+		if (k->terms == count && k->last == last && k->shift == shift &&
+		    (same_terms(k->term, terms, count) ||
+		     (count == 1 && narrow_of(k->term[0].index, last) == narrow_of(terms[0].index, last))) &&
 		    fay_flow_dominates(p->flow, k->block, p->flow->blocks[a->block])) {
 			p->unit->count.merged++;
 			return k->value;
@@ -311,104 +289,9 @@ static LLVMBasicBlockRef place_guard(struct pass *p, const struct access *a, con
 	return home;
 }
 
-/* Whether v is, or is made of, a remainder by a constant: the optimiser knows its range, but the machine code does not show it. */
-static bool from_remainder(LLVMValueRef v, int depth)
+static LLVMValueRef build_bound(struct pass *p, const struct access *a, LLVMValueRef v, uint64_t last, unsigned zeros, LLVMBasicBlockRef block)
 {
-	if (!LLVMIsAInstruction(v) || depth > 4)
-		return false;
-	switch (LLVMGetInstructionOpcode(v)) {
-	case LLVMURem: case LLVMSRem:
-		return true;
-	case LLVMZExt: case LLVMSExt: case LLVMTrunc: case LLVMFreeze:
-		return from_remainder(LLVMGetOperand(v, 0), depth + 1);
-	case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMOr:
-		return from_remainder(LLVMGetOperand(v, 0), depth + 1) || from_remainder(LLVMGetOperand(v, 1), depth + 1);
-	default:
-		return false;
-	}
-}
-
-/*
- * For `speculation: confined` a mask must stay even where a branch seems to make it superfluous. Until the optimiser is done it is a call of a function
- * that the optimiser knows nothing of but that it has no effects; fay_lower_bounds() then puts the mask there.
- */
-static LLVMValueRef build_opaque(struct pass *p, const char *name, LLVMValueRef v, LLVMValueRef bound)
-{
-	static const char *const attributes[] = {"memory", "nounwind", "willreturn", "speculatable"};
-	LLVMContextRef context = p->unit->context;
-	LLVMTypeRef parameters[2] = {i64(p), i64(p)}, type = LLVMFunctionType(i64(p), parameters, 2, 0);
-	LLVMValueRef function = LLVMGetNamedFunction(p->unit->module, name), arguments[2] = {v, bound};
-
-	if (!function) {
-		function = LLVMAddFunction(p->unit->module, name, type);
-		for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++) /* memory: 0, none */
-			LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-						LLVMCreateEnumAttribute(context, LLVMGetEnumAttributeKindForName(attributes[i],
-											     strlen(attributes[i])), 0));
-	}
-	return LLVMBuildCall2(p->b, type, function, arguments, 2, "guard");
-}
-
-#define MASK_NAME "fay.mask"
-#define CLAMP_NAME "fay.clamp"
-
-static LLVMValueRef build_bound(struct pass *p, LLVMValueRef at, LLVMValueRef v, uint64_t last, uint64_t mask)
-{
-	LLVMValueRef bound = LLVMConstInt(i64(p), mask || !last ? mask : last, 0);
-	bool opaque = p->unit->confined || from_remainder(v, 0);
-
-	if (mask || !last) {
-		p->unit->count.masks++;
-		fay_mark(p->unit, p->b, at, "index masked to %llu", (unsigned long long)mask);
-		return opaque ? build_opaque(p, MASK_NAME, v, bound) : LLVMBuildAnd(p->b, v, bound, "guard");
-	}
-	p->unit->count.clamps++;
-	fay_mark(p->unit, p->b, at, "index not above %llu", (unsigned long long)last);
-	if (opaque)
-		return build_opaque(p, CLAMP_NAME, v, bound);
-	return LLVMBuildSelect(p->b, LLVMBuildICmp(p->b, LLVMIntULT, v, bound, ""), v, bound, "guard");
-}
-
-/*
- * A remainder is computed in 32 bits where it fits; then comparison and move shall be of that width, too. What is cut off belongs to indices
- * past the end.
- */
-static void lower_bound(LLVMBuilderRef b, LLVMValueRef call, bool mask)
-{
-	LLVMValueRef v = LLVMGetOperand(call, 0), bound = LLVMGetOperand(call, 1), made;
-	LLVMTypeRef i64 = LLVMTypeOf(v), i32 = LLVMInt32TypeInContext(LLVMGetTypeContext(i64));
-	bool narrow = LLVMConstIntGetZExtValue(bound) <= UINT32_MAX && from_remainder(v, 0);
-
-	LLVMPositionBuilderBefore(b, call);
-	if (narrow) {
-		bound = LLVMConstInt(i32, LLVMConstIntGetZExtValue(bound), 0);
-		v = LLVMBuildTrunc(b, v, i32, "");
-	}
-	if (mask)
-		made = LLVMBuildAnd(b, v, bound, "guard");
-	else
-		made = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, v, bound, ""), v, bound, "guard");
-	if (narrow)
-		made = LLVMBuildZExt(b, made, i64, "");
-	LLVMReplaceAllUsesWith(call, made);
-	LLVMInstructionEraseFromParent(call);
-}
-
-void fay_lower_bounds(struct fay_unit *unit)
-{
-	static const char *const names[] = {MASK_NAME, CLAMP_NAME};
-	LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
-
-	for (size_t i = 0; i < 2; i++) {
-		LLVMValueRef function = LLVMGetNamedFunction(unit->module, names[i]);
-
-		if (!function)
-			continue;
-		for (LLVMUseRef u = LLVMGetFirstUse(function); u; u = LLVMGetFirstUse(function))
-			lower_bound(b, LLVMGetUser(u), !i);
-		LLVMDeleteFunction(function);
-	}
-	LLVMDisposeBuilder(b);
+	return fay_build_bound(p->unit, p->b, a->at, v, last, zeros, p->flow->depth[fay_flow_index(p->flow, block)] > 0);
 }
 
 static void remember(struct pass *p, const struct known *k)
@@ -417,8 +300,22 @@ static void remember(struct pass *p, const struct known *k)
 	p->known[p->known_count++] = *k;
 }
 
-/* The index of a term, as i64 within [0, last]. */
-static LLVMValueRef bound_index(struct pass *p, const struct access *a, const struct fay_term *term, uint64_t last)
+/* x >> c is within [0, last] if x is within what is made of it: then a guard of x serves both. How often to shift; x becomes the term's index. */
+static unsigned take_shift(struct fay_term *term, uint64_t *last)
+{
+	LLVMValueRef v = LLVMIsAZExtInst(term->index) ? LLVMGetOperand(term->index, 0) : term->index, c;
+
+	if (!LLVMIsABinaryOperator(v) || LLVMGetInstructionOpcode(v) != LLVMLShr)
+		return 0;
+	c = LLVMGetOperand(v, 1);
+	if (!LLVMIsAConstantInt(c) || LLVMConstIntGetZExtValue(c) > 31 || *last > UINT32_MAX)
+		return 0;
+	term->index = LLVMGetOperand(v, 0);
+	*last = ((*last + 1) << LLVMConstIntGetZExtValue(c)) - 1;
+	return (unsigned)LLVMConstIntGetZExtValue(c);
+}
+
+static LLVMValueRef bound_whole(struct pass *p, const struct access *a, const struct fay_term *term, uint64_t last)
 {
 	LLVMValueRef v = find_known(p, a, term, 1, 0, last);
 	struct known k = {.last = last, .terms = 1, .term = {*term}};
@@ -426,10 +323,23 @@ static LLVMValueRef bound_index(struct pass *p, const struct access *a, const st
 	if (v)
 		return v;
 	k.block = place_guard(p, a, term, 1);
-	v = LLVMBuildFreeze(p->b, fay_widen(p->unit, p->b, term->index), "");
-	k.value = build_bound(p, a->at, v, last, mask_for(last, zero_bits(term->index, 0)));
+	v = fay_widen(p->unit, p->b, term->index);
+	k.value = build_bound(p, a, v, last, fay_zero_bits(term->index), k.block);
 	remember(p, &k);
 	return k.value;
+}
+
+/* The index of a term, as i64 within [0, last]. */
+static LLVMValueRef bound_index(struct pass *p, const struct access *a, const struct fay_term *term, uint64_t last)
+{
+	struct fay_term whole = *term;
+	unsigned shift = take_shift(&whole, &last);
+	LLVMValueRef v = bound_whole(p, a, &whole, last);
+
+	if (!shift)
+		return v;
+	LLVMPositionBuilderBefore(p->b, a->at);
+	return LLVMBuildLShr(p->b, v, LLVMConstInt(i64(p), shift, 0), "");
 }
 
 /* The scaled sum of the terms + shift, within [0, last]. */
@@ -444,8 +354,8 @@ static LLVMValueRef bound_sum(struct pass *p, const struct access *a, const stru
 	memcpy(k.term, address->term, sizeof(k.term));
 	k.block = place_guard(p, a, address->term, address->terms);
 	sum.constant = shift;
-	v = LLVMBuildFreeze(p->b, fay_sum_terms(p->unit, p->b, &sum), "");
-	k.value = build_bound(p, a->at, v, last, mask_for(last, 0));
+	v = fay_sum_terms(p->unit, p->b, &sum);
+	k.value = build_bound(p, a, v, last, 0, k.block);
 	remember(p, &k);
 	return k.value;
 }
@@ -526,9 +436,12 @@ static void guard_object(struct pass *p, const struct access *a, const struct fa
 		address_now.term[0].index = bound_index(p, a, &address->term[0], last);
 		LLVMPositionBuilderBefore(p->b, a->at);
 		address_now.constant = address_now.constant < 0 ? 0 : address_now.constant;
+		note_reach(p, a, (uint64_t)address_now.constant,
+			   (uint64_t)address_now.constant + last * (uint64_t)address->term[0].scale + a->size);
 		set_address(p, a, fay_sum_terms(p->unit, p->b, &address_now), 0);
 		return;
 	}
+	note_reach(p, a, 0, a->extent.size);
 	if (lowest > 0)
 		lowest = 0;
 	room += lowest;
@@ -557,6 +470,7 @@ static void guard_access(struct pass *p, const struct access *a)
 		guard_object(p, a, &guarded, guarded.term[0].limit > 1 ? common_limit(p, a, 0) : 0);
 		return;
 	}
+	note_reach(p, a, (uint64_t)guarded.constant, (uint64_t)guarded.constant + sum + a->size);
 	if (!changed) {
 		p->unit->count.in_range++;
 		return;
@@ -571,103 +485,11 @@ static void guard_access(struct pass *p, const struct access *a)
 	set_address(p, a, fay_sum_terms(p->unit, p->b, &guarded), 0);
 }
 
-static bool never_negative(LLVMValueRef v, LLVMValueRef at)
-{
-	unsigned width = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(LLVMTypeOf(v)) : 65;
-
-	return width > 1 && width <= 64 && fay_range_of(v, at).hi < UINT64_C(1) << (width - 1);
-}
-
-/* Signed comparisons and extensions of what is never negative, as unsigned ones: intervals say more about those. */
-static void make_unsigned(LLVMBuilderRef b, LLVMValueRef i)
-{
-	LLVMValueRef left = LLVMGetOperand(i, 0), made;
-	LLVMIntPredicate predicate;
-
-	if (!never_negative(left, i))
-		return;
-	LLVMPositionBuilderBefore(b, i);
-	if (LLVMGetInstructionOpcode(i) == LLVMSExt) {
-		made = LLVMBuildZExt(b, left, LLVMTypeOf(i), "");
-	} else {
-		predicate = LLVMGetICmpPredicate(i);
-		if (predicate < LLVMIntSGT || !never_negative(LLVMGetOperand(i, 1), i))
-			return;
-		made = LLVMBuildICmp(b, predicate - LLVMIntSGT + LLVMIntUGT, left, LLVMGetOperand(i, 1), "");
-	}
-	LLVMReplaceAllUsesWith(i, made);
-	LLVMInstructionEraseFromParent(i);
-}
-
-/* Whether i, x and a constant in 32 bits, is the same number if computed in 64. */
-static bool never_wraps(const struct fay_unit *unit, LLVMValueRef i)
-{
-	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
-	uint64_t most, c, result;
-
-	if ((opcode != LLVMAdd && opcode != LLVMMul && opcode != LLVMShl && opcode != LLVMOr) || !LLVMIsAConstantInt(LLVMGetOperand(i, 1)) ||
-	    LLVMGetIntTypeWidth(LLVMTypeOf(i)) != 32)
-		return false;
-	c = LLVMConstIntGetZExtValue(LLVMGetOperand(i, 1));
-	if (opcode == LLVMOr) /* an addition, if it meets zeros only */
-		return c >> zero_bits(LLVMGetOperand(i, 0), 0) == 0;
-	most = fay_range_of(LLVMGetOperand(i, 0), unit->confined ? NULL : i).hi;
-	if (opcode == LLVMShl)
-		c = UINT64_C(1) << (c & 31);
-	return !(opcode == LLVMAdd ? __builtin_add_overflow(most, c, &result) : __builtin_mul_overflow(most, c, &result)) && result <= UINT32_MAX;
-}
-
-/*
- * An index of 32 bits that becomes one of 64: what is done to it with constants is done after that, where it is seen not to wrap. A constant then is part of the
- * address, and neighbours are seen as such.
- */
-static void widen_first(const struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef extension)
-{
-	LLVMValueRef i = LLVMGetOperand(extension, 0), wide;
-	LLVMTypeRef type = LLVMTypeOf(extension);
-	LLVMOpcode opcode;
-
-	if (!LLVMIsABinaryOperator(i) || LLVMGetIntTypeWidth(type) != 64 || !never_wraps(unit, i))
-		return;
-	LLVMPositionBuilderBefore(b, extension);
-	wide = LLVMBuildZExt(b, LLVMGetOperand(i, 0), type, "");
-	if (LLVMIsAZExtInst(wide))
-		widen_first(unit, b, wide);
-	wide = LLVMGetPreviousInstruction(extension);
-	LLVMPositionBuilderBefore(b, extension);
-	opcode = LLVMGetInstructionOpcode(i) == LLVMOr ? LLVMAdd : LLVMGetInstructionOpcode(i);
-	wide = LLVMBuildBinOp(b, opcode, wide, LLVMConstInt(type, LLVMConstIntGetZExtValue(LLVMGetOperand(i, 1)), 0), "");
-	if (LLVMIsABinaryOperator(wide)) {
-		LLVMSetNUW(wide, 1);
-		LLVMSetNSW(wide, 1);
-	}
-	LLVMReplaceAllUsesWith(extension, wide);
-	LLVMInstructionEraseFromParent(extension);
-}
-
-static void make_all_unsigned(const struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function)
-{
-	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k; k = LLVMGetNextBasicBlock(k))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i; i = next) {
-			next = LLVMGetNextInstruction(i);
-			switch (LLVMGetInstructionOpcode(i)) {
-			case LLVMSExt: case LLVMICmp:
-				make_unsigned(b, i);
-				break;
-			case LLVMZExt:
-				widen_first(unit, b, i);
-				break;
-			default:
-				break;
-			}
-		}
-}
-
 static int guard_function(struct pass *p, LLVMValueRef function)
 {
 	int result = 0;
 
-	make_all_unsigned(p->unit, p->b, function);
+	fay_make_unsigned(p->unit, p->b, function);
 	fay_shorten_loops(p->unit, p->b, p->flow);
 	p->access_count = p->known_count = 0;
 	for (unsigned k = 0; k < p->flow->count && !result; k++)
@@ -677,6 +499,7 @@ static int guard_function(struct pass *p, LLVMValueRef function)
 		}
 	for (size_t i = 0; i < p->access_count && !result; i++)
 		guard_access(p, &p->access[i]);
+	fay_apart_mark(p->unit, &p->apart);
 	return result;
 }
 
@@ -694,7 +517,7 @@ int fay_guard(struct fay_unit *unit)
 			break;
 		}
 		fay_range_use(p.flow);
-		make_all_unsigned(unit, p.b, f);
+		fay_make_unsigned(unit, p.b, f);
 		fay_split_loads_in(unit, p.b, f);
 		if (fay_convert_pointers(unit, p.b, f))
 			result = fay_error_set(unit->error, FAY_E_INTERNAL, "pointers of a loop could not be rewritten as offsets");
@@ -705,6 +528,7 @@ int fay_guard(struct fay_unit *unit)
 	}
 	free(p.access);
 	free(p.known);
+	fay_apart_deinit(&p.apart);
 	LLVMDisposeBuilder(p.b);
 	return result;
 }

@@ -37,7 +37,7 @@
 #define REFINE "always-inline,globaldce,function(sroa,early-cse<memssa>," COMBINE ",simplifycfg,loop-simplify,lcssa,loop(loop-deletion),simplifycfg)"
 #define OPTIMISE                                                                                                        \
 	"always-inline,globaldce,function(sroa,early-cse<memssa>,simplifycfg," COMBINE ",loop-simplify,lcssa,"          \
-	"loop-mssa(licm),gvn,sccp," COMBINE ",dse,adce,reassociate,early-cse,simplifycfg," COMBINE ",adce),"            \
+	"loop-mssa(licm),gvn,sccp," COMBINE ",dse,adce,reassociate,early-cse,simplifycfg," COMBINE ",loop-simplify,lcssa,loop-mssa(licm),adce),"            \
 	"globaldce,constmerge"
 
 void fay_buffer_deinit(struct fay_buffer *buffer)
@@ -265,12 +265,13 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 	if (!result)
 		result = fay_expand_memory(unit);
 	close_unreachable(unit);
-	fay_split_loads(unit);
+fay_split_loads(unit);
 	fay_lower_bounds(unit);
 	fay_shape(unit);
 	if (!result)
 		result = fay_initialise_arrays(unit);
 	fay_make_plain(unit);
+	fay_lower_checks(unit);
 	fay_avoid_high_bytes(unit);
 	if (!result && unit->confined)
 		result = fay_call_through_slots(unit);
@@ -297,10 +298,10 @@ static int generate(struct fay_unit *unit, const struct fay_compile_options *opt
 static void print_report(const struct fay_compile_counts *c, size_t size)
 {
 	fprintf(stderr, "%u accesses: %u constant, %u in range by themselves, %u by a guard that was there already\n"
-		"%u guards: %u masks, %u clamps; %u of them outside the loop of their access\n"
+		"%u guards: %u masks, %u clamps, %u checks; %u of them outside the loop of their access\n"
 		"%u loops end by themselves, %u of these shortened to the array's length; %u count their rounds\n"
 		"%zu bytes\n",
-		c->accesses, c->constant, c->in_range, c->merged, c->masks + c->clamps, c->masks, c->clamps, c->hoisted, c->bounded, c->shortened,
+		c->accesses, c->constant, c->in_range, c->merged, c->masks + c->clamps + c->checks, c->masks, c->clamps, c->checks, c->hoisted, c->bounded, c->shortened,
 		c->fuels, size);
 }
 

@@ -228,6 +228,34 @@ static struct fay_range range_select(LLVMValueRef select, LLVMValueRef at, int d
 	return range_web(select, at, depth);
 }
 
+/* How many numbers a table may have for the verifier to look at them one by one. */
+#define TABLE_MAX 64u
+
+/* The numbers of a constant table, where one of them is read whole. */
+static struct fay_range range_load(LLVMValueRef load)
+{
+	LLVMValueRef address = LLVMGetOperand(load, 0), table = LLVMIsAGetElementPtrInst(address) ? LLVMGetOperand(address, 0) : NULL, numbers;
+	LLVMTypeRef number = LLVMTypeOf(load), type = table ? LLVMGetGEPSourceElementType(address) : NULL;
+	struct fay_range r = full(width_of(load));
+	uint64_t n;
+
+	if (!table || !LLVMIsAGlobalVariable(table) || !LLVMIsGlobalConstant(table) || LLVMIsDeclaration(table))
+		return r;
+	numbers = LLVMGetInitializer(table);
+	if (LLVMGetTypeKind(type) == LLVMArrayTypeKind)
+		type = LLVMGetElementType(type);
+	if (!LLVMIsAConstantDataArray(numbers) || type != number || LLVMGetElementType(LLVMTypeOf(numbers)) != number ||
+	    LLVMGetArrayLength2(LLVMTypeOf(numbers)) > TABLE_MAX)
+		return r;
+	r = (struct fay_range){UINT64_MAX, 0};
+	for (unsigned i = 0; i < LLVMGetArrayLength2(LLVMTypeOf(numbers)); i++) {
+		n = LLVMConstIntGetZExtValue(LLVMGetAggregateElement(numbers, i));
+		r.lo = n < r.lo ? n : r.lo;
+		r.hi = n > r.hi ? n : r.hi;
+	}
+	return r;
+}
+
 static struct fay_range range_definition(LLVMValueRef value, LLVMValueRef at, int depth)
 {
 	unsigned width = width_of(value);
@@ -257,6 +285,8 @@ static struct fay_range range_definition(LLVMValueRef value, LLVMValueRef at, in
 		return range_web(value, at, depth);
 	case LLVMCall:
 		return range_call(value, at, depth);
+	case LLVMLoad:
+		return at && width <= 64 ? range_load(value) : full(width);
 	case LLVMAnd: case LLVMOr: case LLVMXor: case LLVMURem: case LLVMUDiv: case LLVMLShr: case LLVMShl: case LLVMMul:
 	case LLVMAdd: case LLVMSub:
 		return range_binary(value, LLVMGetInstructionOpcode(value), at, depth);

@@ -18,6 +18,9 @@
  *   flow.c     dominators
  *   shorten.c  loops of no more rounds than the array has elements
  *   guard.c    the XFI guards: every access inside its region for every input
+ *   bound.c    what a guard does to an index: mask, clamp, check
+ *   unsigned.c numbers that are never negative
+ *   apart.c    accesses that never meet
  *   fuel.c     every loop ends
  *   vector.c   floating point and vectors: which instruction sets, and LLVM's vectorisers
  *   shape.c    last changes for the sake of the proof
@@ -67,6 +70,7 @@ struct fay_unit {
 	bool rounding;   /* floor() and the like are single instructions */
 	bool vectorise;  /* loops and straight-line code may become vectors */
 	bool marks;      /* the assembly is to say why each guard is there */
+	unsigned apart;  /* functions whose accesses are told apart */
 	bool confined;   /* guards hold on mispredicted paths, too */
 	unsigned report; /* print what was guarded to standard error */
 };
@@ -113,6 +117,8 @@ int fay_expand_memory(struct fay_unit *unit);
 bool fay_is_compare(const char *name); /* memcmp, which fay_expand_memory() knows */
 int fay_guard(struct fay_unit *unit);
 void fay_lower_bounds(struct fay_unit *unit); /* after the optimiser: guards that it must not judge */
+void fay_lower_checks(struct fay_unit *unit); /* at the very end: those that are branches */
+void fay_set_metadata(LLVMContextRef context, LLVMValueRef i, const char *kind, LLVMMetadataRef *operands, size_t count);
 void fay_split_loads(struct fay_unit *unit); /* optimisation merges loads of different objects; take them apart again */
 int fay_fuel(struct fay_unit *unit);
 /* The instruction sets for -march=`march` (NULL: by what the module needs). */

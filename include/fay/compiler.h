@@ -59,6 +59,7 @@ struct fay_compile_counts {
 	unsigned merged;    /* uses of a guard that was there already */
 	unsigned masks;     /* guards: one instruction */
 	unsigned clamps;    /* guards: comparison and conditional move */
+	unsigned checks;    /* guards: comparison and branch */
 	unsigned hoisted;   /* of these guards, how many stand outside the access's loop */
 	unsigned shortened; /* loops whose bound is clamped before they begin, so that their counter needs no guard */
 	unsigned fuels;     /* loops that count their rounds */

@@ -23,7 +23,7 @@
 
 struct test_case {
 	const char *name, *member, *body; /* arg[0] is the index, arg[1] the value */
-	unsigned masks, clamps, merged, hoisted, shortened, bounded, fuels;
+	unsigned masks, clamps, checks, merged, hoisted, shortened, bounded, fuels;
 	unsigned elements; /* arg[0] below this: element arg[0] of the member becomes arg[1] */
 	bool element8;     /* elements have 8 bytes, and it can be checked */
 };
@@ -60,7 +60,13 @@ static const struct test_case cases[] = {
 	 .merged = 1, .hoisted = 1, .bounded = 1},
 	{"list", "struct { uint32_t next, value; } a[64]",
 	 "uint32_t i = event->arg[0]; uint64_t sum = 0; while (i != 77) { sum += s.a[i].value; i = s.a[i].next; } s.a[0].value = sum;",
-	 .masks = 1, .merged = 1, .fuels = 1},
+	 .checks = 1, .merged = 1, .fuels = 1},
+	{"list of another length", "struct { int32_t next, value; } a[50]",
+	 "int32_t i = (int32_t)event->arg[0]; while (i != 77) { s.a[i].value++; i = s.a[i].next; }", .checks = 1, .merged = 2, .fuels = 1},
+	{"parts of one index", "uint16_t order[64]; uint64_t a[1024]; uint64_t b[16]",
+	 "for (unsigned k = 0; k < 64; k++) { unsigned i = s.order[k]; s.b[i >> 6]++; s.a[i] = event->arg[1]; }", .checks = 1, .merged = 2, .bounded = 1},
+	{"index from a table of constants", "uint64_t a[16]",
+	 "static const uint8_t order[8] = {3, 1, 4, 15, 9, 2, 6, 5}; for (unsigned k = 0; k < 8; k++) s.a[order[(k + event->arg[0]) & 7]]++;", .bounded = 0},
 	{"matrix", "uint64_t a[8][8]", "s.a[event->arg[0] / 8][event->arg[0] % 8] = event->arg[1];", .masks = 1, .elements = 64,
 	 .element8 = true},
 	{"matrix as a row", "uint64_t a[8][8]", "s.a[0][event->arg[0]] = event->arg[1];", .masks = 1, .elements = 64, .element8 = true},
@@ -158,14 +164,16 @@ static void test_guards(void **unused)
 		fay_buffer_deinit(&image);
 		expect(c, "masks", c->masks, counts.masks);
 		expect(c, "clamps", c->clamps, counts.clamps);
+		expect(c, "checks", c->checks, counts.checks);
 		expect(c, "merged", c->merged, counts.merged);
 		expect(c, "hoisted", c->hoisted, counts.hoisted);
 		expect(c, "shortened", c->shortened, counts.shortened);
 		expect(c, "bounded", c->bounded, counts.bounded);
 		expect(c, "fuels", c->fuels, counts.fuels);
-		if (counts.accesses != counts.constant + counts.in_range + counts.merged + counts.masks + counts.clamps)
+		if (counts.accesses != counts.constant + counts.in_range + counts.merged + counts.masks + counts.clamps + counts.checks)
 			fail_msg("%s: %u accesses do not add up", c->name, counts.accesses);
 		compile(c, true, &image, &counts);
+		expect(c, "checks where speculation is confined", 0, counts.checks);
 		verify(c, true, &image);
 		run(c, &image);
 		fay_buffer_deinit(&image);
