@@ -81,7 +81,7 @@ measure() {
 	wait $program
 	rm in out
 	jq -cs --arg name "$1" --argjson processes "$2" --argjson threads "$3" --argjson work "$4" --arg window "$7" --argjson last "$per_ns" '
-		def quartiles: sort | [.[(length - 1) * 0.25, (length - 1) * 0.5, (length - 1) * 0.75 | floor]] | {q1: .[0], median: .[1], q3: .[2]};
+		def quartiles: sort | [.[((length - 1) * 0.25 | floor), ((length - 1) * 0.5 | floor), ((length - 1) * 0.75 | ceil)]] | {q1: .[0], median: .[1], q3: .[2]};
 		. as $r | [range(length) | $r[.] + {beside: (($r[.].untraced + ($r[. + 1].untraced // $last)) / 2)}] |
 		{what: $name, $processes, $threads, $work, $window, rounds: length, allocations: (map(.made) | add), counted: (map(.counted) | add), lost: (map(.lost) | add),
 		 exact: all(.[]; .even and .counted + .lost == .made and (.rows == 0 or .rows == $processes * $threads)), untraced_ns: (map(.beside) | quartiles),

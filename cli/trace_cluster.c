@@ -37,8 +37,9 @@ static int start(struct trace *trace, struct fay_error *error)
 		return fay_error_set(error, FAY_E_USAGE, "which processes? Give --comm NAME, or -p PID");
 	if (fay_trace_is_file(trace) || trace->save_path)
 		return fay_error_set(error, FAY_E_USAGE, "saved traces are files of this machine: leave out --cluster");
-	if (trace->join)
-		return fay_error_set(error, FAY_E_REFUSED, "joins cannot be asked of a cluster yet; ask each machine");
+	if (trace->join && (trace->plan->kernel_sides || trace->detach))
+		return fay_error_set(error, FAY_E_REFUSED, trace->detach ? "joins cannot be asked with --detach: this side makes the pairs" :
+									   "joins with events of the kernel cannot be asked of a cluster yet; ask each machine");
 	if (trace->plan && trace->plan->window_step && fay_schema_replaces(trace->schema))
 		return fay_error_set(error, FAY_E_REFUSED, "windows of time with TopK or Sample cannot be asked of a cluster yet");
 	if (fay_cli_cluster_keys(&trace->cluster, &keys, error))
@@ -49,6 +50,7 @@ static int start(struct trace *trace, struct fay_error *error)
 	options->pids = trace->pids;
 	options->pid_count = trace->pid_count;
 	options->wait = trace->wait;
+	options->some = options->one_clock = trace->join != NULL;
 	options->is_query = trace->query != NULL;
 	options->durable = trace->detach;
 	options->life = trace->detach ? trace->duration : 0;
@@ -97,7 +99,8 @@ static void print_coverage_json(const struct trace *trace, const struct fay_cove
 		coverage->finished, coverage->incomplete, coverage->windows, coverage->messages, coverage->bytes, coverage->combined, coverage->duplicates,
 		coverage->conflicts, coverage->early, coverage->unknown, coverage->malformed, coverage->rows_shed, coverage->rows_late);
 	if (coverage->clock_error != UINT64_MAX)
-		fprintf(out, ",\"clock_offset_ns\":%" PRId64 ",\"clock_error_ns\":%" PRIu64, coverage->clock_offset, coverage->clock_error);
+		fprintf(out, ",\"clock_offset_ns\":%" PRId64 ",\"clock_error_ns\":%" PRIu64 ",\"clock_bound_ns\":%" PRIu64 ",\"clocks_unknown\":%u", coverage->clock_offset,
+			coverage->clock_error, coverage->clock_bound, coverage->clocks_unknown);
 	fprintf(out, "}\n");
 }
 
@@ -118,6 +121,9 @@ static void print_coverage(const struct trace *trace, bool final)
 	if (coverage.clock_error != UINT64_MAX)
 		fprintf(stderr, "fay: clocks differ by %.3f ms at most (+- %.3f ms)\n", (double)coverage.clock_offset / 1e6,
 			(double)coverage.clock_error / 1e6);
+	if (trace->join)
+		fprintf(stderr, "fay: times are by this machine's clock, each to +- %.3f ms%s\n", (double)coverage.clock_bound / 1e6,
+			coverage.clocks_unknown ? "; some machines' clocks could not be compared with it" : "");
 	for (size_t i = 0; i < fay_root_machine_count(trace->root); i++) {
 		const struct fay_machine *machine = fay_root_machine(trace->root, i);
 		if (machine->lost || (machine->state == FAY_MACHINE_TRACING && final))
@@ -161,6 +167,14 @@ static const char *reason_to_end(const struct trace *trace, uint64_t end)
 	return NULL;
 }
 
+/* Events up to some time have come from all machines that are neither late nor lost. */
+static void advance_join(struct trace *trace)
+{
+	uint64_t complete = trace->join ? fay_root_complete_until(trace->root) : UINT64_MAX;
+	if (complete != UINT64_MAX)
+		fay_trace_join_advance(trace, complete);
+}
+
 static int run(struct trace *trace, struct fay_error *error)
 {
 	uint64_t now = fay_cli_monotonic(), every = trace->cluster.root.window, next = now + every;
@@ -169,6 +183,7 @@ static int run(struct trace *trace, struct fay_error *error)
 	while (!(trace->end_reason = reason_to_end(trace, end))) {
 		if (fay_root_tick(trace->root, TICK_MS, error) || fay_trace_rows_error(trace, error) || fay_trace_windows_tick(trace, error))
 			return error->code;
+		advance_join(trace);
 		if (fay_cli_monotonic() < next)
 			continue;
 		next += every;

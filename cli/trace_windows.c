@@ -78,7 +78,7 @@ static int look_again(struct trace *trace, const struct fay_result *all, uint64_
 	int result = FAY_OK;
 	for (size_t i = 0; i < w->shown_count && !result; i++) {
 		bool over = w->shown[i].end + w->horizon <= now;
-		if (trace->root ? w->shown[i].end > w->changed_from : over)
+		if (trace->root && !trace->join ? w->shown[i].end > w->changed_from : over)
 			result = revise(trace, all, &w->shown[i], error);
 		done += over;
 	}

@@ -32,7 +32,8 @@ struct processes {
 		uint64_t modules;
 	} failed[FAILED_MAX]; /* not tried again while they run, unless they load modules */
 	size_t failed_count;
-	bool wait, stopped;
+	bool wait, some, stopped;
+	int64_t clock; /* ns added to events' times */
 	uint64_t next_look;
 	struct fay_error first; /* failure; code 0: none */
 };
@@ -88,7 +89,7 @@ static bool make_room(struct processes *processes, struct fay_error *error)
 static int attach(struct processes *processes, pid_t pid, bool later, struct fay_error *error)
 {
 	struct fay_session *beside[SESSIONS_MAX];
-	struct fay_attach_options options = { .size = sizeof(options), .some = later, .beside = beside };
+	struct fay_attach_options options = { .size = sizeof(options), .some = later || processes->some, .clock = processes->clock, .beside = beside };
 	uint64_t modules = fay_process_modules(pid); /* before they are read: one that comes meanwhile is seen later */
 	if (!make_room(processes, error))
 		return error->code;
@@ -275,6 +276,8 @@ int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wir
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	processes->verdict = verdict;
 	processes->wait = start->flags & FAY_START_WAIT;
+	processes->some = start->flags & FAY_START_SOME;
+	processes->clock = start->clock;
 	if (fay_aggregator_create(&verdict->schema, &processes->aggregator, error)) {
 		free(processes);
 		return error->code;

@@ -14,7 +14,6 @@
 #define ANSWER_MAX_MS 20000
 #define ASK_AGAIN_MS 1000
 #define PING_EVERY_MS 10000 /* at least; */
-#define HELLOS_A_SECOND 20u /* and so that no more come, asked for or not */
 #define STOP_MAX_MS 60000
 #define MESSAGES_MAX 1024u /* of one tick */
 
@@ -76,25 +75,13 @@ static struct fay_machine *add_machine(struct fay_root *root, const struct fay_w
 	return machine;
 }
 
-static void measure_clock(struct fay_root *root, struct fay_machine *machine, const struct fay_wire_hello *hello)
-{
-	uint64_t now = fay_realtime(), error;
-	if (!hello->ping_time || hello->ping_time != root->ping_time || now < hello->ping_time)
-		return;
-	error = (now - hello->ping_time) / 2;
-	if (error >= machine->clock_error)
-		return;
-	machine->clock_error = error;
-	machine->clock_offset = (int64_t)(hello->time - (hello->ping_time + error));
-}
-
 static void send_start(struct fay_root *root, struct fay_machine *machine)
 {
 	const struct fay_root_options *options = &root->options;
 	struct fay_writer_buffer *out = &root->out;
 	char subject[64];
 	uint64_t now = fay_monotonic();
-	machine->asked = now;
+	machine->started = true;
 	fay_wire_begin(out, FAY_WIRE_START, root->query, 0);
 	fay_wire_put64(out, machine->id);
 	fay_wire_put64(out, fay_realtime());
@@ -103,7 +90,9 @@ static void send_start(struct fay_root *root, struct fay_machine *machine)
 	fay_wire_put64(out, options->lease);
 	fay_wire_put64(out, options->life);
 	fay_wire_put64(out, options->horizon);
-	fay_wire_put32(out, (options->wait ? FAY_START_WAIT : 0) | (options->durable ? FAY_START_DURABLE : 0) | (options->is_bpf ? FAY_START_BPF : 0));
+	fay_wire_put64(out, options->one_clock ? -(uint64_t)machine->clock_offset : 0);
+	fay_wire_put32(out, (options->wait ? FAY_START_WAIT : 0) | (options->some ? FAY_START_SOME : 0) | (options->durable ? FAY_START_DURABLE : 0) |
+				    (options->is_bpf ? FAY_START_BPF : 0));
 	fay_wire_put32(out, options->bytes_per_second);
 	fay_wire_put_text(out, options->text, FAY_WIRE_TEXT_MAX);
 	fay_wire_put16(out, (uint16_t)options->comm_count);
@@ -117,6 +106,16 @@ static void send_start(struct fay_root *root, struct fay_machine *machine)
 	snprintf(subject, sizeof(subject), "fay.1.a.%016" PRIx64, machine->id);
 	if (fay_wire_end(out, root->keys))
 		fay_bus_send(root->bus, subject, out->bytes, out->size);
+}
+
+/* Whose clock must be known first is asked for the time. */
+static void invite(struct fay_root *root, struct fay_machine *machine)
+{
+	machine->asked = fay_monotonic();
+	if (root->options.one_clock && machine->clock_error == UINT64_MAX)
+		fay_root_ask_clocks(root, &machine, 1);
+	else
+		send_start(root, machine);
 }
 
 static void receive_hello(struct fay_root *root, const struct fay_wire_head *head)
@@ -143,9 +142,9 @@ static void receive_hello(struct fay_root *root, const struct fay_wire_head *hea
 	fay_text_copy(machine->version, sizeof(machine->version), hello.version);
 	machine->cpus = hello.cpus;
 	machine->queries = hello.queries;
-	measure_clock(root, machine, &hello);
-	if (root->image && !root->stopping && !machine->asked)
-		send_start(root, machine);
+	fay_root_note_clock(root, machine, &hello);
+	if (root->image && !root->stopping && !machine->started)
+		invite(root, machine);
 }
 
 static void receive_answer(struct fay_root *root, const struct fay_wire_head *head)
@@ -167,7 +166,7 @@ static void receive_answer(struct fay_root *root, const struct fay_wire_head *he
 	if (machine->state != FAY_MACHINE_ASKED)
 		return;
 	machine->state = answer.accepted ? FAY_MACHINE_TRACING : FAY_MACHINE_REFUSED;
-	machine->event_clock = machine->clock_offset;
+	machine->event_clock = root->options.one_clock ? 0 : machine->clock_offset;
 	root->membership_changed |= answer.accepted;
 }
 
@@ -202,17 +201,6 @@ static void drain(struct fay_root *root, struct fay_subscription *subscription, 
 	}
 }
 
-static void ping(struct fay_root *root)
-{
-	root->pinged = fay_monotonic();
-	root->ping_time = fay_realtime();
-	fay_wire_begin(&root->out, FAY_WIRE_PING, 0, 0);
-	fay_wire_put64(&root->out, root->ping_time);
-	fay_wire_put32(&root->out, root->image ? (uint32_t)root->machine_count / HELLOS_A_SECOND + 1 : 0);
-	if (fay_wire_end(&root->out, root->keys))
-		fay_bus_send(root->bus, "fay.1.ping", root->out.bytes, root->out.size);
-}
-
 static void look_at_machines(struct fay_root *root, uint64_t now)
 {
 	for (size_t i = 0; i < root->machine_count; i++) {
@@ -220,7 +208,7 @@ static void look_at_machines(struct fay_root *root, uint64_t now)
 		uint64_t silent = now - machine->heard;
 		bool lost = machine->lost;
 		if (machine->state == FAY_MACHINE_ASKED && root->image && !root->stopping && now - machine->asked > ASK_AGAIN_MS * MS)
-			send_start(root, machine);
+			invite(root, machine);
 		if (machine->state != FAY_MACHINE_TRACING) {
 			machine->late = machine->lost = false;
 			root->membership_changed |= lost;
@@ -235,8 +223,8 @@ static void look_at_machines(struct fay_root *root, uint64_t now)
 int fay_root_tick(struct fay_root *root, int timeout_ms, struct fay_error *error)
 {
 	uint64_t now = fay_monotonic();
-	if (now - root->pinged > PING_EVERY_MS * MS && now - root->pinged > root->machine_count * 1000 * MS / HELLOS_A_SECOND)
-		ping(root);
+	if (now - root->pinged > PING_EVERY_MS * MS && now - root->pinged > root->machine_count * 1000 * MS / FAY_ROOT_HELLOS_A_SECOND)
+		fay_root_ping(root);
 	drain(root, root->hello, 0);
 	drain(root, root->up, timeout_ms);
 	now = fay_monotonic();
@@ -252,6 +240,11 @@ int fay_root_tick(struct fay_root *root, int timeout_ms, struct fay_error *error
 	return FAY_OK;
 }
 
+void fay_root_hear(struct fay_root *root, int timeout_ms)
+{
+	drain(root, root->hello, timeout_ms);
+}
+
 /* --- beginning and end --------------------------------------------------------------------------------------------------------- */
 
 /* All machines that are there. */
@@ -263,7 +256,7 @@ static int find_machines(struct fay_root *root, struct fay_error *error)
 	do {
 		now = fay_monotonic();
 		if (now - last_ping > 500 * MS) {
-			ping(root);
+			fay_root_ping(root);
 			last_ping = now;
 		}
 		drain(root, root->hello, 20);
@@ -294,7 +287,7 @@ static int ask(struct fay_root *root, struct fay_error *error)
 	uint64_t began = fay_monotonic();
 	unsigned tracing = 0;
 	for (size_t i = 0; i < root->machine_count; i++)
-		send_start(root, root->machines[i]);
+		invite(root, root->machines[i]);
 	while (!all_answered(root) && fay_monotonic() - began < ANSWER_MAX_MS * MS)
 		if (fay_root_tick(root, 10, error))
 			return error->code;
@@ -324,6 +317,8 @@ static int begin(struct fay_root *root, const void *image, size_t image_size, st
 		return error->code;
 	if (subscribe(root, error) || find_machines(root, error))
 		return error->code;
+	if (root->options.one_clock)
+		fay_root_measure_clocks(root);
 	root->began = fay_monotonic();
 	if (!image)
 		return FAY_OK;
@@ -331,7 +326,7 @@ static int begin(struct fay_root *root, const void *image, size_t image_size, st
 		return error->code;
 	root->image = image;
 	root->image_size = image_size;
-	ping(root); /* says how seldom so many machines are to tell that they are there */
+	fay_root_ping(root); /* says how seldom so many machines are to tell that they are there */
 	return ask(root, error);
 }
 
@@ -458,6 +453,10 @@ void fay_root_coverage(const struct fay_root *root, struct fay_coverage *coverag
 		coverage->lost += machine->lost;
 		if (machine->state == FAY_MACHINE_TRACING && !machine->lost && machine->window < coverage->windows)
 			coverage->windows = machine->window;
+		if (machine->clock_error == UINT64_MAX)
+			coverage->clocks_unknown++;
+		else if (machine->clock_error > coverage->clock_bound)
+			coverage->clock_bound = machine->clock_error;
 		if (machine->clock_error != UINT64_MAX &&
 		    (coverage->clock_error == UINT64_MAX || magnitude(machine->clock_offset) > magnitude(coverage->clock_offset))) {
 			coverage->clock_offset = machine->clock_offset;

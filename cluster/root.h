@@ -27,6 +27,8 @@ struct fay_root_options {
 	bool is_bpf;               /* the image is a BPF object (object.h) */
 	bool is_query;             /* text is a query; else a file's name */
 	bool wait;                 /* processes that come later, too */
+	bool some;                 /* a process need not have all that is asked for */
+	bool one_clock;            /* events have times by our clock, as far as the machines' can be measured before they begin; else by their own */
 	unsigned await;            /* begin when so many machines were found, however long that takes; 0: those that answer at once */
 	uint64_t window, lease, lost_after; /* ns */
 	uint64_t horizon; /* of a query with windows of time: ns after which agents forget a window's groups; 0: it has none */
@@ -48,10 +50,12 @@ struct fay_machine {
 	uint64_t window; /* all up to this one is merged */
 	uint64_t ends[FAY_LEDGER_AHEAD]; /* by sequence modulo FAY_LEDGER_AHEAD: the window that it ended; 0: none */
 	uint64_t final; /* the last sequence; 0: not known yet */
-	uint64_t heard, asked; /* monotonic ns; when START was last sent */
+	uint64_t heard, asked; /* monotonic ns; when START, or with one_clock a PING before it, was last sent */
+	bool started; /* START was sent */
 	int64_t clock_offset;
 	uint64_t clock_error; /* UINT64_MAX: not measured */
-	int64_t event_clock;  /* the offset when it began to trace, which its events' times keep */
+	int64_t event_clock;  /* by how much its events' times are off: the offset when it began to trace, or 0 with one_clock */
+	uint64_t pong;        /* the time of the last PING that it answered */
 	uint32_t tree; /* version that it has, as far as known */
 	uint64_t told; /* monotonic ns: when ASSIGN was last sent */
 	struct fay_aggregator *own; /* where rows replace */
@@ -64,6 +68,8 @@ struct fay_coverage {
 	uint64_t rows_late; /* of windows of time that were settled */
 	int64_t clock_offset; /* ns, the largest */
 	uint64_t clock_error; /* of that one; UINT64_MAX: not measured */
+	uint64_t clock_bound; /* ns, the largest error of any machine that was measured */
+	unsigned clocks_unknown; /* machines that were not */
 };
 
 struct fay_root;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to root*.c: root.c finds machines and serves messages, root_merge.c merges, root_tree.c builds the tree and acknowledges. */
+/* Private to root*.c: root.c finds machines and serves messages, root_clock.c compares clocks, root_merge.c merges, root_tree.c builds the tree and acknowledges. */
 #ifndef FAY_CLUSTER_ROOT_PRIVATE_H
 #define FAY_CLUSTER_ROOT_PRIVATE_H
 
@@ -41,6 +41,16 @@ struct fay_machine *fay_root_find(struct fay_root *root, uint64_t id);
 /* Any message of the query. */
 void fay_root_receive(struct fay_root *root, const struct fay_message *message);
 void fay_root_send_control(struct fay_root *root, uint32_t flags);
+/* Serves HELLOs. */
+void fay_root_hear(struct fay_root *root, int timeout_ms);
+/* root_clock.c. To all agents: they say that they are there, and their time; how often else, so that no more come in all. */
+#define FAY_ROOT_HELLOS_A_SECOND 20u
+void fay_root_ping(struct fay_root *root);
+/* These only; an agent looks at once at what is for it alone. */
+void fay_root_ask_clocks(struct fay_root *root, struct fay_machine *const *machines, size_t count);
+/* Of all machines that are known, several times. */
+void fay_root_measure_clocks(struct fay_root *root);
+void fay_root_note_clock(struct fay_root *root, struct fay_machine *machine, const struct fay_wire_hello *hello);
 /* root_merge.c: a PARTIAL of this query. */
 void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head);
 /* root_tree.c: a new tree if machines came or went; tells those that have an old one. */

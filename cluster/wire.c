@@ -130,6 +130,7 @@ bool fay_wire_read_start(struct fay_reader body, struct fay_wire_start *start)
 	start->lease = fay_wire_u64(&body);
 	start->life = fay_wire_u64(&body);
 	start->horizon = fay_wire_u64(&body);
+	start->clock = (int64_t)fay_wire_u64(&body);
 	start->flags = fay_wire_u32(&body);
 	start->bytes_per_second = fay_wire_u32(&body);
 	start->text = fay_wire_string(&body, FAY_WIRE_TEXT_MAX);

@@ -13,7 +13,7 @@
 #include "fay/aggregator.h"
 #include "keys.h"
 
-#define FAY_WIRE_VERSION 2u
+#define FAY_WIRE_VERSION 3u
 #define FAY_WIRE_HEADER 24u
 #define FAY_WIRE_TRAILER (FAY_KEY_BYTES + FAY_SIGNATURE_BYTES)
 #define FAY_WIRE_MAX (1u << 20)        /* bytes of a message; nats-server's own limit unless configured */
@@ -76,6 +76,7 @@ struct fay_wire_hello {
 struct fay_wire_start {
 	uint64_t target; /* the agent */
 	uint64_t sent, window, elapsed, lease, life, horizon;
+	int64_t clock; /* ns to add to the machine's own for the times of events */
 	uint32_t flags, bytes_per_second;
 	struct fay_text text;
 	struct fay_list comms; /* strings; fay_wire_string() reads them */
@@ -86,6 +87,7 @@ struct fay_wire_start {
 };
 #define FAY_START_WAIT 1u    /* processes of the names that come later, too */
 #define FAY_START_BPF 4u     /* the image is a BPF object (object.h) */
+#define FAY_START_SOME 8u    /* a process need not have all that is asked for */
 #define FAY_START_DURABLE 2u /* what is sent is stored; the server that stores it acknowledges */
 /* What `fay attach` has to know of a detached query. */
 struct fay_wire_meta {

@@ -306,6 +306,7 @@ static int attach(struct fay_session *session, struct fay_error *error)
 		session->reads_time |= (session->verdict->probes[i].event_fields & (FAY_FIELD_TIME | FAY_FIELD_DURATION)) != 0;
 	if (session->reads_time)
 		fay_clock_calibrate(&session->time_multiplier, &session->time_offset);
+	session->time_offset += (uint64_t)session->options.clock;
 	for (unsigned round = 0; round < ATTEMPTS; round++) {
 		fay_session_forget_plan(session);
 		code = attempt(session, error);

@@ -110,6 +110,7 @@ struct fay_attach_options {
 	size_t tid_count; /* 0: all threads */
 	const void *global; /* what GLOBAL holds at first; NULL: zeros */
 	size_t global_size; /* bytes of it; what is more than the image's GLOBAL is left out */
+	int64_t clock;    /* ns added to events' time: a clock other than this machine's */
 	bool costs;       /* measure what the probes cost; each function then has a trampoline of its own */
 };
 
