@@ -36,6 +36,15 @@ struct fay_kernel_prototype {
 /* False: there is no prototype of that name, or it has arguments that are not understood. */
 bool fay_kernel_btf_prototype(const struct fay_kernel_btf *btf, const char *name, struct fay_kernel_prototype *prototype);
 
+/* ---- kernel_sign.c ---- */
+
+/* Environment: PEM file of the private key that modules are signed with, and file of its certificate (PEM or DER). No key: they are not signed. */
+#define FAY_KERNEL_KEY "FAY_MODULE_KEY"
+#define FAY_KERNEL_CERTIFICATE "FAY_MODULE_CERT"
+bool fay_kernel_signs(void);
+/* Appends the signature to a module of malloc's memory, which may move. Does nothing if there is no key. */
+int fay_kernel_sign(uint8_t **bytes, size_t *size, struct fay_error *error);
+
 /* ---- kernel_session.c ---- */
 
 /* As fay_kernel_session_attach(), with symbols and types that are the caller's and outlive the session. */

@@ -37,6 +37,8 @@ const char *fay_kernel_modules_refused(void)
 		return "this kernel was built without loadable modules (there is no /proc/modules)";
 	if (read_line("/proc/sys/kernel/modules_disabled", line, sizeof(line)) && line[0] == '1')
 		return "sysctl kernel.modules_disabled is 1, until the next boot";
+	if (fay_kernel_signs())
+		return NULL; /* the kernel says itself whether it knows the key */
 	if (read_line("/sys/module/module/parameters/sig_enforce", line, sizeof(line)) && line[0] == 'Y')
 		return "this kernel takes signed modules only (module.sig_enforce)";
 	if (!read_line("/sys/kernel/security/lockdown", line, sizeof(line)) || strstr(line, "[none]"))
@@ -55,6 +57,7 @@ int fay_kernel_load_refused(const char *what, struct fay_error *error)
 			  : code != EPERM && code != EKEYREJECTED && code != ENOKEY ? strerror(code)
 			  : known	       ? known
 			  : code == EPERM      ? "loading modules is not permitted: CAP_SYS_MODULE is missing, or the kernel is locked down"
+			  : fay_kernel_signs() ? "this kernel takes signed modules only, and does not know the certificate of the key (" FAY_KERNEL_KEY ")"
 					       : "this kernel takes signed modules only";
 
 	return fay_error_set(error, FAY_E_REFUSED, "cannot load %s: %s", what, why);

@@ -115,6 +115,8 @@ static int load_module(struct fay_kernel_session *session, struct fay_error *err
 					    .indirect = returns || session->verdict->layout.slot_count };
 	int result = fay_kernel_object_write(&object, session->btf, &bytes, &size, error);
 
+	if (!result && (result = fay_kernel_sign(&bytes, &size, error)))
+		free(bytes);
 	if (result)
 		return result;
 	/* One of this name is a killed fay's: its session is gone, or its number would not be ours. */

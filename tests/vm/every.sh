@@ -4,20 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 cat >"$work/script" <<'IN'
 . /inside.sh
-now() { cut -d' ' -f1 /proc/uptime; }
-load() {
-	local i=0
-	mkdir -p /tmp/load
-	while [ $i -lt 20 ]; do
-		dd if=/dev/zero of=/tmp/load/$i bs=64k count=4 2>/dev/null
-		cp /tmp/load/$i /tmp/load/copy && cat /tmp/load/copy | wc -c >/dev/null && ls -l /tmp/load >/dev/null
-		i=$((i + 1))
-	done
-	rm -r /tmp/load
-	kernel_calls fork 50 read 1000 access 1000
-}
-elapsed() { echo "$1 $2" | awk '{printf "%.2f", $2 - $1}'; }
-measure() { local from to; from=$(now); load; to=$(now); elapsed "$from" "$to"; }
+. /load.sh
 load
 alone=$(measure)
 
@@ -49,4 +36,4 @@ cd /
 echo "   the load: alone $alone s, fay $traced s, ftrace's function tracer $tracer s; available_filter_functions has $(wc -l </sys/kernel/tracing/available_filter_functions)"
 finish
 IN
-inside "$work/script" ${FAY_VM_ICOUNT:+--icount} --with "$BUILD/tests/vm/every.fay:probes/every.fay"
+inside "$work/script" ${FAY_VM_ICOUNT:+--icount} --with "$here/load.sh:load.sh" --with "$BUILD/tests/vm/every.fay:probes/every.fay"
