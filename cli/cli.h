@@ -65,6 +65,9 @@ struct fay_cli_functions {
 	struct fay_function_file file; /* fd and path are not valid any more */
 	char pattern[256];
 };
+#define FAY_CLI_PROCESSES_MAX 64u
+/* Those that the query names, or those of the command line. */
+size_t fay_cli_processes(const struct fay_cli_functions *functions, const struct fay_query_process *process, pid_t pids[FAY_CLI_PROCESSES_MAX]);
 /* A fay_query_find_function; context: struct fay_cli_functions. */
 int fay_cli_find_function(void *context, const char *pattern, struct fay_query_function *function, struct fay_error *error);
 /* FAY_E_REFUSED: the process has another build of the file that was found. */
@@ -92,6 +95,10 @@ void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address,
 
 /* dispatch.c: a line for each probe of an accepted image. */
 void fay_cli_print_dispatch(FILE *out, const char *indent, const struct fay_verdict *verdict);
+/* The same as JSON objects. */
+void fay_cli_print_dispatch_json(FILE *out, const struct fay_verdict *verdict);
+/* What would be done to the functions of a process, which stays as it is: one line, or a JSON object for each function. */
+void fay_cli_print_points(FILE *out, bool json, pid_t pid, const struct fay_verdict *verdict);
 
 struct fay_cli_leftovers {
 	size_t traced, abandoned; /* sessions: of a fay that runs; of one that is gone */

@@ -11,8 +11,10 @@
 /*
  * The query's probes as they would be run in a process: compiled and verified, not installed. What the compiler or the verifier has against them `fay trace` says at length.
  */
-static void explain_dispatch(struct fay_plan *plan)
+static void explain_dispatch(struct fay_plan *plan, const struct fay_cli_functions *functions, bool json)
 {
+	pid_t pids[FAY_CLI_PROCESSES_MAX];
+	size_t processes = fay_cli_processes(functions, plan->process, pids);
 	struct fay_compile_options options = { .size = sizeof(options) };
 	struct fay_buffer image = { 0 };
 	struct fay_verdict verdict;
@@ -24,19 +26,27 @@ static void explain_dispatch(struct fay_plan *plan)
 	if (!result)
 		result = fay_compile_module(module, &plan->spec, &options, &image, &error);
 	LLVMContextDispose(context);
-	printf("dispatch\n");
+	if (!json)
+		printf("dispatch\n");
 	if (result) {
-		printf("  the compiler refuses the probe: %s\n", error.message);
+		if (!json)
+			printf("  the compiler refuses the probe: %s\n", error.message);
 		return;
 	}
 	fay_policy_default(&policy);
 	fay_verify(image.data, image.size, &policy, &verdict);
-	if (verdict.outcome == FAY_ACCEPTED) {
+	if (verdict.outcome != FAY_ACCEPTED) {
+		if (!json)
+			printf("  the verifier refuses the probe (%s)\n", fay_rule_id(verdict.rejection.rule));
+		processes = 0;
+	} else if (json) {
+		fay_cli_print_dispatch_json(stdout, &verdict);
+	} else {
 		fay_cli_print_dispatch(stdout, "  ", &verdict);
 		printf("  where 256 functions or more have the same probes they share a trampoline (--share)\n");
-	} else {
-		printf("  the verifier refuses the probe (%s)\n", fay_rule_id(verdict.rejection.rule));
 	}
+	for (size_t i = 0; i < processes; i++)
+		fay_cli_print_points(stdout, json, pids[i], &verdict);
 	fay_verdict_deinit(&verdict);
 	fay_buffer_deinit(&image);
 }
@@ -106,8 +116,8 @@ int fay_explain_main(int argc, char **argv)
 		fay_plan_print_json(stdout, plan);
 	else
 		fay_plan_print(stdout, plan);
-	if (!explain.json && plan->domain == DOMAIN_USER)
-		explain_dispatch(plan);
+	if (plan->domain == DOMAIN_USER)
+		explain_dispatch(plan, &explain.functions, explain.json);
 	fay_plan_destroy(plan);
 	if (fflush(stdout)) {
 		fprintf(stderr, "fay: cannot write: %m\n");

@@ -11,7 +11,6 @@
 
 #include "cli.h"
 
-#define PROCESSES_MAX 64u
 
 /* The first function that matches, of an open target. */
 static int find_in(struct fay_cli_functions *functions, struct fay_target *target, const char *pattern, struct fay_query_function *function, struct fay_error *error)
@@ -90,21 +89,20 @@ static int find_in_libraries(struct fay_cli_functions *functions, const char *mo
 	return code;
 }
 
-/* Those that the query names, or those of the command line. */
-static size_t processes_of(const struct fay_cli_functions *functions, const struct fay_query_process *process, pid_t pids[PROCESSES_MAX])
+size_t fay_cli_processes(const struct fay_cli_functions *functions, const struct fay_query_process *process, pid_t pids[FAY_CLI_PROCESSES_MAX])
 {
 	size_t count = 0;
 	if (process && process->pid)
 		pids[count++] = process->pid;
 	if (process && process->comm) {
-		count = fay_cli_find_comm(process->comm, pids, PROCESSES_MAX);
-		count = count < PROCESSES_MAX ? count : PROCESSES_MAX;
+		count = fay_cli_find_comm(process->comm, pids, FAY_CLI_PROCESSES_MAX);
+		count = count < FAY_CLI_PROCESSES_MAX ? count : FAY_CLI_PROCESSES_MAX;
 	}
-	for (size_t i = 0; i < functions->pid_count && count < PROCESSES_MAX; i++)
+	for (size_t i = 0; i < functions->pid_count && count < FAY_CLI_PROCESSES_MAX; i++)
 		pids[count++] = functions->pids[i];
-	for (size_t i = 0; i < functions->comm_count && count < PROCESSES_MAX; i++) {
-		size_t found = fay_cli_find_comm(functions->comms[i], pids + count, PROCESSES_MAX - count);
-		count = found < PROCESSES_MAX - count ? count + found : PROCESSES_MAX;
+	for (size_t i = 0; i < functions->comm_count && count < FAY_CLI_PROCESSES_MAX; i++) {
+		size_t found = fay_cli_find_comm(functions->comms[i], pids + count, FAY_CLI_PROCESSES_MAX - count);
+		count = found < FAY_CLI_PROCESSES_MAX - count ? count + found : FAY_CLI_PROCESSES_MAX;
 	}
 	return count;
 }
@@ -112,10 +110,10 @@ static size_t processes_of(const struct fay_cli_functions *functions, const stru
 int fay_cli_find_function(void *context, const char *pattern, struct fay_query_function *function, struct fay_error *error)
 {
 	struct fay_cli_functions *functions = context;
-	pid_t pids[PROCESSES_MAX];
+	pid_t pids[FAY_CLI_PROCESSES_MAX];
 	char module[256], name[256], path[4096];
 	struct fay_error unused;
-	size_t count = processes_of(functions, function->process, pids);
+	size_t count = fay_cli_processes(functions, function->process, pids);
 	if (functions->none)
 		return fay_error_set(error, FAY_E_REFUSED, "%s", functions->none);
 	for (size_t i = 0; i < count; i++)

@@ -2,12 +2,14 @@
 /*
  * The time stamp counter against CLOCK_REALTIME: two readings at least 20 ms apart, each the tightest of many. A reading is good to some
  * 30 ns, so the rate is good to about 3 in 10^6 at worst, and event.time drifts from the system's clock by up to some microseconds per second of session. The
- * first reading is made when the program starts: a trace begins some tenths of a second later, which makes the rate ten times as good.
+ * first reading is made when the program starts: a trace begins some tenths of a second later, which makes the rate ten times as good. Who attaches again and again has
+ * a first reading from one of the last times, and need not wait for it.
  */
 #include "session.h"
 
 #define APART_MIN 20000000u   /* ns */
 #define APART_MAX 2000000000u /* a clock that is set meanwhile would spoil the rate */
+#define RENEWED 1000000000u   /* the first reading is replaced when it is older */
 
 #include <time.h>
 #include <unistd.h>
@@ -37,22 +39,24 @@ static struct reading read_both(void)
 	return best;
 }
 
-static struct reading at_start;
+static struct reading earlier;
 
 __attribute__((constructor)) static void read_at_start(void)
 {
-	at_start = read_both();
+	earlier = read_both();
 }
 
 void fay_clock_calibrate(uint64_t *multiplier, uint64_t *offset)
 {
-	struct reading first = at_start, second = read_both();
+	struct reading first = earlier, second = read_both();
 
 	if (second.ns - first.ns < APART_MIN || second.ns - first.ns > APART_MAX) {
 		first = second;
 		usleep(APART_MIN / 1000);
 		second = read_both();
 	}
+	if (second.ns - earlier.ns > RENEWED)
+		earlier = second;
 	*multiplier = (uint64_t)(((unsigned __int128)(second.ns - first.ns) << 32) / (second.tsc - first.tsc));
 	*offset = second.ns - (uint64_t)(((unsigned __int128)second.tsc * *multiplier) >> 32);
 }

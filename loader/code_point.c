@@ -182,6 +182,7 @@ bool fay_zone_write_point(struct fay_session *session, struct fay_zone_plan *zon
 	spec.function = fay_name_hash(point->function.name);
 	spec.module = fay_name_hash(point->function.module);
 	spec.place = point->function.address;
+	point->shared = set != NULL;
 	written = set ? capacity >= FAY_SHARED_STUB_MAX + link + FAY_DISPLACED_ROOM && fay_shared_stub(&set->body, &spec, code, capacity, &made) :
 			fay_trampoline_emit(&spec, link + FAY_DISPLACED_ROOM, code, capacity, &made);
 	if (!written) {

@@ -309,7 +309,7 @@ static int attach(struct fay_session *session, struct fay_error *error)
 	session->time_offset += (uint64_t)session->options.clock;
 	for (unsigned round = 0; round < ATTEMPTS; round++) {
 		fay_session_forget_plan(session);
-		code = attempt(session, error);
+		code = session->options.plan_only ? plan(session, error) : attempt(session, error);
 		if (code >= 0)
 			break;
 		if (round >= HELD_ATTEMPTS)
@@ -317,8 +317,8 @@ static int attach(struct fay_session *session, struct fay_error *error)
 		usleep(500u << (round < 6 ? round : 6));
 	}
 	fay_text_deinit(&session->text);
-	session->attached = code == 0;
-	if (!code)
+	session->attached = code == 0 && !session->options.plan_only;
+	if (session->attached)
 		code = fay_host_create(session, &session->host, error);
 	return code < 0 ? (error ? (int)error->code : FAY_E_LIMIT) : code;
 }
@@ -358,6 +358,7 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 	session->verdict = verdict;
 	session->pid = fay_target_pid(target);
 	session->pid_start = fay_process_start(session->pid);
+	session->attach_ticks = fay_ticks_now();
 	session->tid_offset = TID_OFFSET_GLIBC;
 	session->thread_pointer = true;
 	if (options)
@@ -422,6 +423,11 @@ size_t fay_session_point_count(const struct fay_session *session)
 const struct fay_function *fay_session_point(const struct fay_session *session, size_t index)
 {
 	return &session->points[index].function;
+}
+
+bool fay_session_point_is_shared(const struct fay_session *session, size_t index)
+{
+	return session->points[index].shared;
 }
 
 size_t fay_session_skipped_count(const struct fay_session *session)

@@ -44,6 +44,7 @@ struct fay_point {
 	uint32_t cost; /* index of its struct fay_place_cost in each slot */
 	bool taken_out; /* its patch has been removed while the session goes on */
 	bool watched; /* calls are watched until they return */
+	bool shared;  /* shares its trampoline */
 	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_FIND_OBJECT, FAY_HOOK_FIND_FDE, FAY_HOOK_LONGJMP } hook; /* what the runtime wants here itself */
 	struct fay_displaced displaced;
 	struct fay_zone_patch patch;
@@ -87,6 +88,7 @@ struct fay_session {
 	const struct fay_verdict *verdict; /* during attach only */
 	pid_t pid;
 	uint64_t pid_start;
+	uint64_t attach_ticks; /* when attaching began, as fay_process_start() counts */
 	int memory; /* /proc/PID/mem: bound to the address space that was patched, so reading fails after exit and after exec; -1 none */
 	struct fay_attach_options options;
 	uint64_t id;

@@ -36,6 +36,14 @@ static int detach_one(struct fay_session *session, pid_t pid, unsigned *left, st
 	return code;
 }
 
+/* Whether the process was there before the session's code. Its start is known to a clock tick. */
+static bool is_older(const struct fay_session *session, pid_t pid)
+{
+	uint64_t start = fay_process_start(pid);
+
+	return start && start + 2 < session->attach_ticks;
+}
+
 static int detach_children(struct fay_session *session, unsigned *left, struct fay_error *error)
 {
 	struct dirent *entry;
@@ -46,7 +54,7 @@ static int detach_children(struct fay_session *session, unsigned *left, struct f
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 		int one;
 
-		if (pid <= 0 || pid == session->pid || pid == getpid() || !maps_our_code(session, pid))
+		if (pid <= 0 || pid == session->pid || pid == getpid() || is_older(session, pid) || !maps_our_code(session, pid))
 			continue;
 		one = detach_one(session, pid, left, error);
 		if (one)

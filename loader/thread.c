@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 long fay_thread_field(pid_t pid, pid_t tid, const char *name)
@@ -74,6 +75,15 @@ uint64_t fay_process_start(pid_t pid)
 	for (int field = 2; field < 22 && at; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+uint64_t fay_ticks_now(void)
+{
+	uint64_t rate = (uint64_t)sysconf(_SC_CLK_TCK);
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * rate + (uint64_t)now.tv_nsec * rate / 1000000000u;
 }
 
 bool fay_process_gone(pid_t pid)

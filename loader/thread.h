@@ -16,6 +16,8 @@ long fay_thread_field(pid_t pid, pid_t tid, const char *name);
 char fay_thread_state(pid_t pid, pid_t tid);
 /* Field 22 of /proc/PID/stat; 0: gone, or a zombie. */
 uint64_t fay_process_start(pid_t pid);
+/* Now, as fay_process_start() counts: clock ticks since the machine was started. */
+uint64_t fay_ticks_now(void);
 /* Whether the process has ended, or given its memory back on its way there. */
 bool fay_process_gone(pid_t pid);
 /* "?" if the process is gone. */

@@ -112,6 +112,7 @@ struct fay_attach_options {
 	size_t global_size; /* bytes of it; what is more than the image's GLOBAL is left out */
 	int64_t clock;    /* ns added to events' time: a clock other than this machine's */
 	bool costs;       /* measure what the probes cost; each function then has a trampoline of its own */
+	bool plan_only;   /* find out what would be installed; the target is read, not stopped, and stays as it is */
 };
 
 /* A point that could not be patched; the others are installed all the same. */
@@ -152,6 +153,8 @@ struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *siz
 void *fay_session_global(struct fay_session *session, size_t *size);
 size_t fay_session_point_count(const struct fay_session *session);
 const struct fay_function *fay_session_point(const struct fay_session *session, size_t index);
+/* Whether it shares its trampoline with others. */
+bool fay_session_point_is_shared(const struct fay_session *session, size_t index);
 size_t fay_session_skipped_count(const struct fay_session *session);
 const struct fay_skipped_point *fay_session_skipped(const struct fay_session *session, size_t index);
 /*

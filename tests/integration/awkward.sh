@@ -58,8 +58,16 @@ done
 exits "an entry of the PLT" 2 "$FAY" trace 'cluster.Function("awkward_target!fflush@plt").Count()' -- "$bin/awkward_target" </dev/null
 contains "its reason" "$work/err" 'trace what it leads to, e.g. `*!fflush`'
 
-# Two traces, the one below leaves first: jumps back to the start still count for nobody.
+# The plan says beforehand what would be done to each function, and touches nothing.
 start awkward_target
+"$FAY" explain --json -p "$target" 'cluster.Function("awkward_target!*").Count()' >"$work/plan.json"
+of_function() { jq -r --arg f "$1" 'select((.type == "point" and .function == $f) or (.type == "not_traced" and .function == "awkward_target!" + $f)) | .trampoline // .reason' "$work/plan.json"; }
+equal "planned for leaf" own "$(of_function leaf)"
+equal "planned for short_crowded" "is 4 bytes long, a jump needs 5" "$(of_function short_crowded)"
+equal "planned for the probe" inlined "$(jq -r 'select(.type == "probe") | .strategy' "$work/plan.json")"
+equal "mappings of fay's after planning" 0 "$(grep -c memfd:fay- "/proc/$target/maps" || true)"
+
+# Two traces, the one below leaves first: jumps back to the start still count for nobody.
 trace -p "$target" 'cluster.Function("awkward_target!loop_back_*").Count()'
 lower=$tracer
 mv "$work/trace.json" "$work/lower.json"

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fay/loader.h"
@@ -68,10 +69,17 @@ static uint64_t text_hash(pid_t pid, unsigned *ours)
 
 struct figures {
 	unsigned long attached, refused, used;
-	uint64_t pause;
+	uint64_t pause, attaching, detaching; /* ns; the longest, and sums */
 	size_t points;
 	char reason[256]; /* of the last refusal */
 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static int one_cycle(struct fay_target *target, const struct fay_verdict *verdict, unsigned long cycle, struct figures *figures)
 {
@@ -79,6 +87,7 @@ static int one_cycle(struct fay_target *target, const struct fay_verdict *verdic
 	struct fay_session *session;
 	struct fay_error error;
 	size_t size;
+	uint64_t began = now_ns();
 	int code = fay_session_attach(target, verdict, &options, &session, &error);
 	if (code == FAY_E_LIMIT) { /* threads that stay where they are in the way: allowed, and said */
 		figures->refused++;
@@ -87,11 +96,14 @@ static int one_cycle(struct fay_target *target, const struct fay_verdict *verdic
 	}
 	if (code)
 		return fail("attach", &error);
+	figures->attaching += now_ns() - began;
 	figures->attached++;
 	figures->points = fay_session_point_count(session);
 	usleep(cycle * 7919 % 2000);
+	began = now_ns();
 	if (fay_session_detach(session, &error))
 		return fail("detach", &error);
+	figures->detaching += now_ns() - began;
 	figures->used += __atomic_load_n(&fay_session_shm(session, &size)->slot_next, __ATOMIC_RELAXED) != 0;
 	uint64_t pause = fay_session_longest_pause(session);
 	figures->pause = pause > figures->pause ? pause : figures->pause;
@@ -135,8 +147,9 @@ int main(int argc, char **argv)
 	uint64_t after = text_hash(pid, &ours);
 	fay_target_close(target);
 	printf("%lu cycles: %lu attached (%zu functions in the last), %lu put off for good%s%s, events in %lu of them, longest pause %.3f ms, "
-	       "text %s, %u mappings left\n",
+	       "attaching %.1f ms, detaching %.1f ms on average, text %s, %u mappings left\n",
 	       cycles, figures.attached, figures.points, figures.refused, figures.reason[0] ? ", the last since " : "", figures.reason,
-	       figures.used, (double)figures.pause / 1e6, after == before ? "as it was" : "CHANGED", ours - ours_before);
+	       figures.used, (double)figures.pause / 1e6, (double)figures.attaching / 1e6 / (double)(figures.attached + !figures.attached),
+	       (double)figures.detaching / 1e6 / (double)(figures.attached + !figures.attached), after == before ? "as it was" : "CHANGED", ours - ours_before);
 	return after != before || ours != ours_before || figures.refused * 20 > cycles || !figures.used;
 }
