@@ -30,6 +30,7 @@
 #include "thread.h"
 
 #define THREADS_MAX 65536u
+#define LOOK_ROUNDS 8u
 #define STACK_SCAN_MAX (1u << 20) /* bytes of each stack that are searched */
 
 uint64_t fay_loader_clock_ns(void)
@@ -171,7 +172,7 @@ static size_t collect_stops(struct fay_stop *stop)
 			deliver_first(thread);
 		} else if (got < 0)
 			thread->gone = true;
-		else if (fay_thread_state(stop->pid, thread->tid) == 'Z')
+		else if (thread->tid == stop->pid && fay_thread_state(stop->pid, thread->tid) == 'Z')
 			thread->gone = true; /* a dead leader is reported only after its last thread */
 		running += !thread->stopped && !thread->gone;
 	}
@@ -235,14 +236,18 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 {
 	uint64_t deadline;
 	bool settled = false;
+	size_t running = 0;
 
 	stop->since = fay_loader_clock_ns();
 	deadline = stop->since + timeout_ms * 1000000ull;
 	for (unsigned round = 0;; round++) {
-		size_t fresh, running;
-		int code;
-		enum seize_result result = seize_new(stop, &fresh, tracer, &code, error);
+		size_t fresh = 0;
+		int code = 0;
+		enum seize_result result = SEIZED;
 
+		/* While threads are still to stop, a look at the list of all of them is seldom worth its time. */
+		if (running == 0 || round % LOOK_ROUNDS == 0)
+			result = seize_new(stop, &fresh, tracer, &code, error);
 		if (code)
 			return code;
 		if (result == TRACED_BY_OTHER)
