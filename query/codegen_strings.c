@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Methods of strings. A string is 16 bytes in two words, NUL padded; what is compared with it is a constant. All is shifts and masks, without loops or branches:
- * for each place at which the constant could lie the string is shifted there, and one comparison of two words is left.
+ * for each place at which the constant could lie the string is shifted there, and what differs is gathered in two words. That there is nothing is asked once, of all places together: in a BPF program each
+ * comparison is a jump, and the kernel's verifier follows all ways through them.
  */
 #include "codegen.h"
 
@@ -19,8 +20,8 @@ static struct fay_operand_value tail_of(struct fay_codegen *g, struct fay_operan
 	return (struct fay_operand_value){LLVMBuildOr(b, LLVMBuildLShr(b, x.low, down, ""), across, ""), high};
 }
 
-/* Whether the string begins with the constant, or, without masks, is it. */
-static LLVMValueRef matches(struct fay_codegen *g, struct fay_operand_value x, const struct fay_expr *constant, bool whole)
+/* 0 if the string begins with the constant, or, without masks, is it; else some bits. */
+static LLVMValueRef difference(struct fay_codegen *g, struct fay_operand_value x, const struct fay_expr *constant, bool whole)
 {
 	LLVMBuilderRef b = g->builder;
 	uint64_t masks[2], words[2] = {fay_codegen_string_word(constant, 0, &masks[0]), fay_codegen_string_word(constant, 8, &masks[1])};
@@ -29,7 +30,7 @@ static LLVMValueRef matches(struct fay_codegen *g, struct fay_operand_value x, c
 		low = LLVMBuildAnd(b, low, fay_codegen_i64(g, masks[0]), "");
 		high = LLVMBuildAnd(b, high, fay_codegen_i64(g, masks[1]), "");
 	}
-	return LLVMBuildICmp(b, LLVMIntEQ, LLVMBuildOr(b, low, high, ""), fay_codegen_i64(g, 0), "");
+	return LLVMBuildOr(b, low, high, "");
 }
 
 static LLVMValueRef length_of(struct fay_codegen *g, struct fay_operand_value x)
@@ -47,16 +48,18 @@ static LLVMValueRef length_of(struct fay_codegen *g, struct fay_operand_value x)
 
 LLVMValueRef fay_codegen_string(struct fay_codegen *g, const struct fay_expr *expr, struct fay_operand_value x)
 {
-	LLVMValueRef found = NULL;
+	LLVMBuilderRef b = g->builder;
+	LLVMValueRef zero = fay_codegen_i64(g, 0), nowhere = NULL; /* negative: the string differs at all places */
 	if (expr->op == EXPR_LENGTH)
 		return length_of(g, x);
 	if (!expr->b->length)
 		return LLVMConstInt(g->i1, 1, 0);
 	if (expr->op == EXPR_STARTS_WITH)
-		return matches(g, x, expr->b, false);
+		return LLVMBuildICmp(b, LLVMIntEQ, difference(g, x, expr->b, false), zero, "");
 	for (unsigned from = 0; from + expr->b->length <= FAY_COMM_SIZE; from++) {
-		LLVMValueRef here = matches(g, tail_of(g, x, from), expr->b, expr->op == EXPR_ENDS_WITH);
-		found = found ? LLVMBuildOr(g->builder, found, here, "") : here;
+		LLVMValueRef differs = difference(g, tail_of(g, x, from), expr->b, expr->op == EXPR_ENDS_WITH);
+		LLVMValueRef negative = LLVMBuildOr(b, differs, LLVMBuildNeg(b, differs, ""), ""); /* unless it is 0 */
+		nowhere = nowhere ? LLVMBuildAnd(b, nowhere, negative, "") : negative;
 	}
-	return found ? found : LLVMConstInt(g->i1, 0, 0);
+	return nowhere ? LLVMBuildICmp(b, LLVMIntSGE, nowhere, zero, "") : LLVMConstInt(g->i1, 0, 0);
 }

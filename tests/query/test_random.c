@@ -3,46 +3,15 @@
  * Random queries over random event streams: conditions, windows of time, groups, aggregates, computing with them, conditions on them, order, skip and take. The
  * query's probe runs over the events (two halves, as two threads would), the rows go through the aggregator and the root stage; a plain reference, which keeps
  * all events and knows nothing of query/, must give the same rows in the same order. FAY_SEED sets the seed (printed), the first argument how many queries
- * there are; each meets five streams.
+ * there are; each meets five streams. `kernel N`: as BPF programs, over the system calls of a child, each over 25 streams.
  */
 #include "cells.h"
-#include "running.h"
-#include "trees.h"
+#include "kernel_stream.h"
+#include "shapes.h"
 
 #define STREAMS 5
 #define MAX_EVENTS 160
-#define MS UINT64_C(1000000)
 #define SPAN (20 * MS) /* from the first event to the last */
-
-struct aggregate {
-	enum kind kind;
-	struct tree *operand; /* NULL: COUNT */
-};
-
-enum key_kind { KEY_TID, KEY_CPU, KEY_COMM, KEY_FUNCTION, KEY_ARG, KEY_TEST, KEY_KINDS };
-
-struct shape {
-	enum { VALUE, GROUPS, ROWS } kind;
-	unsigned filter_count, key_count, aggregate_count, order_count;
-	struct tree *filters[2], *columns[2]; /* columns of ROWS */
-	struct {
-		enum key_kind kind;
-		struct tree *tree;
-	} keys[2];
-	struct aggregate aggregates[3];
-	uint64_t width, step;
-	bool computes, has_condition;
-	bool regroups; /* the groups are grouped by `regroup_key`; `kinds` of aggregate 0 of each */
-	enum { BY_AGGREGATE, BY_REST, BY_KEY, ALL_TOGETHER } regroup_key;
-	enum kind kinds[2];
-	char operator; /* computed column: aggregate 0 with aggregate 1 */
-	int64_t limit; /* condition: aggregate 0 above this */
-	struct {
-		unsigned column;
-		bool descending;
-	} orders[2];        /* column: keys, then aggregates; of ROWS: columns */
-	int64_t skip, take; /* -1: not there */
-};
 
 #define MAX_COLUMNS 8
 struct row {
@@ -70,242 +39,6 @@ static void random_stream(void)
 		if (below(2))
 			e->arg[0] = below(5);
 	}
-}
-
-static struct aggregate random_aggregate(bool integer)
-{
-	struct aggregate a = {.kind = (enum kind)below(integer ? LAST + 1u : KINDS)};
-	if (a.kind != COUNT)
-		a.operand = random_tree(a.kind == COUNT_IF || a.kind == ANY || a.kind == ALL, 2);
-	return a;
-}
-
-static void random_shape(struct shape *s)
-{
-	memset(s, 0, sizeof(*s));
-	s->kind = below(5) == 0 ? VALUE : below(4) ? GROUPS : ROWS;
-	s->skip = s->take = -1;
-	s->filter_count = below(3);
-	for (unsigned i = 0; i < s->filter_count; i++)
-		s->filters[i] = random_tree(true, 2);
-	if (s->kind != ROWS && below(2)) {
-		s->step = (1 + below(4)) * MS;
-		s->width = s->step * (1 + below(2) * below(4));
-	}
-	s->aggregate_count = s->kind == VALUE ? 1 : s->kind == GROUPS ? 1 + below(3) : 0;
-	for (unsigned i = 0; i < s->aggregate_count; i++)
-		s->aggregates[i] = random_aggregate(s->kind == GROUPS && i < 2 && below(2));
-	if (s->kind == VALUE)
-		return;
-	s->key_count = s->kind == GROUPS ? 1 + below(2) : 0;
-	for (unsigned i = 0; i < s->key_count; i++) {
-		s->keys[i].kind = (enum key_kind)below(KEY_KINDS);
-		s->keys[i].tree = s->keys[i].kind == KEY_TEST ? random_tree(true, 2) : NULL;
-	}
-	for (unsigned i = 0; i < 2 && s->kind == ROWS; i++)
-		s->columns[i] = random_tree(false, 2);
-	bool integers = s->kind == GROUPS && GIVES_INTEGER(s->aggregates[0]);
-	s->has_condition = integers && below(3) == 0;
-	s->limit = below(2) ? below(5) : interesting();
-	s->computes =
-		integers && s->aggregate_count > 1 && GIVES_INTEGER(s->aggregates[1]) && below(2);
-	s->operator= "+-*/"[below(4)];
-	s->regroups = integers && s->key_count == 1 && below(3) == 0;
-	if (s->regroups) {
-		static const enum kind kinds[] = {COUNT, COUNT_IF, SUM, MIN, MAX, AVERAGE, ANY, ALL};
-		s->computes = false;
-		s->regroup_key = below(4);
-		for (unsigned i = 0; i < 2; i++)
-			s->kinds[i] = kinds[below(8)];
-	}
-	s->order_count = below(3);
-	for (unsigned i = 0; i < s->order_count; i++) {
-		s->orders[i].column =
-			below(s->kind == ROWS ? 2 : s->regroups ? 3 : s->key_count + s->aggregate_count);
-		s->orders[i].descending = below(2);
-	}
-	s->skip = below(4) ? -1 : (int64_t)below(6);
-	s->take = below(3) ? -1 : (int64_t)below(12);
-}
-
-static void free_shape(struct shape *s)
-{
-	for (unsigned i = 0; i < 2; i++) {
-		free_tree(s->filters[i]);
-		free_tree(s->columns[i]);
-		free_tree(s->keys[i].tree);
-	}
-	for (unsigned i = 0; i < s->aggregate_count; i++)
-		free_tree(s->aggregates[i].operand);
-}
-
-/* --- as text --- */
-
-static void print_aggregate(FILE *out, const struct aggregate *a)
-{
-	fprintf(out, "%s(", aggregate_names[a->kind]);
-	if (a->operand) {
-		fputs("x => ", out);
-		print_tree(out, a->operand);
-	}
-	fputc(')', out);
-}
-
-static void print_key(FILE *out, const struct shape *s, unsigned i)
-{
-	static const char *const texts[] = {"x.tid", "x.cpu % 3", "x.comm", "x.function",
-					    "x.Arg(0) & 3"};
-	if (s->keys[i].kind == KEY_TEST)
-		print_tree(out, s->keys[i].tree);
-	else
-		fputs(texts[s->keys[i].kind], out);
-}
-
-static void print_key_again(FILE *out, const struct shape *s, unsigned i)
-{
-	fputs(s->key_count == 1 ? "g.Key" : i ? "g.Key.q" : "g.Key.p", out);
-}
-
-static void print_window(FILE *out, const struct shape *s)
-{
-	if (s->step && s->width == s->step)
-		fprintf(out, ".Tumbling(%llums)", (unsigned long long)(s->step / MS));
-	else if (s->step)
-		fprintf(out, ".Sliding(%llums, %lluus)", (unsigned long long)(s->width / MS),
-			(unsigned long long)(s->step / 1000));
-}
-
-/* Of the groups of groups: aggregate 0 of each, or what is asked of it. */
-static void print_outer(FILE *out, const struct shape *s, unsigned i)
-{
-	bool test = s->kinds[i] == COUNT_IF || s->kinds[i] == ANY || s->kinds[i] == ALL;
-	fprintf(out, "h.%s(", aggregate_names[s->kinds[i]]);
-	if (s->kinds[i] != COUNT) {
-		fputs("y => y.", out);
-		print_aggregate(out, &s->aggregates[0]);
-		if (test)
-			fprintf(out, " > (%lld)", (long long)s->limit);
-	}
-	fputc(')', out);
-}
-
-static void print_regroup(FILE *out, const struct shape *s)
-{
-	fputs(" group g by ", out);
-	if (s->regroup_key <= BY_REST) {
-		fputs("g.", out);
-		print_aggregate(out, &s->aggregates[0]);
-		fputs(s->regroup_key == BY_REST ? " % 3" : "", out);
-	} else {
-		fputs(s->regroup_key == BY_KEY ? "g.Key" : "1", out);
-	}
-	fputs(" into h", out);
-}
-
-static void print_order(FILE *out, const struct shape *s, unsigned i)
-{
-	unsigned column = s->orders[i].column;
-	fputs(i ? ", " : " orderby ", out);
-	if (s->kind == ROWS) {
-		print_tree(out, s->columns[column]);
-	} else if (s->regroups) {
-		if (column)
-			print_outer(out, s, column - 1);
-		else
-			fputs("h.Key", out);
-	} else if (column < s->key_count) {
-		print_key_again(out, s, column);
-	} else {
-		fputs("g.", out);
-		print_aggregate(out, &s->aggregates[column - s->key_count]);
-	}
-	fputs(s->orders[i].descending ? " descending" : "", out);
-}
-
-static void print_groups(FILE *out, const struct shape *s)
-{
-	fputs(" group x by ", out);
-	fputs(s->key_count == 1 ? "" : "new { p = ", out);
-	print_key(out, s, 0);
-	if (s->key_count == 2) {
-		fputs(", q = ", out);
-		print_key(out, s, 1);
-		fputs(" }", out);
-	}
-	fputs(" into g", out);
-	if (s->has_condition) {
-		fputs(" where g.", out);
-		print_aggregate(out, &s->aggregates[0]);
-		fprintf(out, " > (%lld)", (long long)s->limit);
-	}
-}
-
-static void print_columns(FILE *out, const struct shape *s)
-{
-	fputs(" select new { ", out);
-	if (s->regroups) {
-		fputs("k = h.Key", out);
-		for (unsigned i = 0; i < 2; i++) {
-			fprintf(out, ", a%u = ", i);
-			print_outer(out, s, i);
-		}
-		fputs(" }", out);
-		return;
-	}
-	for (unsigned i = 0; i < 2 && s->kind == ROWS; i++) {
-		fprintf(out, "%sc%u = ", i ? ", " : "", i);
-		print_tree(out, s->columns[i]);
-	}
-	for (unsigned i = 0; i < s->key_count; i++) {
-		fprintf(out, "%sk%u = ", i ? ", " : "", i);
-		print_key_again(out, s, i);
-	}
-	for (unsigned i = 0; i < s->aggregate_count; i++) {
-		fprintf(out, ", a%u = g.", i);
-		print_aggregate(out, &s->aggregates[i]);
-	}
-	if (s->computes) {
-		fputs(", computed = g.", out);
-		print_aggregate(out, &s->aggregates[0]);
-		fprintf(out, " %c g.", s->operator);
-		print_aggregate(out, &s->aggregates[1]);
-	}
-	fputs(" }", out);
-}
-
-static char *text_of_shape(const struct shape *s)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	assert_non_null(out);
-	fputs(s->kind == VALUE ? "cluster.Function(\"a!b\")"
-			       : "from x in cluster.Function(\"a!b\")",
-	      out);
-	print_window(out, s);
-	for (unsigned i = 0; i < s->filter_count; i++) {
-		fputs(s->kind == VALUE ? ".Where(x => " : " where ", out);
-		print_tree(out, s->filters[i]);
-		fputs(s->kind == VALUE ? ")" : "", out);
-	}
-	if (s->kind == VALUE) {
-		fputc('.', out);
-		print_aggregate(out, &s->aggregates[0]);
-	}
-	if (s->kind == GROUPS)
-		print_groups(out, s);
-	if (s->regroups)
-		print_regroup(out, s);
-	for (unsigned i = 0; i < s->order_count; i++)
-		print_order(out, s, i);
-	if (s->kind != VALUE)
-		print_columns(out, s);
-	if (s->skip >= 0)
-		fprintf(out, " skip %lld", (long long)s->skip);
-	if (s->take >= 0)
-		fprintf(out, " take %lld", (long long)s->take);
-	fclose(out);
-	return text;
 }
 
 /* --- the reference --- */
@@ -589,6 +322,19 @@ static void finish_and_check(const char *text, const struct fay_plan *plan,
 	fay_result_deinit(&finished);
 }
 
+/* Without windows. `merged` is the caller's. */
+static void check_merged(const struct shape *s, const char *text, const struct fay_plan *plan, const struct fay_schema *shown, struct fay_result *merged)
+{
+	static struct table want;
+	refer(s, 0, &want);
+	if (plan->streams && !plan->collects)
+		cut(plan, merged);
+	if (plan->finishes)
+		finish_and_check(text, plan, shown, merged, &want);
+	else
+		check(text, plan, shown, merged, &want);
+}
+
 static void check_stream(const struct shape *s, const char *text, struct running *r,
 			 const struct fay_schema *schema, const struct fay_schema *shown)
 {
@@ -597,25 +343,15 @@ static void check_stream(const struct shape *s, const char *text, struct running
 	struct fay_error error = {0};
 	const struct fay_plan *plan = r->plan;
 	run_probe(r, schema, &merged);
-	if (s->step) {
-		for (uint64_t end = NOW - NOW % s->step + s->step;
-		     end < NOW + SPAN + s->width + s->step; end += s->step) {
-			struct fay_result window;
-			refer(s, end - s->width, &want);
-			assert_int_equal(
-				fay_plan_window(plan, schema, &merged, end, &window, &error), 0);
-			finish_and_check(text, plan, shown, &window, &want);
-			fay_result_deinit(&window);
-		}
-	} else {
-		refer(s, 0, &want);
-		if (plan->streams && !plan->collects)
-			cut(plan, &merged);
-		if (plan->finishes)
-			finish_and_check(text, plan, shown, &merged, &want);
-		else
-			check(text, plan, shown, &merged, &want);
+	for (uint64_t end = NOW - NOW % (s->step ? s->step : 1) + s->step; s->step && end < NOW + SPAN + s->width + s->step; end += s->step) {
+		struct fay_result window;
+		refer(s, end - s->width, &want);
+		assert_int_equal(fay_plan_window(plan, schema, &merged, end, &window, &error), 0);
+		finish_and_check(text, plan, shown, &window, &want);
+		fay_result_deinit(&window);
 	}
+	if (!s->step)
+		check_merged(s, text, plan, shown, &merged);
 	fay_result_deinit(&merged);
 }
 
@@ -631,7 +367,7 @@ static void random_queries(void **unused)
 		struct running r;
 		struct fay_schema schema, shown;
 		random_shape(&shape);
-		char *text = text_of_shape(&shape);
+		char *text = text_of_shape(&shape, "cluster.Function(\"a!b\")");
 		start(&r, text);
 		fay_plan_schema(r.plan, &schema);
 		fay_plan_result_schema(r.plan, &shown);
@@ -646,6 +382,76 @@ static void random_queries(void **unused)
 	print_message("%u pairs of a query and a stream\n", queries * STREAMS);
 }
 
+/* --- in the kernel --- */
+
+#define KERNEL_SOURCE "cluster.Syscall(\"[rw]*e*\")" /* of what the child calls these are `read` and `write` */
+#define PREFIXES 25
+
+/* A query that BPF takes, and whose answer does not hang on when exactly something was called. */
+static char *random_kernel_shape(struct shape *s)
+{
+	for (;;) {
+		random_shape(s);
+		s->step = s->width = 0;
+		char *text = text_of_shape(s, KERNEL_SOURCE);
+		if (!strstr(text, "x.time") && !strstr(text, "x.cycles") && !strstr(text, "x.module"))
+			return text;
+		free(text);
+		free_shape(s);
+	}
+}
+
+/* Events as the child will make them, in the order of time. */
+static void random_calls(pid_t child)
+{
+	unsigned cpu = kernel_stream_processor(0);
+	for (unsigned i = 0; i < MAX_EVENTS; i++) {
+		struct fay_event *e = &events[i];
+		random_event(e);
+		e->time = NOW + i;
+		e->pid = e->tid = (uint32_t)child;
+		cpu = below(16) ? cpu : kernel_stream_processor(below(64));
+		e->cpu = cpu;
+		if (below(2))
+			e->arg[0] = below(5);
+	}
+}
+
+/* One query over the prefixes of a stream of system calls, each of which is a stream. */
+static void check_prefixes(void)
+{
+	struct shape shape;
+	struct fay_schema shown;
+	char *text = random_kernel_shape(&shape);
+	struct kernel_stream *stream = kernel_stream_start(text);
+	const struct fay_plan *plan = kernel_stream_plan(stream);
+	random_calls(kernel_stream_child(stream));
+	fay_plan_result_schema(plan, &shown);
+	event_count = 0;
+	for (unsigned i = 0; i < PREFIXES; i++) {
+		struct fay_result merged;
+		unsigned more = 1 + below(MAX_EVENTS / PREFIXES);
+		kernel_stream_make(stream, events + event_count, more);
+		event_count += more;
+		kernel_stream_take(stream, &merged);
+		check_merged(&shape, text, plan, &shown, &merged);
+		fay_result_deinit(&merged);
+	}
+	kernel_stream_end(stream);
+	free(text);
+	free_shape(&shape);
+}
+
+static void random_kernel_queries(void **unused)
+{
+	const char *seed = getenv("FAY_SEED");
+	random_state = seed ? strtoull(seed, NULL, 0) | 1 : 0x5eed;
+	print_message("FAY_SEED=%#llx\n", (unsigned long long)random_state);
+	for (unsigned q = 0; q < queries; q++)
+		check_prefixes();
+	print_message("%u pairs of a query and a stream of system calls\n", queries * PREFIXES);
+}
+
 static int prepare(void **unused)
 {
 	return prepare_jit();
@@ -654,7 +460,15 @@ static int prepare(void **unused)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(random_queries)};
-	if (argc > 1)
-		queries = (unsigned)strtoul(argv[1], NULL, 0);
-	return cmocka_run_group_tests_name("random queries", tests, prepare, NULL);
+	const struct CMUnitTest kernel_tests[] = {cmocka_unit_test(random_kernel_queries)};
+	bool kernel = argc > 1 && strcmp(argv[1], "kernel") == 0;
+	const char *count = kernel ? argv[2] : argv[1], *why = kernel ? kernel_stream_refused() : NULL;
+	if (count)
+		queries = (unsigned)strtoul(count, NULL, 0);
+	if (why) {
+		printf("SKIPPED: %s\n", why);
+		return 77;
+	}
+	return kernel ? cmocka_run_group_tests_name("random queries in the kernel", kernel_tests, NULL, NULL)
+		      : cmocka_run_group_tests_name("random queries", tests, prepare, NULL);
 }
