@@ -29,7 +29,6 @@
 #define RING_BYTES (8u << 20)
 #define LOG_BYTES (1u << 20)
 #define MAX_PROCESSORS 4096u
-#define STACKS_MAX 16384u
 #define CALLS_MAX 65536u /* of traced functions, under way at once */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCu /* its inode number (PROC_PID_INIT_INO) */
 
@@ -149,11 +148,6 @@ static union bpf_attr map_attributes(const struct fay_bpf_object *object, enum f
 		break;
 	case FAY_BPF_NAMES:
 		attributes.value_size = FAY_BPF_SYSCALLS * sizeof(uint64_t);
-		break;
-	case FAY_BPF_STACKS:
-		attributes.map_type = BPF_MAP_TYPE_STACK_TRACE;
-		attributes.value_size = FAY_BPF_STACK_FRAMES * sizeof(uint64_t);
-		attributes.max_entries = STACKS_MAX;
 		break;
 	case FAY_BPF_CALLS:
 		attributes.map_type = BPF_MAP_TYPE_HASH;

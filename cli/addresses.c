@@ -32,6 +32,7 @@ void fay_cli_addresses_deinit(struct fay_cli_addresses *addresses)
 	for (size_t i = 0; i < addresses->count; i++)
 		fay_target_close(addresses->snapshots[i]);
 	free(addresses->snapshots);
+	fay_kernel_symbols_deinit(&addresses->kernel);
 	memset(addresses, 0, sizeof(*addresses));
 }
 
@@ -58,15 +59,29 @@ static bool find_place(struct fay_cli_addresses *addresses, uint64_t address, bo
 	return found;
 }
 
-static const struct fay_code_place *place_of(struct fay_cli_addresses *addresses, uint64_t address, bool exact)
+static bool find_in_kernel(struct fay_cli_addresses *addresses, uint64_t address, bool exact, struct fay_code_place *place)
 {
+	struct fay_error error; /* then they are shown as numbers */
+	if (!addresses->kernel_read)
+		fay_kernel_symbols_read(&addresses->kernel, &error);
+	addresses->kernel_read = true;
+	const struct fay_kernel_symbol *symbol = fay_kernel_symbols_find(&addresses->kernel, address - !exact);
+	if (symbol)
+		*place = (struct fay_code_place){ FAY_KERNEL_MODULE_NAME, symbol->name, address - symbol->address };
+	return symbol != NULL;
+}
+
+/* The kernel's addresses are none of a process's. */
+static const struct fay_code_place *place_of(struct fay_cli_addresses *addresses, uint64_t address, unsigned form)
+{
+	bool exact = form & FAY_ADDRESS_EXACT;
 	uint64_t at = (address ^ exact) % FAY_CLI_ADDRESSES_KNOWN;
 	struct fay_code_place *place = &addresses->known[at].place;
 	if (addresses->known[at].address == address && addresses->known[at].exact == exact && address)
 		return place;
 	addresses->known[at].address = address;
 	addresses->known[at].exact = exact;
-	if (!find_place(addresses, address, exact, place))
+	if (!(form & FAY_ADDRESS_KERNEL ? find_in_kernel : find_place)(addresses, address, exact, place))
 		*place = (struct fay_code_place){ 0 };
 	return place;
 }
@@ -82,7 +97,7 @@ static void write_bare(const struct fay_code_place *place, char *text, size_t si
 
 void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address, unsigned form, char *text, size_t size)
 {
-	const struct fay_code_place *place = place_of(addresses, address, form & FAY_ADDRESS_EXACT);
+	const struct fay_code_place *place = place_of(addresses, address, form);
 	char buffer[64];
 	if (form & FAY_ADDRESS_BARE) {
 		write_bare(place, text, size);

@@ -11,6 +11,7 @@
 
 #include "fay/aggregator.h"
 #include "fay/error.h"
+#include "fay/kernel.h"
 #include "fay/loader.h"
 #include "fay/query.h"
 #include "fay/verify.h"
@@ -79,6 +80,8 @@ int fay_cli_check_function(const struct fay_cli_functions *functions, struct fay
 struct fay_cli_addresses {
 	struct fay_target **snapshots; /* processes, as they were mapped */
 	size_t count;
+	struct fay_kernel_symbols kernel; /* once some address of the kernel's was asked for; none if they are hidden */
+	bool kernel_read;
 	struct {
 		uint64_t address;
 		bool exact;

@@ -120,6 +120,8 @@ int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 			return fay_error_set(error, FAY_E_REFUSED, "there is no process %d", trace->pids[i]);
 	if ((result = fay_trace_bpf_generate(trace, error)))
 		return result;
+	for (size_t i = 0; trace->plan->addresses && !trace->child && i < trace->pid_count; i++)
+		fay_cli_addresses_take(&trace->addresses, trace->pids[i]);
 	uint64_t since = fay_cli_monotonic();
 	for (size_t i = 0; i < trace->bpf_count; i++)
 		if ((result = attach(trace, &trace->bpf[i], error)))

@@ -14,7 +14,7 @@ static int choose(struct trace *trace, struct fay_error *error)
 	char path[PATH_MAX];
 	const char *refused = fay_kernel_modules_refused();
 
-	if (!fay_kernel_present())
+	if (!fay_kernel_present() || (trace->plan->only_bpf && fay_cli_kernel_bpf_functions()))
 		return FAY_OK;
 	if (refused) {
 		fay_error_set(error, FAY_E_REFUSED, "no native code in the kernel: %s", refused);

@@ -7,21 +7,6 @@
 #include "fay/bpf.h"
 #include "fay/kernel.h"
 
-/* ---- kernel_symbols.c ---- */
-
-struct fay_kernel_symbol {
-	uint64_t address;
-	char *name;
-	bool in_module; /* of a loadable module */
-};
-struct fay_kernel_symbols {
-	struct fay_kernel_symbol *items; /* by address */
-	size_t count;
-};
-/* All functions. Refused if addresses are hidden from the caller. */
-int fay_kernel_symbols_read(struct fay_kernel_symbols *symbols, struct fay_error *error);
-void fay_kernel_symbols_deinit(struct fay_kernel_symbols *symbols);
-
 /* ---- kernel_btf.c: the kernel's types ---- */
 
 struct fay_kernel_btf;

@@ -9,6 +9,7 @@
 
 #define KALLSYMS "/proc/kallsyms"
 #define SYMBOLS_MAX (1u << 22)
+#define FUNCTION_MAX (1u << 20) /* bytes */
 
 static int by_address(const void *a, const void *b)
 {
@@ -63,6 +64,21 @@ int fay_kernel_symbols_read(struct fay_kernel_symbols *symbols, struct fay_error
 	}
 	qsort(symbols->items, symbols->count, sizeof(*symbols->items), by_address);
 	return FAY_OK;
+}
+
+const struct fay_kernel_symbol *fay_kernel_symbols_find(const struct fay_kernel_symbols *symbols, uint64_t address)
+{
+	size_t low = 0, high = symbols->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (symbols->items[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address - symbols->items[low - 1].address < FUNCTION_MAX ? &symbols->items[low - 1] : NULL;
 }
 
 void fay_kernel_symbols_deinit(struct fay_kernel_symbols *symbols)

@@ -181,10 +181,16 @@ static void update_values(struct fay_codegen *g, LLVMValueRef row)
 struct key_words {
 	unsigned count;
 	struct {
-		LLVMValueRef value;
-		uint32_t offset;
+		LLVMValueRef value; /* NULL: it lies `from` bytes behind `memory`, and is loaded where it is needed: a BPF program has no room to keep it twice */
+		LLVMValueRef memory;
+		uint32_t from, offset;
 	} words[FAY_ROW_MAX_BYTES / 8];
 };
+
+static LLVMValueRef key_word(struct fay_codegen *g, const struct key_words *keys, unsigned i)
+{
+	return keys->words[i].value ? keys->words[i].value : fay_bpf_word(g, keys->words[i].memory, keys->words[i].from);
+}
 
 static void add_word(struct key_words *keys, LLVMValueRef value, uint32_t offset)
 {
@@ -199,8 +205,11 @@ static void generate_keys(struct fay_codegen *g, struct key_words *keys)
 		const struct fay_layout_column *column = &g->p->columns[i];
 		struct fay_operand_value value = fay_codegen_expr(g, column->expr);
 		if (column->expr->type == TYPE_STACK) {
-			for (uint32_t at = 0; at < column->size; at += 8)
-				add_word(keys, fay_codegen_load(g, value.low, at), column->offset + at);
+			for (uint32_t at = 0; at < column->size; at += 8) {
+				keys->words[keys->count].memory = value.low;
+				keys->words[keys->count].from = at;
+				add_word(keys, g->bpf ? NULL : fay_codegen_load(g, value.low, at), column->offset + at);
+			}
 			continue;
 		}
 		add_word(keys, fay_codegen_word(g, value.low), column->offset);
@@ -212,7 +221,7 @@ static void generate_keys(struct fay_codegen *g, struct key_words *keys)
 static void store_keys(struct fay_codegen *g, LLVMValueRef row, const struct key_words *keys)
 {
 	for (unsigned i = 0; i < keys->count; i++)
-		fay_codegen_store(g, row, keys->words[i].offset, keys->words[i].value);
+		fay_codegen_store(g, row, keys->words[i].offset, key_word(g, keys, i));
 }
 
 static LLVMValueRef hash_keys(struct fay_codegen *g, const struct key_words *keys)
@@ -220,7 +229,7 @@ static LLVMValueRef hash_keys(struct fay_codegen *g, const struct key_words *key
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef hash = fay_codegen_i64(g, 0);
 	for (unsigned i = 0; i < keys->count; i++) {
-		hash = LLVMBuildXor(b, hash, keys->words[i].value, "");
+		hash = LLVMBuildXor(b, hash, key_word(g, keys, i), "");
 		hash = LLVMBuildMul(b, hash, fay_codegen_i64(g, HASH_FACTOR), "");
 		LLVMValueRef high = LLVMBuildLShr(b, hash, fay_codegen_i64(g, 32), "");
 		hash = LLVMBuildXor(b, hash, high, "hash");
@@ -274,9 +283,12 @@ static void compare_keys(struct fay_codegen *g, struct table *table, LLVMValueRe
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef difference = NULL;
 	for (unsigned i = 0; i < table->keys.count; i++) {
-		LLVMValueRef word = fay_codegen_load(g, row, table->keys.words[i].offset);
-		LLVMValueRef x = LLVMBuildXor(b, word, table->keys.words[i].value, "");
+		uint32_t offset = table->keys.words[i].offset;
+		LLVMValueRef word = table->keys.words[i].value ? fay_codegen_load(g, row, offset) : fay_bpf_word(g, row, offset);
+		LLVMValueRef x = LLVMBuildXor(b, word, key_word(g, &table->keys, i), "");
 		difference = difference ? LLVMBuildOr(b, difference, x, "") : x;
+		if (!table->keys.words[i].value)
+			difference = fay_bpf_hide(g, difference); /* else all words would be read before the first is compared */
 	}
 	LLVMBasicBlockRef equal = fay_codegen_block(g, "equal");
 	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, difference, fay_codegen_i64(g, 0), ""),

@@ -74,12 +74,17 @@ LLVMValueRef fay_codegen_extend(struct fay_codegen *g, LLVMValueRef word, struct
 /* An event's field, argument or member. */
 struct fay_operand_value fay_bpf_leaf(struct fay_codegen *g, const struct fay_expr *expr);
 LLVMValueRef fay_bpf_time(struct fay_codegen *g);
+/* Walks the stack: a pointer to as many frames as `expr` has. And one of its words. */
+LLVMValueRef fay_bpf_frames(struct fay_codegen *g, const struct fay_expr *expr);
+LLVMValueRef fay_bpf_word(struct fay_codegen *g, LLVMValueRef memory, uint32_t offset);
 /* Finds the processor's state: g->local. Leaves if it is in use. */
 void fay_bpf_enter(struct fay_codegen *g);
 /* Room for a row in the ring, zeroed if `zeroed`. Leaves, the event counted as lost, if there is none. */
 LLVMValueRef fay_bpf_reserve(struct fay_codegen *g, bool zeroed);
 void fay_bpf_submit(struct fay_codegen *g, LLVMValueRef row);
-/* The value, which the optimiser cannot see through, limited to `limit`: the kernel's verifier knows its bounds then. */
+/* The value, which the optimiser cannot see through. */
+LLVMValueRef fay_bpf_hide(struct fay_codegen *g, LLVMValueRef value);
+/* Such a value, limited to `limit`: the kernel's verifier knows its bounds then. */
 LLVMValueRef fay_bpf_limit(struct fay_codegen *g, LLVMValueRef value, uint64_t limit);
 /* What was stored before is seen before what is stored afterwards. */
 void fay_bpf_order(struct fay_codegen *g);

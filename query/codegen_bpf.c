@@ -12,6 +12,8 @@
 
 #include <linux/bpf.h>
 
+#define OWN_FRAMES 2u
+
 static LLVMValueRef i64(const struct fay_codegen *g, uint64_t value)
 {
 	return fay_codegen_i64(g, value);
@@ -77,16 +79,47 @@ static LLVMValueRef pointer(struct fay_codegen *g, LLVMValueRef address)
 
 /* --- the machine ------------------------------------------------------------------------------------------------------- */
 
-static LLVMValueRef hide(struct fay_codegen *g, LLVMValueRef value)
+LLVMValueRef fay_bpf_hide(struct fay_codegen *g, LLVMValueRef value)
 {
 	LLVMTypeRef type = LLVMFunctionType(g->i64, &g->i64, 1, 0);
 	LLVMValueRef nothing = LLVMGetInlineAsm(type, "", 0, "=r,0", 4, 1, 0, LLVMInlineAsmDialectATT, 0);
 	return LLVMBuildCall2(g->builder, type, nothing, &value, 1, "");
 }
 
+/* The address is hidden, since the optimiser would keep one for each word, and the program's stack has no room for those. */
+LLVMValueRef fay_bpf_word(struct fay_codegen *g, LLVMValueRef memory, uint32_t offset)
+{
+	return fay_bpf_load(g, pointer(g, fay_bpf_hide(g, LLVMBuildPtrToInt(g->builder, memory, g->i64, ""))), offset, 8);
+}
+
+/* Memory of the program's stack has its place where the program begins. */
+static LLVMValueRef place_for(struct fay_codegen *g, uint32_t words)
+{
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(g->builder), entry = LLVMGetEntryBasicBlock(g->function);
+	LLVMPositionBuilderBefore(g->builder, LLVMGetFirstInstruction(entry));
+	LLVMValueRef place = LLVMBuildAlloca(g->builder, LLVMArrayType2(g->i64, words), "frames");
+	LLVMSetAlignment(place, 8);
+	LLVMPositionBuilderAtEnd(g->builder, here);
+	return place;
+}
+
+/* The helper fills in the frames that there are. What the kernel's walk leaves out of a program's stack is code without frame pointers. */
+LLVMValueRef fay_bpf_frames(struct fay_codegen *g, const struct fay_expr *expr)
+{
+	uint32_t count = (uint32_t)expr->value;
+	LLVMValueRef frames = place_for(g, count);
+	for (uint32_t i = 0; i < count; i++)
+		fay_codegen_store(g, frames, 8 * i, fay_codegen_i64(g, 0));
+	/* The innermost frames are the BPF program itself and what calls it; of a timer the interrupted code is walked. */
+	uint64_t skipped = g->bpf->role == ROLE_TIMER ? 0 : OWN_FRAMES;
+	LLVMValueRef arguments[] = {g->event, frames, fay_codegen_i64(g, 8 * count), fay_codegen_i64(g, expr->length ? skipped : BPF_F_USER_STACK)};
+	fay_bpf_helper(g, BPF_FUNC_get_stack, arguments, 4);
+	return frames;
+}
+
 LLVMValueRef fay_bpf_limit(struct fay_codegen *g, LLVMValueRef value, uint64_t limit)
 {
-	LLVMValueRef hidden = hide(g, value);
+	LLVMValueRef hidden = fay_bpf_hide(g, value);
 	LLVMValueRef inside = LLVMBuildICmp(g->builder, LLVMIntULE, hidden, i64(g, limit), "");
 	return LLVMBuildSelect(g->builder, inside, hidden, i64(g, limit), "");
 }
@@ -193,7 +226,7 @@ static void take_time(struct fay_codegen *g)
 void fay_bpf_enter(struct fay_codegen *g)
 {
 	LLVMBuilderRef b = g->builder;
-	LLVMValueRef cpu = hide(g, processor(g));
+	LLVMValueRef cpu = fay_bpf_hide(g, processor(g));
 	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, cpu, fay_bpf_machine_value(g, FAY_BPF_VALUE_PROCESSORS), ""));
 	LLVMValueRef slots = fay_bpf_map_reference(g, FAY_BPF_SLOTS, BPF_PSEUDO_MAP_VALUE);
 	g->bpf->slot = fay_codegen_at(g, slots, LLVMBuildMul(b, cpu, i64(g, g->bpf->stride), ""));
@@ -241,7 +274,7 @@ LLVMValueRef fay_bpf_identity(struct fay_codegen *g)
 LLVMValueRef fay_bpf_start_of_thread(struct fay_codegen *g)
 {
 	LLVMBuilderRef b = g->builder;
-	LLVMValueRef thread = hide(g, LLVMBuildAnd(b, fay_bpf_identity(g), i64(g, UINT32_MAX), ""));
+	LLVMValueRef thread = fay_bpf_hide(g, LLVMBuildAnd(b, fay_bpf_identity(g), i64(g, UINT32_MAX), ""));
 	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntULT, thread, fay_bpf_machine_value(g, FAY_BPF_VALUE_THREADS), ""));
 	LLVMValueRef starts = fay_bpf_map_reference(g, FAY_BPF_STARTS, BPF_PSEUDO_MAP_VALUE);
 	return fay_codegen_at(g, starts, LLVMBuildMul(b, thread, i64(g, sizeof(struct fay_bpf_start)), ""));

@@ -590,11 +590,24 @@ static bool stage_uses_field(const struct fay_plan_private *p, size_t offset)
 	return false;
 }
 
+/* All stacks of an event, each depth and kind by itself, lie on the program's stack of 512 bytes. */
+static uint32_t stack_frames(const struct fay_plan_private *p)
+{
+	uint32_t frames = 0;
+	for (unsigned bucket = 0; bucket < FAY_EXPR_BUCKETS; bucket++)
+		for (const struct fay_expr *expr = p->checked.exprs.buckets[bucket]; expr; expr = expr->next)
+			frames += expr->op == EXPR_STACK ? (uint32_t)expr->value : 0;
+	return frames;
+}
+
 /* TopK: a summary whose update is a loop over all that it holds. */
 static int refuse(const struct fay_plan_private *p, struct fay_error *error)
 {
 	if (stage_uses_field(p, offsetof(struct fay_event, cycles)))
 		return fay_error_set(error, FAY_E_REFUSED, "events that come through BPF have no `cycles`");
+	if (stack_frames(p) > FAY_BPF_FRAMES_MAX)
+		return fay_error_set(error, FAY_E_LIMIT, "stacks of an event that comes through BPF have %u frames together at most, and this query asks for %u", FAY_BPF_FRAMES_MAX,
+				     stack_frames(p));
 	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
 		const struct fay_aggregate *aggregate = p->columns[i].expr->aggregate;
 		if (aggregate->merge == FAY_MERGE_TOP)

@@ -316,9 +316,9 @@ struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fa
 		*known = leaf(g, expr);
 		break;
 	case EXPR_STACK:
-		if (!g->frames)
+		if (!g->frames && !g->bpf)
 			g->frames = fay_codegen_frames(g);
-		known->low = g->frames;
+		known->low = g->bpf ? fay_bpf_frames(g, expr) : g->frames;
 		break;
 	case EXPR_KEY:
 		*known = fay_codegen_expr(g, expr->a);

@@ -373,16 +373,16 @@ static void describe_source(struct fay_planner *planner)
 	fay_plan_find_saved(p, plan->saved);
 	plan->kernel = fay_kernel_kind_of(p->checked.kind);
 	plan->kernel_sides = plan->domain == DOMAIN_KERNEL && !p->checked.join;
+	plan->only_bpf = plan->domain == DOMAIN_KERNEL && p->checked.exprs.stack_frames;
 }
 
 /* Whether something walks the stacks that the query asks for. */
 static bool has_walker(struct fay_planner *planner)
 {
 	const struct fay_checked *checked = planner->checked;
-	if (!planner->exprs->stack_frames)
+	if (!planner->exprs->stack_frames || !checked->join)
 		return true;
-	const char *where = checked->join ? "in a join" : checked->domain == DOMAIN_KERNEL ? "of events in the kernel" : NULL;
-	return !where || fay_query_fail(planner->query, FAY_E_REFUSED, checked->source, "stacks %s are not supported yet", where) != NULL;
+	return fay_query_fail(planner->query, FAY_E_REFUSED, checked->source, "stacks in a join are not supported yet") != NULL;
 }
 
 static bool make_plan(struct fay_planner *planner)

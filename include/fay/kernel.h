@@ -27,6 +27,21 @@ const char *fay_kernel_modules_refused(void);
 /* Loads fay.ko if it is not there, from `ko` or, if that is NULL, from where it is looked for; `path` is where. FAY_E_REFUSED says what is missing. */
 int fay_kernel_load(const char *ko, char path[PATH_MAX], struct fay_error *error);
 
+struct fay_kernel_symbol {
+	uint64_t address;
+	char *name;
+	bool in_module; /* of a loadable module */
+};
+struct fay_kernel_symbols {
+	struct fay_kernel_symbol *items; /* by address */
+	size_t count;
+};
+/* All functions. Refused if addresses are hidden from the caller. */
+int fay_kernel_symbols_read(struct fay_kernel_symbols *symbols, struct fay_error *error);
+/* The function that begins there or before; NULL: none is near. */
+const struct fay_kernel_symbol *fay_kernel_symbols_find(const struct fay_kernel_symbols *symbols, uint64_t address);
+void fay_kernel_symbols_deinit(struct fay_kernel_symbols *symbols);
+
 struct fay_kernel_session;
 
 /*

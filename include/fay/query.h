@@ -83,6 +83,7 @@ struct fay_plan {
 	struct fay_saved *saved;      /* DOMAIN_FILE: opened; the plan's */
 	enum fay_domain domain;
 	enum fay_kernel_kind kernel;
+	bool only_bpf;                /* of functions of the kernel: something is asked that native probes do not have there (stacks) */
 	uint32_t kernel_sides;        /* sources in the kernel: bit 0 the only one or the left one of a join, bit 1 the right one. With DOMAIN_USER the other one is not */
 	const char *back_end;         /* what runs it on this machine and why, for people; the caller's, NULL: nothing to say */
 	const struct fay_query_process *process; /* that the query names; NULL */

@@ -139,6 +139,29 @@ echo "ok: many tracepoints at once"
 ask 'from t in cluster.Timer(1ms) group t by new { t.comm, t.function } into g select new { g.Key, n = g.Count() }' -- bash -c 'for ((i = 0; i < 200000; i++)); do :; done'
 equal "the program that ran" '[["bash","timer",true]]' "$(value 'map([.comm, .function, .n > 10])')"
 
+# --- stacks, beside what the kernel itself says of a thread that sleeps ----------------------------------------------------------
+sleep 60 </dev/null &
+started+=("$!")
+sleeper=$!
+while [ "$(awk '{print $3}' "/proc/$sleeper/stat")" != S ]; do sleep 0.05; done
+"$(dirname "$BPF_TARGET")/timeline_target" 400 &
+started+=("$!")
+napper=$!
+ask 'from s in cluster.Tracepoint("sched_switch") where s.prev.pid == s.tid && s.next.pid != s.tid group s by new { s.comm, s.KernelStack } into g orderby g.Count() descending select new { g.Key, n = g.Count() } take 1' \
+	-p "$napper" --for 1s
+# Both sleep in clock_nanosleep(2).
+awk '{sub(/\+.*/, "", $2); print $2}' "/proc/$sleeper/stack" >"$work/expected"
+[ -s "$work/expected" ] || skip "/proc/PID/stack is empty"
+value '.[0].KernelStack[]' | sed -E 's/^"kernel!([^+]*).*/\1/' | tail -n "$(grep -c . "$work/expected")" >"$work/got"
+diff "$work/expected" "$work/got" || fail "the stack of a thread that sleeps"
+equal "the innermost function" '"kernel!__schedule' "$(value '.[0].KernelStack[0]' | cut -d+ -f1)"
+[ "$(value '.[0].n')" -gt 20 ] || fail "few stacks"
+kill "$napper"
+ask 'from w in cluster.Syscall("write") group w by new { w.KernelStack, w.UserStack } into g select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" $n
+equal "stacks of writes" "[1,$n]" "$(value '[(map(.KernelStack | join(" ") | contains("do_syscall_64")) | all | if . then 1 else 0 end), (map(.n) | add)]')"
+exits "too many frames" 3 "$FAY" trace 'cluster.Timer(10ms).Select(t => new { a = t.KernelStack(32), b = t.UserStack(9) })'
+contains "said" "$work/err" "40 frames together at most"
+
 # --- what is off ----------------------------------------------------------------------------------------------------------------
 exits "an unknown tracepoint" 2 "$FAY" trace 'cluster.Tracepoint("sched_swich").Count()'
 contains "it is suggested" "$work/err" "did you mean \`sched_switch\`?"
@@ -150,8 +173,9 @@ exits "a process that is not there" 1 "$FAY" trace -p 4194303 'cluster.Syscall("
 FAY_BTF=/nonexistent exits "a kernel without types" 1 "$FAY" trace --for 1s 'cluster.Syscall("read").Count()'
 contains "it is said" "$work/err" "the kernel's types are not known"
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
-	cp "$FAY" "$work/fay" && chmod 755 "$work" "$work/fay"
-	exits "without permission" 1 setpriv --reuid 65534 --clear-groups "$work/fay" trace --for 1s 'cluster.Syscall("read").Count()'
+	mkdir "$work/bin" "$work/libexec"
+	cp "$FAY" "$work/bin/" && cp "$(dirname "$FAY")/../libexec/fay" "$work/libexec/" && chmod -R a+rX "$work"
+	exits "without permission" 1 setpriv --reuid 65534 --clear-groups "$work/bin/fay" trace --for 1s 'cluster.Syscall("read").Count()'
 	contains "what is needed is said" "$work/err" "CAP_BPF and CAP_PERFMON"
 fi
 exits "what runs it is explained" 0 "$FAY" explain 'cluster.Syscall("read").Count()'
