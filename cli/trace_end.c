@@ -60,10 +60,24 @@ static uint64_t lost_events(const struct fay_result *result)
 	return result->events_lost_reentrant + result->events_lost_full + result->events_lost_no_slot + result->calls_lost;
 }
 
+/* Calls that ended and whose beginning was not kept. */
+static uint64_t unknown_calls(const struct trace *trace)
+{
+	struct fay_result calls;
+	struct fay_error error;
+	uint64_t count = 0;
+	if (!trace->plan || !trace->plan->keeps_arguments || fay_aggregator_snapshot(trace->aggregator, 1, &calls, &error))
+		return 0;
+	if (calls.row_count)
+		memcpy(&count, calls.rows, sizeof(count));
+	fay_result_deinit(&calls);
+	return count;
+}
+
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = trace->follow ? 0 : child_threads(trace);
-	uint64_t lost = lost_events(result);
+	uint64_t lost = lost_events(result), unknown = unknown_calls(trace);
 	if (fay_trace_is_file(trace))
 		lost = fay_saved_header(trace->plan->saved)->events_lost +
 		       (trace->join ? fay_saved_header(trace->plan->saved_right)->events_lost : 0);
@@ -72,6 +86,8 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 		fprintf(trace->writer.out, "{\"type\":\"end\",\"reason\":");
 		fay_json_string(trace->writer.out, trace->end_reason, strlen(trace->end_reason));
 		fay_trace_join_print_end(trace);
+		if (trace->plan && trace->plan->keeps_arguments)
+			fprintf(trace->writer.out, ",\"calls_without_arguments\":%" PRIu64, unknown);
 		fprintf(trace->writer.out,
 			",\"threads\":%u,\"events_lost\":%" PRIu64
 			",\"lost_reentrant\":%" PRIu64 ",\"lost_full\":%" PRIu64
@@ -97,6 +113,8 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 			result->events_lost_reentrant, result->events_lost_full,
 			result->events_lost_no_slot, result->calls_lost);
 	fprintf(stderr, "\n");
+	if (unknown)
+		fprintf(stderr, "fay: %" PRIu64 " call%s ended whose arguments were not kept; they are not in the result\n", unknown, unknown == 1 ? "" : "s");
 	if (children)
 		fprintf(stderr,
 			"fay: %zu thread%s of forked children called traced functions too; they are not counted\n",

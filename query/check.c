@@ -160,11 +160,11 @@ static struct fay_value_node *event_member(struct fay_checked *checked,
 	if (fay_check_is_stack(node->name))
 		return fay_check_stack(checked, node);
 	if (strcmp(node->name, "Arg") == 0)
-		return checked->kind != SOURCE_RETURN
+		return checked->kind != SOURCE_RETURN || fay_check_keeps_arguments(checked)
 			       ? fay_query_fail(query, FAY_E_USAGE, node->name_span,
 						"`Arg` needs a number: `Arg(0)` is the first argument")
 			       : fail_elsewhere(checked, node, false);
-	if (checked->kind != SOURCE_RETURN)
+	if (checked->kind != SOURCE_RETURN || fay_check_keeps_arguments(checked))
 		candidates[count++] = "Arg";
 	if (checked->kind == SOURCE_ENTRY && checked->domain == DOMAIN_USER)
 		candidates[count++] = "Caller";
@@ -247,8 +247,9 @@ static struct fay_value_node *check_arg(struct fay_checked *checked,
 					const struct fay_scope *scope, const struct fay_node *call)
 {
 	struct fay_query *query = checked->exprs.query;
-	if (checked->kind == SOURCE_RETURN)
+	if (checked->kind == SOURCE_RETURN && !fay_check_keeps_arguments(checked))
 		return fail_elsewhere(checked, call->a, false);
+	checked->return_arguments |= checked->kind == SOURCE_RETURN;
 	if (checked->kind == SOURCE_TIMER)
 		return fay_query_fail(query, FAY_E_USAGE, call->span, "events of cluster.Timer have no arguments");
 	if (call->item_count != 1)

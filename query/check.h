@@ -97,6 +97,7 @@ struct fay_checked {
 	struct fay_exprs exprs;
 	const char *pattern;     /* NULL until cluster.Function or the like is seen */
 	enum fay_source kind;    /* which of them it was */
+	bool return_arguments;   /* arguments are asked for of calls that have ended */
 	bool whole_events;       /* an event as a row has all its fields */
 	bool uses_failed;        /* `Failed` is asked for: calls that end by an exception take part, too */
 	const char *event_name;  /* the first name that the query gives an event */
@@ -223,6 +224,11 @@ struct fay_value_node *fay_check_kernel_arg(struct fay_checked *checked, const s
 
 /* An argument of the traced function by its name. NULL without an error: there is none of this name, or nothing is known. */
 struct fay_value_node *fay_check_function_argument(struct fay_checked *checked, const struct fay_node *node);
+/* Arguments of calls that have ended are kept from their beginning: of programs' functions. */
+static inline bool fay_check_keeps_arguments(const struct fay_checked *checked)
+{
+	return checked->kind == SOURCE_RETURN && checked->domain == DOMAIN_USER;
+}
 /* ReturnValue, with the type that it has; just the register's value if nothing is known of it. */
 struct fay_value_node *fay_check_function_result(struct fay_checked *checked, const struct fay_expr *word);
 /* event.Caller */

@@ -25,7 +25,8 @@ struct fay_codegen {
 	LLVMValueRef frames;     /* of the event's stack; NULL: not walked yet */
 	LLVMValueRef row;        /* STREAM: the row on the stack */
 	LLVMBasicBlockRef leave; /* `ret void` */
-	bool sketches, reads, stacks; /* functions of sketches.c, of reads.c, of stacks.c are called */
+	LLVMValueRef kept;       /* the arguments that the call's beginning has kept; NULL: they are the event's */
+	bool sketches, reads, stacks, calls; /* functions of sketches.c and so on are called */
 	bool failed;             /* this probe is of calls that end by an exception */
 	struct fay_codegen_bpf *bpf; /* the kernel's machine is generated for; NULL: x86-64 */
 	struct fay_operand_value *values; /* by expression id: already generated */
@@ -55,6 +56,12 @@ LLVMValueRef fay_codegen_string(struct fay_codegen *g, const struct fay_expr *ex
 LLVMValueRef fay_codegen_frames(struct fay_codegen *g);
 /* One word that stands for the first `count` of them. */
 LLVMValueRef fay_codegen_frames_word(struct fay_codegen *g, LLVMValueRef frames, uint32_t count);
+
+/* --- codegen_calls.c --- */
+/* The whole work of the probe at a call's beginning. */
+void fay_codegen_keep_call(struct fay_codegen *g);
+/* At its end: finds what was kept, or leaves. */
+void fay_codegen_find_call(struct fay_codegen *g);
 
 /* A new block at the end of the function; going on there. */
 LLVMBasicBlockRef fay_codegen_block(struct fay_codegen *g, const char *name);

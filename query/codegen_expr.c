@@ -297,7 +297,7 @@ static struct fay_operand_value leaf(struct fay_codegen *g, const struct fay_exp
 	if (expr->op == EXPR_MEMBER)
 		return member(g, expr, access);
 	if (expr->op == EXPR_ARG)
-		return (struct fay_operand_value){fay_codegen_extend(g, fay_codegen_load(g, g->event, 8 * (uint64_t)access.offset), access), NULL};
+		return (struct fay_operand_value){fay_codegen_extend(g, fay_codegen_load(g, g->kept ? g->kept : g->event, 8 * (uint64_t)access.offset), access), NULL};
 	return field(g, expr);
 }
 

@@ -9,7 +9,8 @@
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Linker.h>
 
-extern const char fay_query_sketches[], fay_query_sketches_end[], fay_query_reads[], fay_query_reads_end[], fay_query_stacks[], fay_query_stacks_end[];
+extern const char fay_query_sketches[], fay_query_sketches_end[], fay_query_reads[], fay_query_reads_end[], fay_query_stacks[], fay_query_stacks_end[],
+	fay_query_calls[], fay_query_calls_end[];
 
 static const char *function_name(enum fay_merge merge)
 {
@@ -101,8 +102,18 @@ static int link_bitcode(struct fay_codegen *g, const char *bytes, const char *en
 
 int fay_codegen_link(struct fay_codegen *g, struct fay_error *error)
 {
-	int code = g->sketches ? link_bitcode(g, fay_query_sketches, fay_query_sketches_end, error) : FAY_OK;
-	if (!code && g->reads)
-		code = link_bitcode(g, fay_query_reads, fay_query_reads_end, error);
-	return !code && g->stacks ? link_bitcode(g, fay_query_stacks, fay_query_stacks_end, error) : code;
+	const struct {
+		bool called;
+		const char *bytes, *end;
+	} parts[] = {
+		{g->sketches, fay_query_sketches, fay_query_sketches_end},
+		{g->reads, fay_query_reads, fay_query_reads_end},
+		{g->stacks, fay_query_stacks, fay_query_stacks_end},
+		{g->calls, fay_query_calls, fay_query_calls_end},
+	};
+	int code = FAY_OK;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !code; i++)
+		if (parts[i].called)
+			code = link_bitcode(g, parts[i].bytes, parts[i].end, error);
+	return code;
 }

@@ -134,12 +134,14 @@ const struct fay_expr *fay_expr_string(struct fay_exprs *exprs, const char *byte
 
 const struct fay_expr *fay_expr_arg(struct fay_exprs *exprs, unsigned index)
 {
+	exprs->arguments |= (uint8_t)(1u << (index & 7));
 	return intern(exprs,
 		      &(struct fay_expr){.op = EXPR_ARG, .type = TYPE_INT, .value = (int64_t)index});
 }
 
 const struct fay_expr *fay_expr_named_arg(struct fay_exprs *exprs, struct fay_access access, const char *name)
 {
+	exprs->arguments |= (uint8_t)(1u << (access.offset & 7));
 	return intern(exprs, &(struct fay_expr){.op = EXPR_ARG, .type = TYPE_INT, .value = fay_access_pack(access), .name = name});
 }
 

@@ -98,6 +98,7 @@ struct fay_exprs {
 	uint32_t count;
 	bool members; /* some are read behind addresses */
 	uint32_t stack_frames; /* of the deepest stack; 0: there is none */
+	uint8_t arguments; /* of programs' functions: those that are used, 1 << number */
 	struct fay_expr *buckets[FAY_EXPR_BUCKETS];
 };
 

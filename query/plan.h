@@ -17,6 +17,7 @@
 #define FAY_TABLE_STEPS 8u /* rows looked at for one key before the table is flushed */
 #define FAY_PROBE_SYMBOL "probe0"
 #define FAY_FAILURE_SYMBOL "probe1" /* of calls that end by an exception */
+#define FAY_KEEPER_SYMBOL "probe2"  /* of calls that begin, whose arguments are kept */
 
 /* One column of state 0, in row order: keys, then values. */
 struct fay_layout_column {
@@ -45,6 +46,7 @@ struct fay_plan_private {
 	const struct fay_saved_column *failed; /* whether the call ended by an exception; NULL: not known */
 	uint32_t state_index; /* which of the image's states the probe fills */
 	uint32_t probe_count;
+	uint8_t kept_arguments; /* of calls, from their beginning until they end: 1 << number; in LOCAL behind the state (calls.h) */
 	struct fay_plan_join *join; /* the sides of a join, of which this stage gets the pairs; NULL: this stage is in the probe */
 	/* The root stage. */
 	struct fay_schema_column schema[FAY_QUERY_MAX_COLUMNS * 2]; /* of `columns`, to read merged rows with */
@@ -52,10 +54,10 @@ struct fay_plan_private {
 	const struct fay_expr *computed[FAY_QUERY_MAX_COLUMNS];
 	uint32_t computed_count;
 	/* What plan->spec and plan->columns point to. */
-	struct fay_spec_probe probes[2];
-	struct fay_spec_state state;
+	struct fay_spec_probe probes[3];
+	struct fay_spec_state state, image_states[2];
 	struct fay_schema_state schema_state; /* the same for fay_plan_schema() */
-	struct fay_spec_column spec_columns[FAY_QUERY_MAX_COLUMNS * 2];
+	struct fay_spec_column spec_columns[FAY_QUERY_MAX_COLUMNS * 2 + 1];
 	struct fay_plan_column plan_columns[FAY_QUERY_MAX_COLUMNS];
 };
 
@@ -90,7 +92,7 @@ static inline struct fay_plan_private *fay_plan_last(const struct fay_plan *plan
 	return p;
 }
 
-/* Where the probe's own memory for walking stacks lies in LOCAL, behind the state. */
+/* Where the probe's own memory for walking stacks, or for kept calls, lies in LOCAL, behind the state. */
 static inline uint32_t fay_plan_scratch_offset(const struct fay_plan_private *p)
 {
 	return (p->state.size + 7) & ~7u;

@@ -322,9 +322,22 @@ void fay_print_columns(FILE *out, const struct fay_plan_private *p)
 	}
 }
 
+static void print_kept(FILE *out, const struct fay_plan_private *p)
+{
+	const char *separator = "  keeps      ";
+	for (unsigned i = 0; i < 6; i++)
+		if (p->kept_arguments >> i & 1) {
+			fprintf(out, "%s%s.Arg(%u)", separator, fay_print_event_name(p), i);
+			separator = ", ";
+		}
+	if (p->kept_arguments)
+		fputs(" of each call, from its beginning until it ends\n", out);
+}
+
 static void print_state(FILE *out, const struct fay_plan_private *p)
 {
 	const char *owner = fay_stage_is_bpf(p) ? "processor" : "thread";
+	print_kept(out, p);
 	fay_print_columns(out, p);
 	if (p->kind == FAY_STATE_TABLE) {
 		fprintf(out, "  state      table of %u rows of %u bytes, of the %s alone\n", p->rows,

@@ -85,9 +85,7 @@ struct fay_value_node *fay_check_function_argument(struct fay_checked *checked, 
 	for (uint32_t i = 0; i < count; i++) {
 		if (strcmp(arguments[i].name, node->name))
 			continue;
-		if (checked->kind == SOURCE_RETURN)
-			return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->name_span,
-					      "`%s` is known when a call begins: use cluster.Function(...) as the source", node->name);
+		checked->return_arguments |= checked->kind == SOURCE_RETURN;
 		checked->exprs.query->typed = true;
 		return value_of_argument(checked, node, function, &arguments[i]);
 	}

@@ -88,6 +88,7 @@ struct fay_plan {
 	const char *back_end;         /* what runs it on this machine and why, for people; the caller's, NULL: nothing to say */
 	const struct fay_query_process *process; /* that the query names; NULL */
 	bool addresses;               /* some column is an address of code, or a stack of them */
+	bool keeps_arguments;         /* of calls from their beginning until they end: state 1 of the image counts those that were not found, so are not in the result */
 	bool walks_stacks;            /* the probes walk the program's stacks: GLOBAL holds struct fay_stack_tables */
 	bool typed;                   /* names and types are those of the file that fay_query_options.find found: in another build they would be wrong */
 	bool streams;                 /* rows are events, not groups (no aggregation) */

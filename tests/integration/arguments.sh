@@ -17,6 +17,7 @@ refused() { # WHAT TEXT QUERY
 c_core() {
 	query "numbers and enumerations" "OPERATION_NONE,-1,200,100 OPERATION_NONE,0,200,100 OPERATION_NONE,1,200,100 OPERATION_NONE,2,200,100 OPERATION_NONE,3,200,100 OPERATION_READ,-1,200,100 OPERATION_READ,0,200,100 OPERATION_READ,1,200,100 OPERATION_READ,2,200,100 OPERATION_READ,3,200,100" \
 		"from e in cluster.Function(\"$target!handle\") group e by new { e.operation, e.fd, e.small } into g select new { g.Key, n = g.Count() }"
+	query "arguments of calls that end" "-1,200 0,200 1,200 2,200 3,200" "from r in cluster.Return(\"$target!handle\") where r.request == 0 || r.request->buf->len >= 0 group r by r.fd into g select new { g.Key, n = g.Count() }"
 	query "through pointers" "-7,5,100,-3,78187493520,1094861636,67,-2,OPERATION_WRITE,true,6,30,99,900" \
 		"from e in cluster.Function(\"$target!handle\") where e.request != 0 let b = e.request->buf
 		group e by new { b->in[1].x, b->in[1].low, b->in[1].middle, b->in[1].negative, b->in[1].wide, b->number.whole, byte = b->number.bytes[1], b->unnamed, b->operation, b->full, grid = b->grid[1][2], n3 = b->numbers[2], next = b->next->len } into g
@@ -48,7 +49,6 @@ refusals() {
 	refused "past an array's end" "the array has 4 elements, 0 to 3" "cluster.Function(\"$target!handle\").Count(e => e.extra->in[4].x == 1)"
 	refused "a floating-point argument" 'argument `real` of `handle` is a floating-point number' "cluster.Function(\"$target!handle\").Count(e => e.real == 1)"
 	refused "a floating-point member" '`real` is a floating-point number' "cluster.Function(\"$target!handle\").Count(e => e.extra->real == 1)"
-	refused "an argument of a call that ends" '`fd` is known when a call begins' "cluster.Return(\"$target!handle\").Count(e => e.fd == 1)"
 	refused "several functions" "functions match, and names are known of one at a time" "cluster.Function(\"$target!*\").Count(e => e.fd == 1)"
 	refused "a structure on the stack" 'argument `large` of `by_value` is a structure on the stack' "cluster.Function(\"$target!by_value\").Count(e => e.large.a[0] == 1)"
 	refused "a structure in registers" 'argument `small` of `two_words`' "cluster.Function(\"$target!two_words\").Count(e => e.small.a == 1)"

@@ -1,1 +1,1 @@
-cluster.Return("libc!read").Sum(r => r.Arg(2))
+cluster.Return(kernel, "vfs_read").Sum(r => r.Arg(2))
