@@ -8,24 +8,33 @@
 
 #include "cli.h"
 
-/*
- * The query's probes as they would be run in a process: compiled and verified, not installed. What the compiler or the verifier has against them `fay trace` says at length.
- */
+/* The query's probes as they would be run in a process: compiled and verified. Both are the caller's if the compiler makes an image. */
+static int compile_and_verify(struct fay_plan *plan, struct fay_buffer *image, struct fay_verdict *verdict, struct fay_error *error)
+{
+	struct fay_compile_options options = { .size = sizeof(options) };
+	struct fay_policy policy;
+	LLVMContextRef context = LLVMContextCreate();
+	LLVMModuleRef module;
+	int result = fay_plan_generate(plan, context, &module, error);
+	if (!result)
+		result = fay_compile_module(module, &plan->spec, &options, image, error);
+	LLVMContextDispose(context);
+	if (result)
+		return result;
+	fay_policy_default(&policy);
+	fay_verify(image->data, image->size, &policy, verdict);
+	return FAY_OK;
+}
+
+/* Nothing is installed. What the compiler or the verifier has against the probes `fay trace` says at length. */
 static void explain_dispatch(struct fay_plan *plan, const struct fay_cli_functions *functions, bool json)
 {
 	pid_t pids[FAY_CLI_PROCESSES_MAX];
 	size_t processes = fay_cli_processes(functions, plan->process, pids);
-	struct fay_compile_options options = { .size = sizeof(options) };
 	struct fay_buffer image = { 0 };
 	struct fay_verdict verdict;
-	struct fay_policy policy;
 	struct fay_error error;
-	LLVMContextRef context = LLVMContextCreate();
-	LLVMModuleRef module;
-	int result = fay_plan_generate(plan, context, &module, &error);
-	if (!result)
-		result = fay_compile_module(module, &plan->spec, &options, &image, &error);
-	LLVMContextDispose(context);
+	int result = compile_and_verify(plan, &image, &verdict, &error);
 	if (!json)
 		printf("dispatch\n");
 	if (result) {
@@ -33,8 +42,6 @@ static void explain_dispatch(struct fay_plan *plan, const struct fay_cli_functio
 			printf("  the compiler refuses the probe: %s\n", error.message);
 		return;
 	}
-	fay_policy_default(&policy);
-	fay_verify(image.data, image.size, &policy, &verdict);
 	if (verdict.outcome != FAY_ACCEPTED) {
 		if (!json)
 			printf("  the verifier refuses the probe (%s)\n", fay_rule_id(verdict.rejection.rule));

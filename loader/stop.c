@@ -231,6 +231,14 @@ static int did_not_stop(struct fay_stop *stop, uint32_t timeout_ms, struct fay_e
 			     (int)stop->pid);
 }
 
+static bool any_stopped(const struct fay_stop *stop)
+{
+	for (size_t i = 0; i < stop->count; i++)
+		if (stop->threads[i].stopped && !stop->threads[i].gone)
+			return true;
+	return false;
+}
+
 /* Returns 0 stopped; -1 another tracer holds it (retry); else an error. */
 static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, struct fay_error *error)
 {
@@ -256,12 +264,8 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 			return no_permission(stop->pid, error);
 		running = collect_stops(stop);
 		/* A thread that still ran during the look may have made another behind it: only a look with all stopped counts. */
-		if (result == SEIZED && fresh == 0 && running == 0 && settled) {
-			for (size_t i = 0; i < stop->count; i++)
-				if (stop->threads[i].stopped && !stop->threads[i].gone)
-					return 0;
-			return fay_error_set(error, FAY_E_REFUSED, "process %d is exiting or gone", (int)stop->pid);
-		}
+		if (result == SEIZED && fresh == 0 && running == 0 && settled)
+			return any_stopped(stop) ? 0 : fay_error_set(error, FAY_E_REFUSED, "process %d is exiting or gone", (int)stop->pid);
 		if (result == GONE && running == 0)
 			return fay_error_set(error, FAY_E_REFUSED, "no such process: %d", (int)stop->pid);
 		if (fay_loader_clock_ns() > deadline)

@@ -47,8 +47,8 @@ exits "unknown subcommand" 2 "$FAY" frobnicate
 # No permission: another user's process.
 chmod 755 "$work"
 if setpriv --reuid=nobody --regid=nogroup --clear-groups true 2>/dev/null; then
-	cp "$FAY" "$work/fay"
-	exits "no permission" 1 setpriv --reuid=nobody --regid=nogroup --clear-groups "$work/fay" trace -p "$target" "$count"
+	copy_fay
+	exits "no permission" 1 setpriv --reuid=nobody --regid=nogroup --clear-groups "$work/bin/fay" trace -p "$target" "$count"
 	contains "which capability" "$work/err" "CAP_SYS_PTRACE"
 fi
 

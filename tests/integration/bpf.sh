@@ -173,8 +173,7 @@ exits "a process that is not there" 1 "$FAY" trace -p 4194303 'cluster.Syscall("
 FAY_BTF=/nonexistent exits "a kernel without types" 1 "$FAY" trace --for 1s 'cluster.Syscall("read").Count()'
 contains "it is said" "$work/err" "the kernel's types are not known"
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
-	mkdir "$work/bin" "$work/libexec"
-	cp "$FAY" "$work/bin/" && cp "$(dirname "$FAY")/../libexec/fay" "$work/libexec/" && chmod -R a+rX "$work"
+	copy_fay
 	exits "without permission" 1 setpriv --reuid 65534 --clear-groups "$work/bin/fay" trace --for 1s 'cluster.Syscall("read").Count()'
 	contains "what is needed is said" "$work/err" "CAP_BPF and CAP_PERFMON"
 fi

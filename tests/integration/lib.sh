@@ -77,6 +77,13 @@ text_hash() { # PID [MODULE]: of the first executable mapping of a module, else 
 	local start=$((16#${range%-*})) end=$((16#${range#*-}))
 	dd if="/proc/$1/mem" bs=4096 skip=$((start / 4096)) count=$(((end - start) / 4096)) status=none iflag=fullblock | sha256sum | cut -d' ' -f1
 }
+# copy_fay: to where every user may run it; $work/bin/fay. It lies in two parts.
+copy_fay() {
+	mkdir "$work/bin" "$work/libexec"
+	cp "$FAY" "$work/bin/fay"
+	cp "$(dirname "$FAY")/../libexec/fay" "$work/libexec/fay"
+	chmod 755 "$work" "$work/bin" "$work/libexec" "$work/bin/fay" "$work/libexec/fay"
+}
 start_redis() {
 	port=$((20000 + RANDOM % 20000))
 	redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no --dir "$work" >"$work/redis.log" 2>&1 &
