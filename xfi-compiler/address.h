@@ -81,7 +81,7 @@ uint64_t fay_exact_rounds(LLVMValueRef phi, const struct fay_counter *counter);
 unsigned fay_zero_bits(LLVMValueRef v);
 /* v, an i64 with `zeros` low bits 0, as one within [0, last], the same if it is there already. `at`: the access that it is for. */
 LLVMValueRef fay_build_bound(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef at, LLVMValueRef v, uint64_t last, unsigned zeros, bool in_loop);
-void fay_make_unsigned(const struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function);
+void fay_make_unsigned(LLVMBuilderRef b, LLVMValueRef function);
 
 /* The bytes that each load and store of a function can reach; the optimiser then knows which of them never meet (apart.c). */
 struct fay_apart {

@@ -237,10 +237,28 @@ static LLVMValueRef narrow_of(LLVMValueRef v, uint64_t last)
 	return last < UINT64_C(1) << (LLVMGetIntTypeWidth(LLVMTypeOf(narrow)) - 1) ? narrow : v;
 }
 
+/* Whether two indices are certainly one number: the same value, or made of the same in the same way by widening and constants (unsigned.c makes such twins). */
+static bool same_index(LLVMValueRef v, LLVMValueRef w, int depth)
+{
+	if (v == w)
+		return true;
+	if (depth > 3 || !LLVMIsAInstruction(v) || !LLVMIsAInstruction(w) || LLVMGetInstructionOpcode(v) != LLVMGetInstructionOpcode(w) ||
+	    LLVMTypeOf(v) != LLVMTypeOf(w))
+		return false;
+	switch (LLVMGetInstructionOpcode(v)) {
+	case LLVMZExt:
+		return same_index(LLVMGetOperand(v, 0), LLVMGetOperand(w, 0), depth + 1);
+	case LLVMShl: case LLVMMul: case LLVMAdd:
+		return LLVMGetOperand(v, 1) == LLVMGetOperand(w, 1) && same_index(LLVMGetOperand(v, 0), LLVMGetOperand(w, 0), depth + 1);
+	default:
+		return false;
+	}
+}
+
 static bool same_terms(const struct fay_term *a, const struct fay_term *b, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (a[i].index != b[i].index || (count > 1 && a[i].scale != b[i].scale))
+		if (!same_index(a[i].index, b[i].index, 0) || (count > 1 && a[i].scale != b[i].scale))
 			return false;
 	return true;
 }
@@ -452,12 +470,74 @@ static void guard_object(struct pass *p, const struct access *a, const struct fa
 	set_address(p, a, bound_sum(p, a, address, lowest, (uint64_t)room), address_now.constant - lowest);
 }
 
+/* Whether indices in these ranges keep the access inside the object; the largest value of their sum. */
+static bool fits(const struct access *a, const struct fay_address *address, const struct fay_range *range, uint64_t *sum)
+{
+	uint64_t most = a->extent.size - a->size;
+
+	return greatest_sum(address, range, sum) && address->constant >= 0 && (uint64_t)address->constant <= most &&
+	       *sum <= most - (uint64_t)address->constant;
+}
+
+/* Moves what is added to an index, or what it is multiplied by, into the address, as far as that cannot wrap; whether there was any. */
+static bool strip_constants(struct fay_address *address)
+{
+	bool stripped = false;
+
+	for (struct fay_term *t = address->term; t < address->term + address->terms; t++)
+		for (LLVMValueRef v = t->index; LLVMIsABinaryOperator(v) && LLVMIsAConstantInt(LLVMGetOperand(v, 1)); v = t->index) {
+			uint64_t c = LLVMConstIntGetZExtValue(LLVMGetOperand(v, 1));
+			LLVMOpcode opcode = LLVMGetInstructionOpcode(v);
+
+			if (t->scale <= 0 || t->scale > 65536 || c > 65536 || LLVMGetIntTypeWidth(LLVMTypeOf(v)) != 64 ||
+			    !(opcode == LLVMAdd || (opcode == LLVMShl && c < 16)) || !LLVMGetNUW(v))
+				break;
+			if (opcode == LLVMAdd)
+				address->constant += t->scale * (int64_t)c;
+			else
+				t->scale <<= c;
+			t->index = LLVMGetOperand(v, 0);
+			stripped = true;
+		}
+	return stripped;
+}
+
+/*
+ * Where speculation is confined, what branches say of several indices proves nothing, but it says to what each is bounded again at little cost: that guard
+ * serves all accesses with the index, and the sum needs none. false: branches do not say enough, or each index has its own limit (`enough`) and the guard would not be shared.
+ */
+static bool bound_by_branches(const struct pass *p, const struct access *a, bool enough, struct fay_address *address, struct fay_range *range, uint64_t *sum)
+{
+	struct fay_address stripped = *address;
+	struct fay_range by_branches[FAY_TERMS_MAX];
+	uint64_t greatest;
+
+	if (!p->unit->confined || (!strip_constants(&stripped) && enough))
+		return false;
+	for (unsigned i = 0; i < stripped.terms; i++) {
+		LLVMValueRef index = stripped.term[i].index;
+		unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(index));
+
+		if (width > 64)
+			return false;
+		by_branches[i] = fay_range_of(index, a->at);
+		if (by_branches[i].hi >= UINT64_C(1) << (width - 1))
+			return false;
+	}
+	if (!fits(a, &stripped, by_branches, &greatest))
+		return false;
+	*sum = greatest;
+	*address = stripped;
+	memcpy(range, by_branches, sizeof(by_branches));
+	return true;
+}
+
 static void guard_access(struct pass *p, const struct access *a)
 {
 	struct fay_address guarded = a->address;
 	struct fay_range range[FAY_TERMS_MAX];
-	uint64_t most = a->extent.size - a->size, sum;
-	bool changed = false;
+	bool changed = false, by_branches = false, enough;
+	uint64_t sum;
 
 	for (unsigned i = 0; i < guarded.terms; i++) {
 		range[i] = index_range(p, guarded.term[i].index, a->at);
@@ -465,21 +545,23 @@ static void guard_access(struct pass *p, const struct access *a)
 		if (guarded.term[i].limit > 1 && range[i].hi >= guarded.term[i].limit)
 			range[i].hi = guarded.term[i].limit - 1;
 	}
-	if (!greatest_sum(&guarded, range, &sum) || guarded.constant < 0 || (uint64_t)guarded.constant > most ||
-	    sum > most - (uint64_t)guarded.constant) {
+	enough = fits(a, &guarded, range, &sum);
+	if (!enough || changed)
+		by_branches = bound_by_branches(p, a, enough, &guarded, range, &sum);
+	if (!enough && !by_branches) {
 		guard_object(p, a, &guarded, guarded.term[0].limit > 1 ? common_limit(p, a, 0) : 0);
 		return;
 	}
 	note_reach(p, a, (uint64_t)guarded.constant, (uint64_t)guarded.constant + sum + a->size);
-	if (!changed) {
+	if (!changed && !by_branches) {
 		p->unit->count.in_range++;
 		return;
 	}
 	for (unsigned i = 0; i < guarded.terms; i++) {
 		struct fay_term *t = &guarded.term[i];
 
-		if (t->limit > 1 && index_range(p, t->index, a->at).hi >= t->limit)
-			t->index = bound_index(p, a, t, common_limit(p, a, i) - 1);
+		if (index_range(p, t->index, a->at).hi > range[i].hi)
+			t->index = bound_index(p, a, t, by_branches ? range[i].hi : common_limit(p, a, i) - 1);
 	}
 	LLVMPositionBuilderBefore(p->b, a->at);
 	set_address(p, a, fay_sum_terms(p->unit, p->b, &guarded), 0);
@@ -489,7 +571,7 @@ static int guard_function(struct pass *p, LLVMValueRef function)
 {
 	int result = 0;
 
-	fay_make_unsigned(p->unit, p->b, function);
+	fay_make_unsigned(p->b, function);
 	fay_shorten_loops(p->unit, p->b, p->flow);
 	p->access_count = p->known_count = 0;
 	for (unsigned k = 0; k < p->flow->count && !result; k++)
@@ -517,7 +599,7 @@ int fay_guard(struct fay_unit *unit)
 			break;
 		}
 		fay_range_use(p.flow);
-		fay_make_unsigned(unit, p.b, f);
+		fay_make_unsigned(p.b, f);
 		fay_split_loads_in(unit, p.b, f);
 		if (fay_convert_pointers(unit, p.b, f))
 			result = fay_error_set(unit->error, FAY_E_INTERNAL, "pointers of a loop could not be rewritten as offsets");

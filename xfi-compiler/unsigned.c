@@ -34,7 +34,7 @@ static void make_unsigned(LLVMBuilderRef b, LLVMValueRef i)
 }
 
 /* Whether i, x and a constant in 32 bits, is the same number if computed in 64. */
-static bool never_wraps(const struct fay_unit *unit, LLVMValueRef i)
+static bool never_wraps(LLVMValueRef i)
 {
 	LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
 	uint64_t most, c, result;
@@ -45,7 +45,7 @@ static bool never_wraps(const struct fay_unit *unit, LLVMValueRef i)
 	c = LLVMConstIntGetZExtValue(LLVMGetOperand(i, 1));
 	if (opcode == LLVMOr) /* an addition, if it meets zeros only */
 		return c >> fay_zero_bits(LLVMGetOperand(i, 0)) == 0;
-	most = fay_range_of(LLVMGetOperand(i, 0), unit->confined ? NULL : i).hi;
+	most = fay_range_of(LLVMGetOperand(i, 0), i).hi; /* what speculation makes of it is guarded afterwards */
 	if (opcode == LLVMShl)
 		c = UINT64_C(1) << (c & 31);
 	return !(opcode == LLVMAdd ? __builtin_add_overflow(most, c, &result) : __builtin_mul_overflow(most, c, &result)) && result <= UINT32_MAX;
@@ -55,18 +55,18 @@ static bool never_wraps(const struct fay_unit *unit, LLVMValueRef i)
  * An index of 32 bits that becomes one of 64: what is done to it with constants is done after that, where it is seen not to wrap. A constant then is part of the
  * address, and neighbours are seen as such.
  */
-static void widen_first(const struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef extension)
+static void widen_first(LLVMBuilderRef b, LLVMValueRef extension)
 {
 	LLVMValueRef i = LLVMGetOperand(extension, 0), wide;
 	LLVMTypeRef type = LLVMTypeOf(extension);
 	LLVMOpcode opcode;
 
-	if (!LLVMIsABinaryOperator(i) || LLVMGetIntTypeWidth(type) != 64 || !never_wraps(unit, i))
+	if (!LLVMIsABinaryOperator(i) || LLVMGetIntTypeWidth(type) != 64 || !never_wraps(i))
 		return;
 	LLVMPositionBuilderBefore(b, extension);
 	wide = LLVMBuildZExt(b, LLVMGetOperand(i, 0), type, "");
 	if (LLVMIsAZExtInst(wide))
-		widen_first(unit, b, wide);
+		widen_first(b, wide);
 	wide = LLVMGetPreviousInstruction(extension);
 	LLVMPositionBuilderBefore(b, extension);
 	opcode = LLVMGetInstructionOpcode(i) == LLVMOr ? LLVMAdd : LLVMGetInstructionOpcode(i);
@@ -79,7 +79,7 @@ static void widen_first(const struct fay_unit *unit, LLVMBuilderRef b, LLVMValue
 	LLVMInstructionEraseFromParent(extension);
 }
 
-void fay_make_unsigned(const struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef function)
+void fay_make_unsigned(LLVMBuilderRef b, LLVMValueRef function)
 {
 	for (LLVMBasicBlockRef k = LLVMGetFirstBasicBlock(function); k; k = LLVMGetNextBasicBlock(k))
 		for (LLVMValueRef i = LLVMGetFirstInstruction(k), next; i; i = next) {
@@ -89,7 +89,7 @@ void fay_make_unsigned(const struct fay_unit *unit, LLVMBuilderRef b, LLVMValueR
 				make_unsigned(b, i);
 				break;
 			case LLVMZExt:
-				widen_first(unit, b, i);
+				widen_first(b, i);
 				break;
 			default:
 				break;
