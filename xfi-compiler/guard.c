@@ -20,202 +20,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "address.h"
+#include "accesses.h"
 
-struct access {
-	LLVMValueRef at;
-	unsigned operand, block; /* block: index into the flow's */
-	uint64_t size;           /* bytes */
-	struct fay_address address;
-	struct fay_extent extent;
-};
-
-/* A guarded value that later accesses may use. */
-struct known {
-	LLVMValueRef value;
-	LLVMBasicBlockRef block;
-	uint64_t last;
-	unsigned terms;
-	struct fay_term term[FAY_TERMS_MAX]; /* one term: the index itself; more: their scaled sum */
-	int64_t shift;
-};
-
-struct pass {
-	struct fay_unit *unit;
-	LLVMBuilderRef b;
-	struct fay_flow *flow;
-	struct access *access;
-	size_t access_count, access_room;
-	struct known *known;
-	size_t known_count, known_room;
-	struct fay_apart apart;
-};
-
-static LLVMTypeRef i64(const struct pass *p)
+static LLVMTypeRef i64(const struct fay_guards *p)
 {
 	return LLVMInt64TypeInContext(p->unit->context);
-}
-
-static void *grow(void *array, size_t count, size_t *room, size_t size)
-{
-	if (count < *room)
-		return array;
-	*room = *room ? 2 * *room : 64;
-	array = realloc(array, *room * size);
-	if (!array)
-		abort();
-	return array;
-}
-
-/* ---- accesses ---- */
-
-static int refuse_pointer(struct fay_unit *unit, LLVMValueRef at, LLVMValueRef base)
-{
-	if (LLVMIsNull(base))
-		return fay_refuse_at(unit, at, "access through a null pointer");
-	return fay_refuse_at(unit, at, "access through a pointer that does not lead to the event, to this probe's state, constants or "
-			     "local variables; memory of the traced program is read with fay_try_read(to, size, address)");
-}
-
-/* The bytes [start, end) of its object are all that the access can reach. */
-static void note_reach(struct pass *p, const struct access *a, uint64_t start, uint64_t end)
-{
-	if (LLVMIsALoadInst(a->at) || LLVMIsAStoreInst(a->at))
-		fay_apart_add(&p->apart, a->at, a->address.base, start, end);
-}
-
-/* Takes down operand `operand` of `at`, an access of `size` bytes. */
-static int take_access(struct pass *p, unsigned block, LLVMValueRef at, unsigned operand, uint64_t size, bool write)
-{
-	struct access a = {.at = at, .operand = operand, .block = block, .size = size};
-
-	if (!fay_trace(p->unit, LLVMGetOperand(at, operand), &a.address) || !fay_extent_of(p->unit, a.address.base, &a.extent))
-		return refuse_pointer(p->unit, at, a.address.base);
-	if (write && !a.extent.writable)
-		return fay_refuse_at(p->unit, at, "store to %s, which is read only", a.extent.what);
-	if (size > a.extent.size ||
-	    (!a.address.terms && (a.address.constant < 0 || (uint64_t)a.address.constant > a.extent.size - size)))
-		return fay_refuse_at(p->unit, at, "access of %llu bytes at offset %lld of %s, which has %llu bytes",
-				     (unsigned long long)size, (long long)a.address.constant, a.extent.what,
-				     (unsigned long long)a.extent.size);
-	p->unit->count.accesses++;
-	if (!a.address.terms) {
-		p->unit->count.constant++;
-		note_reach(p, &a, (uint64_t)a.address.constant, (uint64_t)a.address.constant + size);
-		return 0;
-	}
-	for (unsigned i = 0; i < a.address.terms; i++) { /* what lies elements further must be inside, too */
-		struct fay_term *t = &a.address.term[i];
-		uint64_t further = t->limit && t->scale > 0 ? (t->beyond + size - 1) / (uint64_t)t->scale : 0;
-
-		t->limit = further < t->limit ? t->limit - further : 0;
-	}
-	p->access = grow(p->access, p->access_count, &p->access_room, sizeof(*p->access));
-	p->access[p->access_count++] = a;
-	return 0;
-}
-
-/* fay_try_read(to, size, address): the piece it writes. A variable size is clamped to what is left of a constant place. */
-static int take_try_read(struct pass *p, unsigned block, LLVMValueRef call)
-{
-	struct fay_unit *unit = p->unit;
-	LLVMValueRef size = LLVMGetOperand(call, 1), bound;
-	struct fay_address a;
-	struct fay_extent e;
-	uint64_t most;
-
-	if (LLVMIsAConstantInt(size)) {
-		if (LLVMConstIntGetZExtValue(size) > FAY_TRY_READ_MAX)
-			return fay_refuse_at(unit, call, "fay_try_read of more than %u bytes", FAY_TRY_READ_MAX);
-		return take_access(p, block, call, 0, LLVMConstIntGetZExtValue(size), true);
-	}
-	if (!fay_trace(unit, LLVMGetOperand(call, 0), &a) || !fay_extent_of(unit, a.base, &e))
-		return refuse_pointer(unit, call, a.base);
-	if (!e.writable)
-		return fay_refuse_at(unit, call, "store to %s, which is read only", e.what);
-	if (a.terms || a.constant < 0 || (uint64_t)a.constant > e.size)
-		return fay_refuse_at(unit, call, "fay_try_read with both a variable place and a variable size; make one of them constant");
-	most = e.size - (uint64_t)a.constant;
-	if (most > FAY_TRY_READ_MAX)
-		most = FAY_TRY_READ_MAX;
-	unit->count.accesses++;
-	if (fay_range_of(size, unit->confined ? NULL : call).hi <= most) {
-		unit->count.in_range++;
-		return 0;
-	}
-	LLVMPositionBuilderBefore(p->b, call);
-	bound = LLVMConstInt(LLVMTypeOf(size), most, 0);
-	LLVMSetOperand(call, 1, LLVMBuildSelect(p->b, LLVMBuildICmp(p->b, LLVMIntULT, size, bound, ""), size, bound, "guard"));
-	unit->count.clamps++;
-	return 0;
-}
-
-static int take_call(struct pass *p, unsigned block, LLVMValueRef call)
-{
-	struct fay_unit *unit = p->unit;
-	const char *name = fay_callee(call);
-	uint64_t state;
-
-	if (!strncmp(name, "llvm.", 5) || fay_is_called(LLVMGetCalledValue(call)))
-		return 0;
-	if (!strcmp(name, "fay_try_read"))
-		return take_try_read(p, block, call);
-	if (!LLVMIsAConstantInt(LLVMGetOperand(call, 1)))
-		return fay_refuse_at(unit, call, "%s needs a constant state number", name);
-	state = LLVMConstIntGetZExtValue(LLVMGetOperand(call, 1));
-	if (state >= unit->spec->state_count)
-		return fay_refuse_at(unit, call, "%s of state %llu; there are %u", name, (unsigned long long)state,
-				     unit->spec->state_count);
-	if (unit->spec->states[state].kind != (!strcmp(name, "fay_emit") ? FAY_STATE_STREAM : FAY_STATE_TABLE))
-		return fay_refuse_at(unit, call, "%s of %s, which is not a %s", name, unit->spec->states[state].name,
-				     !strcmp(name, "fay_emit") ? "stream" : "table");
-	if (!strcmp(name, "fay_emit"))
-		return take_access(p, block, call, 2, unit->spec->states[state].row_size, false);
-	return 0;
-}
-
-/* A pointer that is a number: null, a function's (pointer_calls.c), or one that was kept as such. */
-static bool is_number(LLVMValueRef pointer, int depth)
-{
-	if (LLVMIsAConstantPointerNull(pointer) || LLVMIsALoadInst(pointer))
-		return true;
-	if (LLVMIsAConstantExpr(pointer))
-		return LLVMGetConstOpcode(pointer) == LLVMIntToPtr && LLVMIsAConstantInt(LLVMGetOperand(pointer, 0));
-	if (LLVMIsASelectInst(pointer))
-		return depth < 8 && is_number(LLVMGetOperand(pointer, 1), depth + 1) && is_number(LLVMGetOperand(pointer, 2), depth + 1);
-	if (!LLVMIsAPHINode(pointer) || depth == 8)
-		return false;
-	for (unsigned i = 0; i < LLVMCountIncoming(pointer); i++)
-		if (!is_number(LLVMGetIncomingValue(pointer, i), depth + 1))
-			return false;
-	return true;
-}
-
-static int take_instruction(struct pass *p, unsigned block, LLVMValueRef i)
-{
-	LLVMTargetDataRef layout = p->unit->layout;
-
-	switch (LLVMGetInstructionOpcode(i)) {
-	case LLVMLoad:
-		return take_access(p, block, i, 0, LLVMStoreSizeOfType(layout, LLVMTypeOf(i)), false);
-	case LLVMStore:
-		if (LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0))) == LLVMPointerTypeKind && !is_number(LLVMGetOperand(i, 0), 0))
-			return fay_refuse_at(p->unit, i, "a pointer would be stored; state holds numbers and text only, keep an index instead");
-		return take_access(p, block, i, 1, LLVMStoreSizeOfType(layout, LLVMTypeOf(LLVMGetOperand(i, 0))), true);
-	case LLVMAtomicRMW:
-	case LLVMAtomicCmpXchg:
-		return take_access(p, block, i, 0, LLVMStoreSizeOfType(layout, LLVMTypeOf(LLVMGetOperand(i, 1))), true);
-	case LLVMCall:
-		return take_call(p, block, i);
-	default:
-		return 0;
-	}
 }
 
 /* ---- what is known of an index ---- */
 
 /* Range of an index as a GEP takes it, signed; hi is UINT64_MAX where it may be negative. */
-static struct fay_range index_range(const struct pass *p, LLVMValueRef index, LLVMValueRef at)
+static struct fay_range index_range(const struct fay_guards *p, LLVMValueRef index, LLVMValueRef at)
 {
 	unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(index));
 	struct fay_range r = {0, UINT64_MAX};
@@ -263,11 +78,11 @@ static bool same_terms(const struct fay_term *a, const struct fay_term *b, unsig
 	return true;
 }
 
-static LLVMValueRef find_known(struct pass *p, const struct access *a, const struct fay_term *terms, unsigned count, int64_t shift,
+static LLVMValueRef find_known(struct fay_guards *p, const struct fay_access *a, const struct fay_term *terms, unsigned count, int64_t shift,
 			       uint64_t last)
 {
 	for (size_t i = 0; i < p->known_count; i++) {
-		const struct known *k = &p->known[i];
+		const struct fay_known *k = &p->known[i];
 
 		if (k->terms == count && k->last == last && k->shift == shift &&
 		    (same_terms(k->term, terms, count) ||
@@ -280,13 +95,13 @@ static LLVMValueRef find_known(struct pass *p, const struct access *a, const str
 	return NULL;
 }
 
-static LLVMBasicBlockRef home_of(const struct pass *p, LLVMValueRef v)
+static LLVMBasicBlockRef home_of(const struct fay_guards *p, LLVMValueRef v)
 {
 	return LLVMIsAInstruction(v) ? LLVMGetInstructionParent(v) : p->flow->blocks[0];
 }
 
 /* Where a guard of these terms goes: before the access, or at once after the index if that comes from outside the access's loop. */
-static LLVMBasicBlockRef place_guard(struct pass *p, const struct access *a, const struct fay_term *terms, unsigned count)
+static LLVMBasicBlockRef place_guard(struct fay_guards *p, const struct fay_access *a, const struct fay_term *terms, unsigned count)
 {
 	LLVMValueRef last = terms[0].index, next;
 	LLVMBasicBlockRef home;
@@ -307,14 +122,14 @@ static LLVMBasicBlockRef place_guard(struct pass *p, const struct access *a, con
 	return home;
 }
 
-static LLVMValueRef build_bound(struct pass *p, const struct access *a, LLVMValueRef v, uint64_t last, unsigned zeros, LLVMBasicBlockRef block)
+static LLVMValueRef build_bound(struct fay_guards *p, const struct fay_access *a, LLVMValueRef v, uint64_t last, unsigned zeros, LLVMBasicBlockRef block)
 {
 	return fay_build_bound(p->unit, p->b, a->at, v, last, zeros, p->flow->depth[fay_flow_index(p->flow, block)] > 0);
 }
 
-static void remember(struct pass *p, const struct known *k)
+static void remember(struct fay_guards *p, const struct fay_known *k)
 {
-	p->known = grow(p->known, p->known_count, &p->known_room, sizeof(*p->known));
+	p->known = fay_grow(p->known, p->known_count, &p->known_room, sizeof(*p->known));
 	p->known[p->known_count++] = *k;
 }
 
@@ -333,10 +148,10 @@ static unsigned take_shift(struct fay_term *term, uint64_t *last)
 	return (unsigned)LLVMConstIntGetZExtValue(c);
 }
 
-static LLVMValueRef bound_whole(struct pass *p, const struct access *a, const struct fay_term *term, uint64_t last)
+static LLVMValueRef bound_whole(struct fay_guards *p, const struct fay_access *a, const struct fay_term *term, uint64_t last)
 {
 	LLVMValueRef v = find_known(p, a, term, 1, 0, last);
-	struct known k = {.last = last, .terms = 1, .term = {*term}};
+	struct fay_known k = {.last = last, .terms = 1, .term = {*term}};
 
 	if (v)
 		return v;
@@ -348,7 +163,7 @@ static LLVMValueRef bound_whole(struct pass *p, const struct access *a, const st
 }
 
 /* The index of a term, as i64 within [0, last]. */
-static LLVMValueRef bound_index(struct pass *p, const struct access *a, const struct fay_term *term, uint64_t last)
+static LLVMValueRef bound_index(struct fay_guards *p, const struct fay_access *a, const struct fay_term *term, uint64_t last)
 {
 	struct fay_term whole = *term;
 	unsigned shift = take_shift(&whole, &last);
@@ -361,10 +176,10 @@ static LLVMValueRef bound_index(struct pass *p, const struct access *a, const st
 }
 
 /* The scaled sum of the terms + shift, within [0, last]. */
-static LLVMValueRef bound_sum(struct pass *p, const struct access *a, const struct fay_address *address, int64_t shift, uint64_t last)
+static LLVMValueRef bound_sum(struct fay_guards *p, const struct fay_access *a, const struct fay_address *address, int64_t shift, uint64_t last)
 {
 	LLVMValueRef v = find_known(p, a, address->term, address->terms, shift, last);
-	struct known k = {.last = last, .terms = address->terms, .shift = shift};
+	struct fay_known k = {.last = last, .terms = address->terms, .shift = shift};
 	struct fay_address sum = *address;
 
 	if (v)
@@ -395,11 +210,11 @@ static bool greatest_sum(const struct fay_address *a, const struct fay_range *ra
 }
 
 /* The accesses of a's block with the same terms: the lowest constant, and the room that the one which reaches furthest leaves. */
-static void reach(const struct pass *p, const struct access *a, int64_t *lowest, int64_t *room)
+static void reach(const struct fay_guards *p, const struct fay_access *a, int64_t *lowest, int64_t *room)
 {
 	*lowest = a->address.constant;
 	*room = (int64_t)(a->extent.size - a->size) - a->address.constant;
-	for (const struct access *o = p->access; o < p->access + p->access_count; o++) {
+	for (const struct fay_access *o = p->access; o < p->access + p->access_count; o++) {
 		int64_t left = (int64_t)(o->extent.size - o->size) - o->address.constant;
 
 		if (o->block != a->block || o->address.base != a->address.base || o->address.terms != a->address.terms || left < 0 ||
@@ -414,11 +229,11 @@ static void reach(const struct pass *p, const struct access *a, int64_t *lowest,
 }
 
 /* The least limit of term i among the accesses of a's block with the same terms: one guard then serves all. */
-static uint64_t common_limit(const struct pass *p, const struct access *a, unsigned i)
+static uint64_t common_limit(const struct fay_guards *p, const struct fay_access *a, unsigned i)
 {
 	uint64_t limit = a->address.term[i].limit;
 
-	for (const struct access *o = p->access; o < p->access + p->access_count; o++)
+	for (const struct fay_access *o = p->access; o < p->access + p->access_count; o++)
 		if (o->block == a->block && o->address.base == a->address.base && o->address.terms == a->address.terms &&
 		    same_terms(o->address.term, a->address.term, a->address.terms) && o->address.term[i].limit > 1 &&
 		    o->address.term[i].limit < limit)
@@ -426,7 +241,7 @@ static uint64_t common_limit(const struct pass *p, const struct access *a, unsig
 	return limit;
 }
 
-static void set_address(struct pass *p, const struct access *a, LLVMValueRef offset, int64_t constant)
+static void set_address(struct fay_guards *p, const struct fay_access *a, LLVMValueRef offset, int64_t constant)
 {
 	LLVMPositionBuilderBefore(p->b, a->at);
 	if (constant)
@@ -435,7 +250,7 @@ static void set_address(struct pass *p, const struct access *a, LLVMValueRef off
 }
 
 /* Bounds the whole address by the object, where indices and members are not enough. */
-static void guard_object(struct pass *p, const struct access *a, const struct fay_address *address, uint64_t limit)
+static void guard_object(struct fay_guards *p, const struct fay_access *a, const struct fay_address *address, uint64_t limit)
 {
 	struct fay_address address_now = *address;
 	int64_t lowest, room;
@@ -454,12 +269,12 @@ static void guard_object(struct pass *p, const struct access *a, const struct fa
 		address_now.term[0].index = bound_index(p, a, &address->term[0], last);
 		LLVMPositionBuilderBefore(p->b, a->at);
 		address_now.constant = address_now.constant < 0 ? 0 : address_now.constant;
-		note_reach(p, a, (uint64_t)address_now.constant,
+		fay_note_reach(p, a, (uint64_t)address_now.constant,
 			   (uint64_t)address_now.constant + last * (uint64_t)address->term[0].scale + a->size);
 		set_address(p, a, fay_sum_terms(p->unit, p->b, &address_now), 0);
 		return;
 	}
-	note_reach(p, a, 0, a->extent.size);
+	fay_note_reach(p, a, 0, a->extent.size);
 	if (lowest > 0)
 		lowest = 0;
 	room += lowest;
@@ -471,7 +286,7 @@ static void guard_object(struct pass *p, const struct access *a, const struct fa
 }
 
 /* Whether indices in these ranges keep the access inside the object; the largest value of their sum. */
-static bool fits(const struct access *a, const struct fay_address *address, const struct fay_range *range, uint64_t *sum)
+static bool fits(const struct fay_access *a, const struct fay_address *address, const struct fay_range *range, uint64_t *sum)
 {
 	uint64_t most = a->extent.size - a->size;
 
@@ -506,7 +321,7 @@ static bool strip_constants(struct fay_address *address)
  * Where speculation is confined, what branches say of several indices proves nothing, but it says to what each is bounded again at little cost: that guard
  * serves all accesses with the index, and the sum needs none. false: branches do not say enough, or each index has its own limit (`enough`) and the guard would not be shared.
  */
-static bool bound_by_branches(const struct pass *p, const struct access *a, bool enough, struct fay_address *address, struct fay_range *range, uint64_t *sum)
+static bool bound_by_branches(const struct fay_guards *p, const struct fay_access *a, bool enough, struct fay_address *address, struct fay_range *range, uint64_t *sum)
 {
 	struct fay_address stripped = *address;
 	struct fay_range by_branches[FAY_TERMS_MAX];
@@ -532,7 +347,7 @@ static bool bound_by_branches(const struct pass *p, const struct access *a, bool
 	return true;
 }
 
-static void guard_access(struct pass *p, const struct access *a)
+static void guard_access(struct fay_guards *p, const struct fay_access *a)
 {
 	struct fay_address guarded = a->address;
 	struct fay_range range[FAY_TERMS_MAX];
@@ -552,7 +367,7 @@ static void guard_access(struct pass *p, const struct access *a)
 		guard_object(p, a, &guarded, guarded.term[0].limit > 1 ? common_limit(p, a, 0) : 0);
 		return;
 	}
-	note_reach(p, a, (uint64_t)guarded.constant, (uint64_t)guarded.constant + sum + a->size);
+	fay_note_reach(p, a, (uint64_t)guarded.constant, (uint64_t)guarded.constant + sum + a->size);
 	if (!changed && !by_branches) {
 		p->unit->count.in_range++;
 		return;
@@ -567,7 +382,7 @@ static void guard_access(struct pass *p, const struct access *a)
 	set_address(p, a, fay_sum_terms(p->unit, p->b, &guarded), 0);
 }
 
-static int guard_function(struct pass *p, LLVMValueRef function)
+static int guard_function(struct fay_guards *p, LLVMValueRef function)
 {
 	int result = 0;
 
@@ -577,7 +392,7 @@ static int guard_function(struct pass *p, LLVMValueRef function)
 	for (unsigned k = 0; k < p->flow->count && !result; k++)
 		for (LLVMValueRef i = LLVMGetFirstInstruction(p->flow->blocks[k]), next; i && !result; i = next) {
 			next = LLVMGetNextInstruction(i);
-			result = take_instruction(p, k, i);
+			result = fay_take_access(p, k, i);
 		}
 	for (size_t i = 0; i < p->access_count && !result; i++)
 		guard_access(p, &p->access[i]);
@@ -587,7 +402,7 @@ static int guard_function(struct pass *p, LLVMValueRef function)
 
 int fay_guard(struct fay_unit *unit)
 {
-	struct pass p = {.unit = unit, .b = LLVMCreateBuilderInContext(unit->context)};
+	struct fay_guards p = {.unit = unit, .b = LLVMCreateBuilderInContext(unit->context)};
 	int result = 0;
 
 	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f && !result; f = LLVMGetNextFunction(f)) {

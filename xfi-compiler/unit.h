@@ -17,6 +17,7 @@
  *   splitload.c loads from one of several objects
  *   flow.c     dominators
  *   shorten.c  loops of no more rounds than the array has elements
+ *   accesses.c which accesses there are
  *   guard.c    the XFI guards: every access inside its region for every input
  *   bound.c    what a guard does to an index: mask, clamp, check
  *   unsigned.c numbers that are never negative
