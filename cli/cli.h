@@ -174,6 +174,12 @@ void fay_write_restart(struct fay_writer *writer);
  */
 const char *fay_cli_readable(const char *name, char *buffer, size_t size);
 
+/* printable.c: in place, each byte that a terminal would not show as it is becomes `?`; the same, written. */
+void fay_cli_printable(char *text);
+void fay_cli_put(FILE *out, const char *text);
+/* From now on standard error passes such a filter, which lets lines and tabulators through. */
+void fay_cli_guard_messages(void);
+
 void fay_json_string(FILE *out, const char *bytes, size_t size);
 
 #endif

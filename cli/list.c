@@ -40,13 +40,19 @@ static void print_function(const struct list_options *options, const struct fay_
 	if (!options->json) {
 		char buffer[256];
 		const char *readable = fay_cli_readable(function->name, buffer, sizeof(buffer));
-		printf("%016" PRIx64 " %6" PRIu64 " %s!%s", function->address, function->size, function->module,
-		       function->name);
-		if (readable != function->name)
-			printf("  %s", readable);
-		if (marker)
-			printf("%s%s%s", *marker->arguments ? " " : "", marker->arguments, marker->semaphore ? " (semaphore)" : "");
-		putchar('\n');
+		printf("%016" PRIx64 " %6" PRIu64 " ", function->address, function->size);
+		fay_cli_put(stdout, function->module);
+		putchar('!');
+		fay_cli_put(stdout, function->name);
+		if (readable != function->name) {
+			fputs("  ", stdout);
+			fay_cli_put(stdout, readable);
+		}
+		if (marker && *marker->arguments) {
+			putchar(' ');
+			fay_cli_put(stdout, marker->arguments);
+		}
+		puts(marker && marker->semaphore ? " (semaphore)" : "");
 		return;
 	}
 	printf("{\"type\":\"%s\",\"module\":", marker ? "marker" : "function");

@@ -73,6 +73,7 @@ static int help_main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	fay_cli_guard_messages();
 	if (argc < 2) {
 		print_usage(stderr);
 		return FAY_E_USAGE;

@@ -32,6 +32,7 @@ void fay_output_stack_frame(const struct fay_writer *writer, const struct fay_vi
 		writer->address_name(writer->name_context, address, form, text, size);
 	else
 		snprintf(text, size, "0x%" PRIx64, address);
+	fay_cli_printable(text);
 }
 
 unsigned fay_output_stack_lines(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row)

@@ -160,8 +160,7 @@ static void json_list(const struct fay_writer *writer, const struct fay_schema_c
 	fputc(column->merge == FAY_MERGE_QUANTILE ? '}' : ']', out);
 }
 
-/* Text of a value for tables and CSV. */
-void fay_output_format_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, char *text, size_t size)
+static void format_any(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, char *text, size_t size)
 {
 	const struct fay_schema_column *column = view->column;
 	const char *name = NULL;
@@ -213,6 +212,13 @@ void fay_output_format_value(const struct fay_writer *writer, const struct fay_v
 		format_list(writer, column, row, text, size);
 		break;
 	}
+}
+
+/* Text of a value for tables and CSV. */
+void fay_output_format_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, char *text, size_t size)
+{
+	format_any(writer, view, row, text, size);
+	fay_cli_printable(text);
 }
 
 void fay_output_json_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row)

@@ -16,6 +16,7 @@
 #include "thread.h"
 
 #define REMOVE_ROUNDS 7u /* waits of 1, 2, 4 ... 64 ms for threads to leave */
+#define CALL_STACKS_MAX 65536u /* more than a session has slots */
 #define STANDING_ROUNDS 60u /* further ones of 64 ms for threads that stand in our code: on a busy machine they do not get to run */
 
 static int by_value(const void *a, const void *b)
@@ -197,6 +198,8 @@ static int return_all(struct fay_stop *stop, const struct fay_zones *zones, cons
 	used = fay_stop_read(stop, header->shm, &control, sizeof(control)) ? 0 : control.slot_next;
 	if (used > header->calls_size / FAY_CALLS_STRIDE)
 		used = header->calls_size / FAY_CALLS_STRIDE;
+	if (used > CALL_STACKS_MAX)
+		used = CALL_STACKS_MAX;
 	for (uint64_t i = 0; i < 2 * used; i++) {
 		uint64_t at = header->calls + i % used * FAY_CALLS_STRIDE, first = at + FAY_CALLS_FIRST;
 		size_t count;

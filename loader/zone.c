@@ -88,7 +88,8 @@ struct fay_zone_patch *fay_zone_next_at(const struct fay_zone *zone, uint64_t si
 	return patch && patch->site == site ? patch : NULL;
 }
 
-static bool zone_read(const struct fay_map *map, int memory, struct fay_zone *zone)
+/* False: it is none, or has more than `most` patches. */
+static bool zone_read(const struct fay_map *map, int memory, uint32_t most, struct fay_zone *zone)
 {
 	struct fay_zone_header *header = &zone->header;
 	size_t size;
@@ -97,7 +98,7 @@ static bool zone_read(const struct fay_map *map, int memory, struct fay_zone *zo
 		return false;
 	if (header->magic != FAY_ZONE_MAGIC || header->version != FAY_ZONE_VERSION ||
 	    header->code != map->start || header->code + header->code_size != map->end ||
-	    header->data != map->end || header->patch_count > FAY_ZONE_MAX_PATCHES)
+	    header->data != map->end || header->patch_count > FAY_ZONE_MAX_PATCHES || header->patch_count > most)
 		return false;
 	size = header->patch_count * sizeof(struct fay_zone_patch);
 	if (size + sizeof(*header) > header->data_size)
@@ -114,14 +115,17 @@ static bool zone_read(const struct fay_map *map, int memory, struct fay_zone *zo
 
 int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error)
 {
+	uint32_t patches = 0;
+
 	memset(zones, 0, sizeof(*zones));
 	for (size_t i = 0; i < maps->count; i++) {
 		const struct fay_map *map = &maps->items[i];
 		struct fay_zone zone = { 0 }, *grown;
 
 		if (map->permissions[2] != 'x' || strncmp(map->name, "/memfd:" FAY_ZONE_MEMFD, 15) ||
-		    !zone_read(map, memory, &zone))
+		    !zone_read(map, memory, FAY_ZONES_MAX_PATCHES - patches, &zone))
 			continue;
+		patches += zone.header.patch_count;
 		grown = realloc(zones->items, (zones->count + 1) * sizeof(zone));
 		if (!grown) {
 			zone_deinit(&zone);

@@ -8,30 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fay/utf8.h"
 #include "image_parse.h"
 #include "report.h"
-
-/* The length of the UTF-8 sequence at s (limit bytes left), 0 if it is malformed, overlong, a surrogate or a control character. */
-static size_t utf8_length(const uint8_t *s, size_t limit)
-{
-	uint32_t code;
-	size_t length;
-
-	if (s[0] < 0x80)
-		return s[0] >= 0x20 && s[0] != 0x7f;
-	length = (s[0] & 0xe0) == 0xc0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : (s[0] & 0xf8) == 0xf0 ? 4 : 0;
-	if (length == 0 || length > limit)
-		return 0;
-	code = s[0] & (0x7f >> length);
-	for (size_t i = 1; i < length; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (s[i] & 0x3f);
-	}
-	if (code < (length == 2 ? 0xa0u : length == 3 ? 0x800u : 0x10000u) || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	return length;
-}
 
 /* The string that the reference at offset `field` of `section` means, copied; NULL after a refusal. */
 static const char *read_string(struct parser *parser, const struct section *section, uint64_t field, fay_rel32 rel)
@@ -55,7 +34,7 @@ static const char *read_string(struct parser *parser, const struct section *sect
 		return NULL;
 	}
 	for (const uint8_t *s = start; s < end;) {
-		size_t length = utf8_length(s, (size_t)(end - s));
+		size_t length = fay_utf8_printable(s, (size_t)(end - s));
 		if (length == 0) {
 			parser_refuse(parser, FAY_RULE_IMG_TABLE, "the string at .fay.strings+%#llx is not printable UTF-8",
 				      (unsigned long long)offset);

@@ -6,6 +6,7 @@
 #include "report_names.h"
 
 #include "decode.h"
+#include "fay/utf8.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -127,20 +128,25 @@ void fay_rejection_fill(struct fay_arena *arena, const struct fay_image *image, 
 
 /* --- text ---------------------------------------------------------------------------------------- */
 
-/* Untrusted text, control characters as \xNN; each line of it begins with `indent`. */
+/* Untrusted text, bytes of what a terminal would not show as it is as \xNN; each line of it begins with `indent`. */
 static void print_text(FILE *out, const char *indent, const char *text, bool lines)
 {
+	const unsigned char *end = (const unsigned char *)text + strlen(text);
+
 	fputs(indent, out);
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+	for (const unsigned char *c = (const unsigned char *)text; c < end;) {
+		size_t length = fay_utf8_printable(c, (size_t)(end - c));
+
 		if (*c == '\n' && lines) {
 			fputc('\n', out);
 			if (c[1])
 				fputs(indent, out);
-		} else if (*c < 0x20 || *c == 0x7f) {
-			fprintf(out, "\\x%02x", *c);
+		} else if (length) {
+			fwrite(c, 1, length, out);
 		} else {
-			fputc(*c, out);
+			fprintf(out, "\\x%02x", *c);
 		}
+		c += length ? length : 1;
 	}
 }
 

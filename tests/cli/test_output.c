@@ -145,9 +145,59 @@ static void readable_names(void **state)
 	free(nested);
 }
 
+/* Commands to a terminal, a line of its own, C1 controls, an override of the writing direction, a cut character; and text that stays. */
+#define HOSTILE "\033[2J\na\302\233b\342\200\256c\303"
+static const char tamed[] = "?[2J?a??b???c? \303\244";
+
+static void no_row_commands_the_terminal(void **state)
+{
+	static uint8_t row[ROW_SIZE];
+	static struct fay_schema_column wide = { "comm", FAY_TYPE_STRING, FAY_MERGE_KEY, 8, 24, { 0, 0 } };
+	struct fay_view_column one = { .name = "comm", .column = &wide };
+	struct fay_view view = { .columns = &one, .column_count = 1 };
+	struct fay_result result = { .row_size = ROW_SIZE, .row_count = 1, .rows = row };
+	memcpy(row + 8, HOSTILE " \303\244", sizeof(HOSTILE " \303\244"));
+	for (int format = FAY_FORMAT_TABLE; format <= FAY_FORMAT_CSV; format++) {
+		char *text = NULL;
+		size_t size = 0;
+		FILE *out = open_memstream(&text, &size);
+		struct fay_writer writer = { .out = out, .format = (enum fay_format)format };
+		fay_write_result(&writer, &view, &result, true);
+		fclose(out);
+		for (size_t i = 0; i < size; i++)
+			assert_true(text[i] == '\n' || (unsigned char)text[i] >= ' ');
+		if (format == FAY_FORMAT_JSON)
+			assert_null(strchr(text, '\302'));
+		else
+			assert_non_null(strstr(text, tamed));
+		free(text);
+	}
+}
+
+/* Through standard error: lines stay lines. */
+static void no_message_commands_the_terminal(void **state)
+{
+	char got[256] = "";
+	int ends[2], before = dup(STDERR_FILENO);
+	FILE *usual = stderr;
+	assert_int_equal(pipe(ends), 0);
+	dup2(ends[1], STDERR_FILENO);
+	fay_cli_guard_messages();
+	fprintf(stderr, "fay: %s \303\244\n", HOSTILE);
+	fclose(stderr);
+	stderr = usual;
+	dup2(before, STDERR_FILENO);
+	assert_true(read(ends[0], got, sizeof(got) - 1) > 0);
+	assert_string_equal(got, "fay: ?[2J\na??b???c? \303\244\n");
+	close(before);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_row_commands_the_terminal), cmocka_unit_test(no_message_commands_the_terminal),
 		cmocka_unit_test(readable_names), cmocka_unit_test(table_is_as_recorded),
 		cmocka_unit_test(json_is_as_recorded),
 		cmocka_unit_test(csv_is_as_recorded),
