@@ -126,6 +126,21 @@ struct fay_obligation {
 
 struct fay_smt_cache;
 
+/*
+ * The word named `id` at distance `delta` is, modulo 2^bits (if `exact`, by itself), an integer between factor * X + low and factor * X + high, where X is
+ * the unsigned reading of the word named `root` at root_delta and lies in [least, most]; fractions of 80 binary places: see transfer_remainder.c.
+ */
+struct fay_form {
+	uint32_t id, root;
+	uint64_t delta, root_delta;
+	uint64_t least, most;
+	__int128 factor, low, high;
+	uint8_t bits;
+	bool exact;
+};
+#define FAY_FORMS 16u
+#define FAY_NARROWS 4u
+
 struct fay_analysis {
 	struct fay_smt_cache *cache; /* the solver's answers; NULL none */
 	struct fay_arena *arena;
@@ -156,6 +171,14 @@ struct fay_analysis {
 		uint64_t low_delta;
 		unsigned width;
 	} sign;
+	/* Forms of numbers that the block in hand computed, the last ones; and which name it gave to the low bits of a number. */
+	struct fay_form forms[FAY_FORMS];
+	struct fay_narrow {
+		uint32_t of, id;
+		uint64_t delta;
+		unsigned width;
+	} narrows[FAY_NARROWS];
+	uint32_t form_count, narrow_count;
 	bool exploring;         /* the states are still growing: a place that the graph lacks is a find, later it is a refusal */
 	struct fay_jump *found; /* places of indirect jumps that the graph lacks */
 	uint32_t found_count, found_capacity;

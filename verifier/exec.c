@@ -273,9 +273,12 @@ enum fay_exec_status fay_exec_step(struct fay_machine *machine, const struct fay
 uint32_t fay_exec_successor(const struct fay_graph *graph, const struct fay_cfg *cfg, uint32_t node, const struct fay_machine *m)
 {
 	const struct fay_node *n = &graph->nodes[node];
+	const struct fay_block *block = &cfg->blocks[n->block];
+	const struct fay_insn *last = &cfg->insns[block->first + block->count - 1];
+	bool both = last->op == OP_JCC && n->succ[0] != FAY_NONE && n->succ[1] != FAY_NONE && graph->nodes[n->succ[0]].block == graph->nodes[n->succ[1]].block;
 
-	if (n->branch) { /* one block in two variants: its setcc's condition says which, as if a jump to 0 asked it */
-		struct fay_insn jump = { .op = OP_JCC, .cc = n->branch - 1, .width = 64, .address = m->rip, .length = 2 };
+	if (n->branch || both) { /* one block in two variants: the condition says which, as if a jump to 0 asked it */
+		struct fay_insn jump = { .op = OP_JCC, .cc = n->branch ? n->branch - 1 : last->cc, .width = 64, .address = m->rip, .length = 2 };
 		struct fay_machine after = *m;
 
 		return fay_exec_step(&after, &jump) == EXEC_OK ? n->succ[after.rip ? 1 : 0] : FAY_NONE;

@@ -233,7 +233,12 @@ static struct sum evaluate(const struct fay_state *s, const struct term *x, int6
 		return best;
 	}
 	for (uint32_t i = 0; i < s->relation_count; i++) {
-		if (!by_relation(&s->relations[i], x, a, y, b, &other))
+		const struct fay_relation *r = &s->relations[i];
+
+		/* Of other names, as most are. */
+		if (!(r->x == x->id && r->y == y->id) && !(r->x == y->id && r->y == x->id))
+			continue;
+		if (!by_relation(r, x, a, y, b, &other))
 			continue;
 		if (other.lo > best.lo)
 			best.lo = other.lo;

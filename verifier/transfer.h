@@ -9,6 +9,7 @@
  * transfer_data.c      moves, lea, exchanges, conditional moves
  * transfer_alu.c       arithmetic, logic, shifts, bits
  * transfer_multiply.c  multiplication and division
+ * transfer_remainder.c quotients and remainders by multiplication
  * transfer_partial.c   registers of which only some bytes were written
  * transfer_stack.c     push, pop, call, ret
  * transfer_jump.c      jumps through tables
@@ -94,6 +95,16 @@ bool fay_partial_needed(const struct fay_state *s, const struct fay_insn *insn);
 bool fay_transfer_partial(struct fay_analysis *an, const struct fay_insn *insn);
 /* The registers whose unwritten bytes the operation may take in. */
 unsigned fay_partial_reads(const struct fay_insn *insn, uint8_t regs[3]);
+
+/* ---- transfer_remainder.c: r, the result of an operation on numbers of `width` bits, may learn its bounds ---- */
+void fay_form_product_high(struct fay_analysis *an, const struct fay_value *a, const struct fay_value *b, unsigned width, struct fay_value *r); /* unsigned */
+void fay_form_product(struct fay_analysis *an, const struct fay_value *a, const struct fay_value *b, unsigned width, struct fay_value *r);
+void fay_form_sum(struct fay_analysis *an, bool minus, const struct fay_value *a, const struct fay_value *b, unsigned width, struct fay_value *r);
+void fay_form_shift_up(struct fay_analysis *an, const struct fay_value *a, unsigned by, unsigned width, struct fay_value *r);
+void fay_form_shift_down(struct fay_analysis *an, const struct fay_value *a, unsigned by, unsigned width, struct fay_value *r); /* unsigned */
+void fay_form_mask(struct fay_analysis *an, const struct fay_value *a, const struct fay_value *b, unsigned width, struct fay_value *r);
+void fay_form_narrow(struct fay_analysis *an, const struct fay_value *a, unsigned width, struct fay_value *r);
+void fay_form_address(struct fay_analysis *an, const struct fay_operand *mem, unsigned width, struct fay_value *r);
 
 /* ---- transfer_jump.c ---- */
 /* A number was read from read-only data; it was extended from 32 to 64 bits with its sign. */

@@ -37,6 +37,7 @@ bool fay_transfer_alu(struct fay_analysis *an, const struct fay_insn *insn)
 			return fay_path_refuse(an, FAY_RULE_MEM_POINTER, "compares a pointer with a number");
 		if (!fay_value_arithmetic(an, OP_SUB, &a, &b, width, &r))
 			return false;
+		fay_form_sum(an, true, &a, &b, width, &r);
 		if (op == OP_DEC)
 			covered &= ~FLAG_CF;
 		if (a.kind == KIND_POINTER && b.kind != KIND_POINTER) {
@@ -49,6 +50,7 @@ bool fay_transfer_alu(struct fay_analysis *an, const struct fay_insn *insn)
 	case OP_ADD: case OP_INC:
 		if (!fay_value_arithmetic(an, OP_ADD, &a, &b, width, &r))
 			return false;
+		fay_form_sum(an, false, &a, &b, width, &r);
 		fay_flags_sum(an, &a, &b, &r, width, op == OP_INC ? covered & ~FLAG_CF : covered);
 		return fay_operand_write(an, &insn->dst, width, r);
 	default:
@@ -60,6 +62,8 @@ bool fay_transfer_alu(struct fay_analysis *an, const struct fay_insn *insn)
 		r = a;
 	else if (!fay_value_arithmetic(an, op == OP_TEST ? OP_AND : op, &a, &b, width, &r))
 		return false;
+	else if (op == OP_AND)
+		fay_form_mask(an, &a, &b, width, &r);
 	fay_flags_set(an, RECORD_LOGIC, width, op == OP_OR || op == OP_XOR ? NULL : &a, op == OP_OR || op == OP_XOR ? NULL : &b, &r, covered);
 	return op == OP_TEST ? true : fay_operand_write(an, &insn->dst, width, r);
 }
@@ -120,6 +124,14 @@ bool fay_transfer_unary(struct fay_analysis *an, const struct fay_insn *insn)
 	return fay_operand_write(an, &insn->dst, insn->width, r);
 }
 
+static void shift_form(struct fay_analysis *an, enum fay_op op, const struct fay_value *a, unsigned by, unsigned width, struct fay_value *r)
+{
+	if (op == OP_SHL)
+		fay_form_shift_up(an, a, by, width, r);
+	else if (op == OP_SHR || (op == OP_SAR && a->s.umax <= mask_of(width) >> 1))
+		fay_form_shift_down(an, a, by, width, r);
+}
+
 bool fay_transfer_shift(struct fay_analysis *an, const struct fay_insn *insn)
 {
 	struct fay_value a, b, by, r;
@@ -144,6 +156,8 @@ bool fay_transfer_shift(struct fay_analysis *an, const struct fay_insn *insn)
 		r = fay_value_fresh(an, fay_scalar_range(0, mask_of(width)));
 	else
 		r = fay_value_fresh(an, fay_scalar_compute(op, &a.s, &count, width));
+	if (fay_scalar_is_const(&count) && !rotate && count.umin < width)
+		shift_form(an, op, &a, (unsigned)count.umin, width, &r);
 	if (fay_scalar_is_const(&count) && count.umin == 0) {
 		/* Flags are kept, and so is the value (a 32-bit register is still zero-extended). */
 		return fay_operand_write(an, &insn->dst, width, a);

@@ -83,11 +83,14 @@ bool fay_transfer_lea(struct fay_analysis *an, const struct fay_insn *insn)
 			scaled = fay_scalar_compute_both(OP_IMUL, &part.s, &scale, insn->width);
 			sum = fay_scalar_compute_both(OP_ADD, &sum, &scaled, insn->width);
 		}
-		fay_reg_write(an, insn->dst.reg, insn->width, fay_value_fresh(an, sum));
+		v = fay_value_fresh(an, sum);
+		fay_form_address(an, mem, insn->width, &v);
+		fay_reg_write(an, insn->dst.reg, insn->width, v);
 		return true;
 	}
 	if (!fay_mem_address(an, mem, &v))
 		return false;
+	fay_form_address(an, mem, 64, &v);
 	fay_reg_write(an, insn->dst.reg, 64, v);
 	return true;
 }

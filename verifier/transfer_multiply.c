@@ -11,6 +11,7 @@ bool fay_transfer_imul(struct fay_analysis *an, const struct fay_insn *insn)
 	if (!fay_operand_number(an, &insn->src, insn->width, &a) || !fay_operand_number(an, &insn->src2, insn->width, &b))
 		return false;
 	r = fay_value_fresh(an, fay_scalar_compute_both(OP_IMUL, &a.s, &b.s, insn->width));
+	fay_form_product(an, &a, &b, insn->width, &r);
 	fay_flags_set_none(an);
 	return fay_operand_write(an, &insn->dst, insn->width, r);
 }
@@ -50,6 +51,8 @@ bool fay_transfer_wide_multiply(struct fay_analysis *an, const struct fay_insn *
 	}
 	fay_flags_set_none(an);
 	write_pair(an, width, low, high);
+	if (width >= 32 && (insn->op == OP_MUL1 || (a.s.umax <= mask_of(width) >> 1 && b.s.umax <= mask_of(width) >> 1)))
+		fay_form_product_high(an, &a, &b, width, &an->current->loc[FAY_RDX]);
 	return true;
 }
 

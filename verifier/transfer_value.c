@@ -27,12 +27,14 @@ void fay_value_forget_name(struct fay_analysis *an, struct fay_value *v)
 /* The low `width` bits of a numeric value. */
 struct fay_value fay_value_narrow(struct fay_analysis *an, struct fay_value v, unsigned width)
 {
-	bool same = v.s.umax <= mask_of(width);
+	struct fay_value whole = v;
 
 	if (width < 64) {
 		v.s = fay_scalar_zext(&v.s, width);
-		if (!same)
+		if (whole.s.umax > mask_of(width)) {
 			fay_value_forget_name(an, &v);
+			fay_form_narrow(an, &whole, width, &v);
+		}
 	}
 	v.init = 0xff;
 	v.size = 8;

@@ -22,6 +22,7 @@
  *	patch=WHERE:HEX       overwrite bytes of the file: WHERE is eh+N, ph:I+N, sh:NAME+N (headers) or sec:NAME+N (contents); repeatable
  *	truncate=N            keep N bytes (negative: drop the last -N)
  *	max_instructions= max_stack= max_local= max_global= helpers= pattern= spec=1 vectors=1 rdtsc=1 fields= kinds= deny=NAME   policy
+ *	smt2=hard             the proof written out is beyond a solver's patience (smt2_proofs leaves it out)
  *	todo=REASON           known imprecision: an accept that is refused for now is reported, not failed
  *
  * Limits: the sections run one after the other; about 25 ms each, nearly all of it as and ld.
