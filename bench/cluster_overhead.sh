@@ -3,9 +3,9 @@
 # One agent, one NATS server, both on this machine. In each round the program (bench/allocations.c) makes the same number of allocations three times: untraced, traced from the first
 # event of each thread on (`first`), and once more (`steady`); the next round's untraced part is compared with, too. Its own processor time counts, so that other load matters little.
 # The counts must be exact, for each thread. Prints a JSON line for each configuration; bench/cluster_overhead_table.sh makes the tables of docs/performance.md.
-# Usage: bench/cluster_overhead.sh [ROUNDS] >bench/results/cluster_overhead.json     default: 5 rounds, under four minutes
+# Usage: bench/cluster_overhead.sh [ROUNDS] >bench/results/cluster_overhead.json     default: 4 rounds, some four minutes
 set -euo pipefail
-rounds=${1:-5}
+rounds=${1:-4}
 bin=$(realpath "${BIN:-$(dirname "$0")/../build/bin}")
 work=$(mktemp -d)
 port=$((20000 + RANDOM % 10000))

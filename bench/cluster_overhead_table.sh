@@ -3,7 +3,7 @@
 set -euo pipefail
 jq -rs '
 def round(n): . * pow(10; n) | round / pow(10; n);
-def percent: (. - 1) * 100 | round(1) | if . >= 0 then "+\(.)" else "\(.)" end;
+def percent: (. - 1) * 100 | round(1) + 0 | if . >= 0 then "+\(.)" else "\(.)" end;
 def share: "\(.median | percent) % [\(.q1 | percent), \(.q3 | percent)]";
 (.[] | select(.what == "machine") | "\(.cpu), \(.processors) processors, load \(.load_at_start) at the start, \(.date)", ""),
 "| what | processes | threads each | an allocation untraced, ns | traced | traced, with each thread'"'"'s first event | counted | lost | exact | agent, share of a processor |",

@@ -3,12 +3,13 @@
  * A discrete-event simulation of windows going up a tree of agents, for more machines than can be had: what arrives at the root, and how long after a window's end all of
  * it is merged there.
  *
- *     cluster_sim MACHINES FANOUT GROUPS WINDOW_S SPREAD_MS LATENCY_US SIGN_NS SIGN_BYTE_NS VERIFY_NS VERIFY_BYTE_NS MERGE_NS
+ *     cluster_sim MACHINES FANOUT GROUPS WINDOW_S SPREAD_MS POLL_MS PROCESSORS HELLOS LATENCY_US SIGN_NS SIGN_BYTE_NS VERIFY_NS VERIFY_BYTE_NS MERGE_NS
  *
- * prints a JSON line. SPREAD: the machines' windows end within so long of one another, as START reached them.
+ * prints a JSON line. SPREAD: the machines' windows end within so long of one another, as START reached them. POLL: a machine notices that its window is over up to so long later.
+ * PROCESSORS: that all machines share, being processes of one; 0: each has its own. HELLOS: that come to the root each second.
  *
- * The rules are those of cluster/reduce.c: a parent sends on what it has merged when its children and itself have closed the window, when half a window has passed since the
- * first of it came, or when a message is full of bytes or members. Each machine, and the root, does one thing at a time; a message takes LATENCY_US. All machines have
+ * The rules are those of cluster/reduce.c: a parent sends on what it has merged when its children have told the window that it has closed itself, when half a window has passed since
+ * the first of it came, or when a message is full of bytes or members. Each machine, and the root, does one thing at a time; a message takes LATENCY_US. All machines have
  * the same groups, as those of bench/cluster.sh do. Not in the model: the NATS servers, lost messages, acknowledgements. The limit of 4,096 machines a query
  * (docs/cluster.md) is left out.
  */
@@ -26,31 +27,35 @@
 #define FIXED 183u              /* of a PARTIAL without rows and members */
 #define MESSAGE_MAX (512u << 10)
 #define MEMBERS_MAX 2048u
-#define HELLOS 20u              /* a second, at the root */
-#define HELLO_BYTES 230u
+#define HELLO_BYTES 203u
+#define PROCESSORS_MAX 64u
 
 enum what { CLOSE, ARRIVE, TIMEOUT };
 
 struct event {
 	uint64_t time;
-	uint32_t machine, members, window, generation;
+	uint32_t machine, from, generation;
+	uint32_t own; /* the sender's own windows up to this one, counted from 1, are told with it */
+	uint32_t members[WINDOWS];
 	enum what what;
 };
 
 struct machine {
 	uint64_t free_at; /* when it has done what it was given so far */
-	uint64_t since;
-	uint32_t members, expected, got, window, generation;
+	uint32_t pending, members[WINDOWS], generation;
+	uint32_t closed; /* its own windows, counted from 1 */
+	uint32_t told;   /* of these its parent has */
 };
 
 static struct {
-	uint64_t count, fanout, groups, window, spread, latency, sign, sign_byte, verify, verify_byte, merge;
+	uint64_t count, fanout, groups, window, spread, poll, processors, hellos, latency, sign, sign_byte, verify, verify_byte, merge;
 } model;
 
 static struct event *heap;
 static size_t heap_count, heap_room;
 static struct machine *machines; /* the last one is the root */
 static uint64_t *phases;         /* ns of each machine's windows behind the query's */
+static uint64_t processors[PROCESSORS_MAX]; /* when each is free, if machines share them */
 static uint64_t messages, bytes, busy, merged_at[WINDOWS], merged_members[WINDOWS], random_state = 1;
 
 static uint64_t next_random(void)
@@ -101,55 +106,90 @@ static uint64_t message_bytes(uint32_t members)
 	return FIXED + model.groups * ROW + (uint64_t)members * MEMBER;
 }
 
-/* The machine works so long, behind what it has to do already; returns when it is done. */
+/* The machine works so long, behind what it has to do already, on the processor that is free first; returns when it is done. */
 static uint64_t work(struct machine *machine, uint64_t now, uint64_t duration)
 {
-	machine->free_at = (machine->free_at > now ? machine->free_at : now) + duration;
+	uint64_t *processor = processors;
+	for (uint64_t i = 1; i < model.processors; i++)
+		if (processors[i] < *processor)
+			processor = &processors[i];
+	machine->free_at = machine->free_at > now ? machine->free_at : now;
+	if (model.processors && *processor > machine->free_at)
+		machine->free_at = *processor;
+	machine->free_at += duration;
+	*processor = machine->free_at;
 	return machine->free_at;
 }
 
-static void send(uint32_t from, uint64_t now, uint32_t members, uint32_t window)
+static uint32_t all_members(const uint32_t members[WINDOWS])
 {
-	uint64_t done = work(&machines[from], now, model.sign + model.sign_byte * message_bytes(members) / 1000);
-	push((struct event){ .time = done + model.latency, .machine = parent_of(from), .members = members, .window = window, .what = ARRIVE });
+	uint32_t sum = 0;
+	for (uint32_t w = 0; w < WINDOWS; w++)
+		sum += members[w];
+	return sum;
 }
 
+/* Sends what is pending. */
 static void forward(uint32_t index, uint64_t now)
 {
 	struct machine *machine = &machines[index];
-	if (machine->members)
-		send(index, now, machine->members, machine->window);
-	machine->members = 0;
+	if (!machine->pending)
+		return;
+	uint64_t done = work(machine, now, model.sign + model.sign_byte * message_bytes(machine->pending) / 1000);
+	struct event event = { .time = done + model.latency, .machine = parent_of(index), .from = index, .own = machine->closed, .what = ARRIVE };
+	memcpy(event.members, machine->members, sizeof(event.members));
+	push(event);
+	memset(machine->members, 0, sizeof(machine->members));
+	machine->pending = 0;
 	machine->generation++;
 }
 
+/* The newest window of which anything is there is closed by the machine and told by its children. */
+static bool window_closed(uint32_t index)
+{
+	const struct machine *machine = &machines[index];
+	uint64_t first = ((uint64_t)index + 1) * model.fanout;
+	uint32_t newest = machine->closed;
+	for (uint32_t w = newest; w < WINDOWS; w++)
+		newest = machine->members[w] ? w + 1 : newest;
+	if (machine->closed < newest)
+		return false;
+	for (uint64_t i = first; i < first + model.fanout && i < model.count; i++)
+		if (machines[i].told < newest)
+			return false;
+	return true;
+}
+
 /* What came, or the machine's own, joins what is pending. */
-static void collect(uint32_t index, uint64_t now, uint32_t members, uint32_t window)
+static void collect(uint32_t index, uint64_t now, const uint32_t members[WINDOWS])
 {
 	struct machine *machine = &machines[index];
-	if (machine->members && (machine->members + members > MEMBERS_MAX || message_bytes(machine->members + members) > MESSAGE_MAX))
+	uint32_t count = all_members(members);
+	if (machine->pending && (machine->pending + count > MEMBERS_MAX || message_bytes(machine->pending + count) > MESSAGE_MAX))
 		forward(index, now);
-	if (!machine->members)
+	if (!machine->pending)
 		push((struct event){ .time = now + model.window / 2, .machine = index, .generation = machine->generation, .what = TIMEOUT });
-	machine->members += members;
-	if (window > machine->window) {
-		machine->window = window;
-		machine->got = 0;
-	}
-	machine->got += members;
-	if (machine->got >= machine->expected)
+	machine->pending += count;
+	for (uint32_t w = 0; w < WINDOWS; w++)
+		machine->members[w] += members[w];
+	if (window_closed(index))
 		forward(index, now);
 }
 
 static void arrive_at_root(const struct event *event)
 {
 	struct machine *root = &machines[model.count];
-	uint64_t size = message_bytes(event->members), duration = model.verify + model.verify_byte * size / 1000 + model.merge * model.groups / 1000;
+	uint64_t size = message_bytes(all_members(event->members)), duration = model.verify + model.verify_byte * size / 1000 + model.merge * model.groups / 1000;
 	uint64_t done = work(root, event->time, duration);
-	merged_members[event->window] += event->members;
-	if (merged_members[event->window] == model.count)
-		merged_at[event->window] = done;
-	if (event->window < SETTLED)
+	uint32_t newest = 0;
+	for (uint32_t w = 0; w < WINDOWS; w++) {
+		merged_members[w] += event->members[w];
+		if (event->members[w])
+			newest = w;
+		if (event->members[w] && merged_members[w] == model.count)
+			merged_at[w] = done;
+	}
+	if (newest < SETTLED)
 		return;
 	messages++;
 	bytes += size;
@@ -162,31 +202,29 @@ static void handle(const struct event *event)
 	if (event->what == TIMEOUT) {
 		if (event->generation == machine->generation)
 			forward(event->machine, event->time);
-	} else if (event->what == CLOSE && machine->expected > 1) {
-		collect(event->machine, work(machine, event->time, model.merge * model.groups / 1000), 1, event->window);
 	} else if (event->what == CLOSE) {
-		send(event->machine, event->time, 1, event->window);
+		machine->closed++;
+		collect(event->machine, work(machine, event->time, model.merge * model.groups / 1000), event->members);
 	} else if (event->machine == model.count) {
 		arrive_at_root(event);
 	} else {
-		uint64_t duration = model.verify + model.verify_byte * message_bytes(event->members) / 1000 + model.merge * model.groups / 1000;
-		collect(event->machine, work(machine, event->time, duration), event->members, event->window);
+		uint64_t duration = model.verify + model.verify_byte * message_bytes(all_members(event->members)) / 1000 + model.merge * model.groups / 1000;
+		machines[event->from].told = event->own;
+		collect(event->machine, work(machine, event->time, duration), event->members);
 	}
 }
 
-/* Machines below each, itself included, counted from the last one up; and the windows' ends. */
+/* The windows' ends. */
 static void prepare(void)
 {
-	for (uint64_t i = model.count; i-- > 0;) {
-		machines[i].expected++;
-		if (parent_of((uint32_t)i) < model.count)
-			machines[parent_of((uint32_t)i)].expected += machines[i].expected;
-	}
 	for (uint32_t i = 0; i < model.count; i++)
 		phases[i] = next_random() % (model.spread + 1);
 	for (uint32_t w = 0; w < WINDOWS; w++)
-		for (uint32_t i = 0; i < model.count; i++)
-			push((struct event){ .time = (w + 1) * model.window + phases[i], .machine = i, .window = w, .what = CLOSE });
+		for (uint32_t i = 0; i < model.count; i++) {
+			struct event event = { .time = (w + 1) * model.window + phases[i] + next_random() % (model.poll + 1), .machine = i, .what = CLOSE };
+			event.members[w] = 1;
+			push(event);
+		}
 }
 
 static bool read_model(char **argv)
@@ -196,18 +234,19 @@ static bool read_model(char **argv)
 		uint64_t *field;
 		double unit;
 	} fields[] = {
-		{ &model.count, 1 }, { &model.fanout, 1 }, { &model.groups, 1 }, { &model.window, 1e9 }, { &model.spread, 1e6 }, { &model.latency, 1e3 },
+		{ &model.count, 1 }, { &model.fanout, 1 }, { &model.groups, 1 }, { &model.window, 1e9 }, { &model.spread, 1e6 }, { &model.poll, 1e6 },
+		{ &model.processors, 1 }, { &model.hellos, 1 }, { &model.latency, 1e3 },
 		{ &model.sign, 1 }, { &model.sign_byte, 1e3 }, { &model.verify, 1 }, { &model.verify_byte, 1e3 }, { &model.merge, 1e3 },
 	};
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		*fields[i].field = (uint64_t)(strtod(argv[i + 1], NULL) * fields[i].unit + 0.5);
-	return model.count && model.count < 10000000 && model.window;
+	return model.count && model.count < 10000000 && model.window && model.processors <= PROCESSORS_MAX;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc != 12 || !read_model(argv)) {
-		fprintf(stderr, "usage: %s MACHINES FANOUT GROUPS WINDOW_S SPREAD_MS LATENCY_US SIGN_NS SIGN_BYTE_NS VERIFY_NS VERIFY_BYTE_NS MERGE_NS\n", argv[0]);
+	if (argc != 15 || !read_model(argv)) {
+		fprintf(stderr, "usage: %s MACHINES FANOUT GROUPS WINDOW_S SPREAD_MS POLL_MS PROCESSORS HELLOS LATENCY_US SIGN_NS SIGN_BYTE_NS VERIFY_NS VERIFY_BYTE_NS MERGE_NS\n", argv[0]);
 		return 2;
 	}
 	machines = calloc(model.count + 1, sizeof(*machines));
@@ -228,7 +267,7 @@ int main(int argc, char **argv)
 	}
 	double seconds = (double)(WINDOWS - SETTLED) * (double)model.window / 1e9;
 	printf("{\"machines\":%" PRIu64 ",\"fanout\":%" PRIu64 ",\"groups\":%" PRIu64 ",\"messages_per_s\":%.1f,\"bytes_per_s\":%.0f,\"root_busy\":%.4f,\"latency_ms\":%.2f}\n",
-	       model.count, model.fanout, model.groups, (double)messages / seconds + HELLOS, (double)bytes / seconds + HELLOS * HELLO_BYTES,
+	       model.count, model.fanout, model.groups, (double)messages / seconds + (double)model.hellos, (double)bytes / seconds + (double)(model.hellos * HELLO_BYTES),
 	       (double)busy / seconds / 1e9, (double)worst / 1e6);
 	free(heap);
 	free(machines);

@@ -95,10 +95,10 @@ static void print_coverage_json(const struct trace *trace, const struct fay_cove
 {
 	FILE *out = trace->writer.out;
 	fprintf(out, "{\"type\":\"coverage\",\"final\":%s,\"asked\":%u,\"tracing\":%u,\"refused\":%u,\"late\":%u,\"lost\":%u,\"finished\":%u,"
-		     "\"incomplete\":%u,\"windows\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"combined\":%" PRIu64 ",\"duplicates\":%" PRIu64
+		     "\"incomplete\":%u,\"windows\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"hellos\":%" PRIu64 ",\"combined\":%" PRIu64 ",\"duplicates\":%" PRIu64
 		     ",\"conflicts\":%" PRIu64 ",\"early\":%" PRIu64 ",\"unknown\":%" PRIu64 ",\"malformed\":%" PRIu64 ",\"rows_shed\":%" PRIu64 ",\"rows_late\":%" PRIu64,
 		final ? "true" : "false", coverage->asked, coverage->tracing, coverage->refused, coverage->late, coverage->lost,
-		coverage->finished, coverage->incomplete, coverage->windows, coverage->messages, coverage->bytes, coverage->combined, coverage->duplicates,
+		coverage->finished, coverage->incomplete, coverage->windows, coverage->messages, coverage->bytes, coverage->hellos, coverage->combined, coverage->duplicates,
 		coverage->conflicts, coverage->early, coverage->unknown, coverage->malformed, coverage->rows_shed, coverage->rows_late);
 	if (coverage->clock_error != UINT64_MAX)
 		fprintf(out, ",\"clock_offset_ns\":%" PRId64 ",\"clock_error_ns\":%" PRIu64 ",\"clock_bound_ns\":%" PRIu64 ",\"clocks_unknown\":%u", coverage->clock_offset,

@@ -194,10 +194,16 @@ void fay_job_collect(struct fay_job *job, const struct fay_wire_head *head)
 
 /* --- forwarding ------------------------------------------------------------------------------------------------------------- */
 
+/* The newest window of which anything is there is closed here and by all children: one that is ahead of the others does not go up alone. */
 static bool window_closed(const struct fay_job *job)
 {
+	uint64_t window = job->window_done;
+	for (uint16_t i = 0; i < job->pending->count; i++)
+		window = job->pending->members[i].window > window ? job->pending->members[i].window : window;
+	if (job->window_done < window && !job->final)
+		return false;
 	for (size_t i = 0; i < job->child_count; i++)
-		if (job->children[i].window < job->window_done)
+		if (job->children[i].window < window)
 			return false;
 	return true;
 }

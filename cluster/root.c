@@ -121,6 +121,7 @@ static void invite(struct fay_root *root, struct fay_machine *machine)
 static void receive_hello(struct fay_root *root, const struct fay_wire_head *head)
 {
 	struct fay_wire_hello hello;
+	root->coverage.hellos++;
 	if (!head->sender || !fay_wire_read_hello(head->body, &hello)) {
 		root->coverage.malformed++;
 		return;

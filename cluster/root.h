@@ -64,7 +64,7 @@ struct fay_machine {
 struct fay_coverage {
 	unsigned asked, tracing, refused, late, lost, finished, incomplete;
 	uint64_t windows; /* complete on all that are not lost */
-	uint64_t messages, bytes, merged, combined, duplicates, conflicts, early, unknown, malformed, rows_shed;
+	uint64_t messages, bytes, hellos, merged, combined, duplicates, conflicts, early, unknown, malformed, rows_shed;
 	uint64_t rows_late; /* of windows of time that were settled */
 	int64_t clock_offset; /* ns, the largest */
 	uint64_t clock_error; /* of that one; UINT64_MAX: not measured */
