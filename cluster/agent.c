@@ -15,6 +15,13 @@
 #define IDLE_MS 50
 #define BUSY_MS 2
 
+struct fay_answer {
+	uint64_t query;
+	bool accepted;
+	uint32_t processes, functions;
+	char reason[FAY_WIRE_REASON_MAX + 1];
+};
+
 struct fay_agent {
 	struct fay_agent_options options;
 	const struct fay_keys *keys;
@@ -26,13 +33,9 @@ struct fay_agent {
 	char kernel[256];
 	struct fay_job *jobs[FAY_AGENT_JOBS_MAX];
 	size_t job_count;
-	struct {
-		uint64_t query;
-		bool accepted;
-		uint32_t processes, functions;
-		char reason[FAY_WIRE_REASON_MAX + 1];
-	} answered[FAY_AGENT_REMEMBERED]; /* the newest at answered_count - 1, modulo */
+	struct fay_answer answered[FAY_AGENT_REMEMBERED]; /* the newest at answered_count - 1, modulo */
 	uint64_t answered_count;
+	uint64_t next_stranger, strangers; /* when one is written into the audit log again; those that were not */
 	struct fay_writer_buffer out;
 };
 
@@ -104,17 +107,17 @@ static void audit(const struct fay_agent *agent, const struct fay_wire_head *hea
 	fflush(out);
 }
 
-static void answer(struct fay_agent *agent, uint64_t query, uint64_t sent, size_t index)
+static void answer(struct fay_agent *agent, uint64_t sent, const struct fay_answer *what)
 {
 	char subject[64];
-	snprintf(subject, sizeof(subject), "fay.1.q.%016" PRIx64 ".up", query);
-	fay_wire_begin(&agent->out, FAY_WIRE_ANSWER, query, agent->id);
+	snprintf(subject, sizeof(subject), "fay.1.q.%016" PRIx64 ".up", what->query);
+	fay_wire_begin(&agent->out, FAY_WIRE_ANSWER, what->query, agent->id);
 	fay_wire_put64(&agent->out, sent);
 	fay_wire_put64(&agent->out, fay_realtime());
-	fay_wire_put8(&agent->out, agent->answered[index].accepted);
-	fay_wire_put32(&agent->out, agent->answered[index].processes);
-	fay_wire_put32(&agent->out, agent->answered[index].functions);
-	fay_wire_put_text(&agent->out, agent->answered[index].reason, FAY_WIRE_REASON_MAX);
+	fay_wire_put8(&agent->out, what->accepted);
+	fay_wire_put32(&agent->out, what->processes);
+	fay_wire_put32(&agent->out, what->functions);
+	fay_wire_put_text(&agent->out, what->reason, FAY_WIRE_REASON_MAX);
 	if (fay_wire_end(&agent->out, agent->keys))
 		fay_bus_send(agent->bus, subject, agent->out.bytes, agent->out.size);
 }
@@ -179,16 +182,11 @@ static int launch(struct fay_agent *agent, const struct fay_wire_head *head, con
 	return result;
 }
 
-static int start_query(struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start, struct fay_error *error)
+static int start_query(struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start, const struct fay_key_entry *signer,
+		       struct fay_error *error)
 {
-	const struct fay_key_entry *signer = fay_key_file_find(&agent->signers, head->key);
 	struct fay_verdict *verdict = NULL;
 	struct fay_policy policy;
-	if (!signer) {
-		fay_error_set(error, FAY_E_REFUSED, "who signed the query is not among this machine's signers");
-		audit(agent, head, start, "", NULL, error->message);
-		return error->code;
-	}
 	if (agent->job_count == FAY_AGENT_JOBS_MAX)
 		return fay_error_set(error, FAY_E_LIMIT, "%u queries run already", FAY_AGENT_JOBS_MAX);
 	int result = read_policy(signer, &policy, error);
@@ -207,6 +205,23 @@ static int start_query(struct fay_agent *agent, const struct fay_wire_head *head
 	return result;
 }
 
+/* Strangers are not remembered, so that they cannot make the agent forget what it has started, and once a second one is written into the audit log. */
+static void refuse_stranger(struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start)
+{
+	struct fay_answer refusal = { .query = head->query };
+	char outcome[128];
+	snprintf(refusal.reason, sizeof(refusal.reason), "who signed the query is not among this machine's signers");
+	answer(agent, start->sent, &refusal);
+	if (fay_monotonic() < agent->next_stranger) {
+		agent->strangers++;
+		return;
+	}
+	snprintf(outcome, sizeof(outcome), "who signed the query is not among this machine's signers (%" PRIu64 " more since the last such line)", agent->strangers);
+	audit(agent, head, start, "", NULL, agent->strangers ? outcome : refusal.reason);
+	agent->strangers = 0;
+	agent->next_stranger = fay_monotonic() + SECOND;
+}
+
 /* A query that was answered is answered again in the same way, and not started again. */
 static void receive_start(struct fay_agent *agent, const struct fay_wire_head *head)
 {
@@ -214,19 +229,24 @@ static void receive_start(struct fay_agent *agent, const struct fay_wire_head *h
 	struct fay_error error = { 0 };
 	if (head->sender || !head->query || !fay_wire_read_start(head->body, &start) || start.target != agent->id)
 		return;
+	const struct fay_key_entry *signer = fay_key_file_find(&agent->signers, head->key);
+	if (!signer) {
+		refuse_stranger(agent, head, &start);
+		return;
+	}
 	for (size_t i = 0; i < FAY_AGENT_REMEMBERED; i++)
 		if (agent->answered[i].query == head->query) {
-			answer(agent, head->query, start.sent, i);
+			answer(agent, start.sent, &agent->answered[i]);
 			return;
 		}
-	size_t index = agent->answered_count++ % FAY_AGENT_REMEMBERED;
-	int result = start_query(agent, head, &start, &error);
-	agent->answered[index].query = head->query;
-	agent->answered[index].accepted = !result;
-	agent->answered[index].processes = result ? 0 : agent->jobs[agent->job_count - 1]->feed.processes;
-	agent->answered[index].functions = result ? 0 : agent->jobs[agent->job_count - 1]->feed.functions;
-	snprintf(agent->answered[index].reason, sizeof(agent->answered[index].reason), "%.*s", (int)FAY_WIRE_REASON_MAX, error.message);
-	answer(agent, head->query, start.sent, index);
+	struct fay_answer *what = &agent->answered[agent->answered_count++ % FAY_AGENT_REMEMBERED];
+	int result = start_query(agent, head, &start, signer, &error);
+	what->query = head->query;
+	what->accepted = !result;
+	what->processes = result ? 0 : agent->jobs[agent->job_count - 1]->feed.processes;
+	what->functions = result ? 0 : agent->jobs[agent->job_count - 1]->feed.functions;
+	snprintf(what->reason, sizeof(what->reason), "%.*s", (int)FAY_WIRE_REASON_MAX, error.message);
+	answer(agent, start.sent, what);
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------------------- */
