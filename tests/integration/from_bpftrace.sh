@@ -36,9 +36,10 @@ run() {
 		return 1
 	fi
 	[ $code = 0 ] || { cat "$work/err" >&2; fail "$name: exit code $code"; }
-	grep '^{' "$work/out" | jq -c 'select(.type == "row" and .final != false).values' >"$work/rows"
+	take_rows
 	echo "ok: $name: $(wc -l <"$work/rows") rows"
 }
+take_rows() { grep '^{' "$work/out" | jq -c 'select(.type == "row" and .final != false).values' >"$work/rows" || true; }
 # rows WHAT EXPECTED JQ-EXPRESSION, of the list of all rows
 rows() { equal "$1" "$2" "$(jq -sc "$3" "$work/rows")"; }
 
@@ -57,6 +58,17 @@ while IFS=$'\t' read -r name command; do
 	execsnoop) rows "what was executed, in order" '["sync","sleep","cat"]' 'map(.program)' ;;
 	pidpersec) rows "children in all windows" 3 'group_by(.window) | map(last.Count) | add' ;;
 	cpuwalk | profile) rows "samples" true 'map(.samples) | add > 0' ;;
+	biolatency) # whoever is interrupted completes a request: the whole machine is traced
+		"$FAY" trace --json "$(sed "s/^[^']*'//; s/'$//" <<<"$command")" >"$work/out" 2>"$work/err" &
+		tracer=$!
+		started+=("$tracer")
+		wait_for "$work/err" "fay: tracing"
+		dd if=/dev/zero of="$work/written" bs=64k count=8 conv=fsync status=none
+		sleep 0.1
+		kill -INT "$tracer"
+		wait "$tracer"
+		take_rows
+		rows "each request has its latency" true 'all(.requests == (.latency | map(.count) | add))' ;;
 	runqlat | off-processor) rows "switches" true 'map(.n // .runs) | add > 0' ;;
 	threadsnoop) rows "one thread made" '[1]' 'map(.n)' ;;
 	gethostlatency) rows "a lookup that succeeded" true 'any(.result == 0 and .took > 0)' ;;
