@@ -56,6 +56,8 @@ static unsigned find_groups(struct fay_apart *apart)
 	uint64_t end = 0;
 	unsigned group = 0;
 
+	if (!apart->count)
+		return 0;
 	qsort(apart->touch, apart->count, sizeof(*apart->touch), compare);
 	for (size_t i = 0; i < apart->count; i++) {
 		struct fay_touch *t = &apart->touch[i];
@@ -67,7 +69,7 @@ static unsigned find_groups(struct fay_apart *apart)
 		t->group = group;
 		end = t->end > end ? t->end : end;
 	}
-	return apart->count ? group + 1 : 0;
+	return group + 1;
 }
 
 static LLVMMetadataRef text(LLVMContextRef context, const char *name, unsigned number)
