@@ -55,8 +55,8 @@ fi
 
 if [ "$(id -u)" = 0 ]; then
 	start wait calls 10
-	chmod 755 "$work"
-	exits "another user's process" 1 setpriv --reuid=65534 --regid=65534 --clear-groups "$FAY" trace --for 1s -p "$target" "$count"
+	copy_fay
+	exits "another user's process" 1 setpriv --reuid=65534 --regid=65534 --clear-groups "$work/bin/fay" trace --for 1s -p "$target" "$count"
 	goes_on "another user's process"
 else
 	echo "SKIPPED: another user's process: needs root"
