@@ -2,8 +2,7 @@
 # Queries about the kernel over machines. All agents here have the same kernel, so each counts the same events: totals are multiples of what one program did. They run in this process
 # namespace, which the kernel's events are numbered in; one that does not is refused.
 . "$(dirname "$0")/lib.sh"
-"$FAY" doctor --json >"$work/doctor" || true
-jq -se 'map(select(.name == "bpf"))[0].ok' "$work/doctor" >/dev/null || skip "$(jq -sr 'map(select(.name == "bpf"))[0].why' "$work/doctor")"
+needs_bpf
 server 0 -js -sd "$work/store"
 # here NAME OPTIONS...: an agent of this machine's
 here() {

@@ -2,8 +2,7 @@
 # Queries about the kernel through BPF: exact numbers, compared with what programs did, with what strace counts and with what servers say of themselves.
 . "$(dirname "$0")/lib.sh"
 BPF_TARGET=${BPF_TARGET:?path of syscalls_target}
-"$FAY" doctor --json >"$work/doctor" || true
-jq -se 'map(select(.name == "bpf"))[0].ok' "$work/doctor" >/dev/null || skip "$(jq -sr 'map(select(.name == "bpf"))[0].why' "$work/doctor")"
+needs_bpf
 
 # ask QUERY OPTIONS... [-- COMMAND]: the final rows into $work/rows, one JSON object each
 ask() {

@@ -3,8 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 queries=$(dirname "$0")/../../examples/queries
 query() { cat "$queries/$1.linq"; }
-"$FAY" doctor --json >"$work/doctor" || true
-bpf=$(jq -se 'map(select(.name == "bpf"))[0].ok' "$work/doctor" || true)
+bpf=$(bpf_is ok)
 
 # run NAME [OPTIONS...]: its final rows into $work/rows, one JSON object each; the program's input is this function's
 run() {

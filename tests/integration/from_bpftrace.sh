@@ -2,8 +2,7 @@
 # The commands of docs/from-bpftrace.md: all are planned; those that this machine can run are run on one load, and what they answer is compared with it.
 . "$(dirname "$0")/lib.sh"
 page=$(dirname "$0")/../../docs/from-bpftrace.md
-"$FAY" doctor --json >"$work/doctor" || true
-jq -se 'map(select(.name == "bpf"))[0].ok' "$work/doctor" >/dev/null || skip "$(jq -sr 'map(select(.name == "bpf"))[0].why' "$work/doctor")"
+needs_bpf
 PATH=$(dirname "$FAY"):$PATH
 
 # Each tool's name and command, a tab between. Commands that trace the machine for 10 s trace the load instead.

@@ -77,6 +77,9 @@ text_hash() { # PID [MODULE]: of the first executable mapping of a module, else 
 	local start=$((16#${range%-*})) end=$((16#${range#*-}))
 	dd if="/proc/$1/mem" bs=4096 skip=$((start / 4096)) count=$(((end - start) / 4096)) status=none iflag=fullblock | sha256sum | cut -d' ' -f1
 }
+# What fay doctor says of BPF: `bpf_is ok`, `bpf_is why`
+bpf_is() { { "$FAY" doctor --json || true; } | jq -sr "map(select(.name == \"bpf\"))[0].$1"; }
+needs_bpf() { [ "$(bpf_is ok)" = true ] || skip "$(bpf_is why)"; }
 # copy_fay: to where every user may run it; $work/bin/fay. It lies in two parts.
 copy_fay() {
 	mkdir "$work/bin" "$work/libexec"

@@ -2,8 +2,7 @@
 # User and kernel on one timeline: a function of a program joined with the system calls that the same thread makes meanwhile, and events of the kernel with each other.
 . "$(dirname "$0")/lib.sh"
 target=$(dirname "$TARGET")/timeline_target
-"$FAY" doctor --json >"$work/doctor" || true
-jq -se 'map(select(.name == "bpf"))[0].ok' "$work/doctor" >/dev/null || skip "$(jq -sr 'map(select(.name == "bpf"))[0].why' "$work/doctor")"
+needs_bpf
 
 # ask QUERY OPTIONS...: the rows' values, one JSON object a line, into $work/rows
 ask() {
