@@ -20,6 +20,18 @@ gcc -O2 -fno-inline -fno-ipa-cp -o "$work/deep" "$work/deep.c"
 exits "very deep" 0 "$FAY" trace --json 'cluster.Return("deep!summed").Count(r => r.ReturnValue == r.Arg(1) * (r.Arg(1) + 1) / 2)' -- "$work/deep"
 equal "all are accounted for" 20001 "$(jq -s '(map(select(.type == "row"))[0].values.Count) + (map(select(.type == "end"))[0] | .calls_without_arguments + .lost_calls)' "$work/out")"
 
+# One call around many, each at another place of the stack: those that have ended make room.
+cat >"$work/around.c" <<'END'
+#include <alloca.h>
+long inner(long n) { __asm__ volatile("" ::: "memory"); return 2 * n; }
+static __attribute__((noinline)) long at(long depth) { volatile char *room = alloca(16 * depth + 16); room[0] = 1; return inner(depth) - 2 * depth + room[0]; }
+long outer(long n) { long sum = 0; for (long i = 0; i < n; i++) sum += at(i); return sum; }
+int main(void) { return outer(60000) != 60000; }
+END
+gcc -O2 -fno-inline -fno-ipa-cp -fno-ipa-icf -o "$work/around" "$work/around.c"
+exits "around many" 0 "$FAY" trace --json 'cluster.Return("around!*er").Count(r => (r.function == "outer" && r.Arg(0) == 60000 && r.ReturnValue == 60000) || (r.function == "inner" && r.ReturnValue == 2 * r.Arg(0)))' -- "$work/around"
+equal "all with their own arguments" "60001 0" "$(jq -s -r '"\(map(select(.type == "row"))[-1].values.Count) \(map(select(.type == "end"))[0].calls_without_arguments)"' "$work/out")"
+
 # A real program.
 python=$(readlink -f /usr/bin/python3 || true)
 [ -x "$python" ] || skip "/usr/bin/python3 is not installed"
