@@ -25,29 +25,29 @@ class Measured:
     """What the rounds gave for one mode."""
 
     def __init__(self, mode):
-        self.mode, self.base, self.added, self.beside, self.missed, self.instructions = mode, [], [], [], [], None
+        self.mode, self.base, self.added, self.missed, self.instructions = mode, [], [], [], None
 
-    def result(self):
+    def result(self, bounds):
         mode = self.mode
         result = {"mode": mode.name, "peer": mode.peer.name, "label": mode.label, "question": mode.question, "calls": mode.calls,
                   "added": spread(self.added), "rounds": self.added, "untraced": spread(self.base)["median"],
                   "missed": None if None in self.missed else sum(self.missed), "instructions": self.instructions}
-        pairs = [(traced, bound) for traced, bound in zip(self.added, self.beside) if bound > 0]
-        if mode.bound and pairs:
-            result.update(bound=mode.bound, of_bound=spread([traced / bound for traced, bound in pairs]))
+        bound = spread(bounds[mode.bound])["median"] if mode.bound else 0
+        if bound > 0:
+            result.update(bound=mode.bound, of_bound=spread([traced / bound for traced in self.added]))
         return result
 
 
-def measure_once(target, measured, slices, steps):
+def measure_once(target, measured, bounds, slices, steps):
     """One mode in one round; before it, at the same moment, the untraced loop and the bound."""
     mode = measured.mode
     base = target.answer(mode.question, BOUND_CALLS, slices)
-    beside = target.least(mode.bound, BOUND_CALLS, slices) - target.least("work", BOUND_CALLS, slices) if mode.bound else 0
+    if mode.bound:
+        bounds[mode.bound].append(target.least(mode.bound, BOUND_CALLS, slices) - target.least("work", BOUND_CALLS, slices))
     untraced_steps = target.instructions("work", STEPPED_CALLS) if steps else 0
     cost, missed, instructions = mode.measure(target, slices, steps)
     measured.base.append(base)
     measured.added.append(cost - base)
-    measured.beside.append(beside)
     measured.missed.append(missed)
     if instructions is not None:
         measured.instructions = round(instructions - untraced_steps)
@@ -65,7 +65,7 @@ def one_round(target, running, bounds, skipped, slices, first):
     for measured in list(running):
         mode = measured.mode
         try:
-            measure_once(target, measured, slices, first and "steps" in mode.flags)
+            measure_once(target, measured, bounds, slices, first and "steps" in mode.flags)
         except (RuntimeError, subprocess.TimeoutExpired, OSError, ValueError) as error:
             running.remove(measured)
             skipped.append({"mode": mode.name, "question": mode.question, "reason": "it failed while it was measured: " + str(error).strip().replace("\n", "; ")})
@@ -95,7 +95,7 @@ def measure(binaries, peers, rounds, cpu="1", slices=SLICES, only_peers=None, on
                 one_round(target, running, bounds, skipped, slices, number == 0)
                 print(f"calls: round {number + 1} of {rounds} done, {len(running)} modes", file=sys.stderr)
             section = {"unit": "ns added a call", "rounds": rounds, "slices": slices, "cycles_per_ns": target.cycles_per_ns,
-                       "bounds": bounds_result(target, bounds), "modes": [measured.result() for measured in running]}
+                       "bounds": bounds_result(target, bounds), "modes": [measured.result(bounds) for measured in running]}
         finally:
             target.end()
     return section, skipped

@@ -87,15 +87,21 @@ def kernel(result):
     return table(("tool", "mode", f"instructions added to getppid, which takes {section['untraced']:,}"), rows)
 
 
-def guards():
-    """Guarded to plain time by kernel, of the committed bench/results/overhead.json (one JSON object a line)."""
-    lines = (HERE / "results" / "overhead.json").read_text(encoding="utf-8").splitlines()
-    return {row["kernel"]: row["to_plain"] for row in map(json.loads, lines) if row.get("build") == "guarded"}
+def rows_of(name):
+    """The rows of a committed result that has one JSON object a line."""
+    return [json.loads(line) for line in (HERE / "results" / name).read_text(encoding="utf-8").splitlines()]
+
+
+def overheads():
+    """{what: time with it to time without}, of other committed results: by kernel what guards cost, and what an agent costs the programs that it traces."""
+    found = {row["kernel"]: row["to_plain"] for row in rows_of("overhead.json") if row.get("build") == "guarded"}
+    agents = [row["steady"]["median"] for row in rows_of("cluster_overhead.json") if row["what"] == "by thread"]
+    return {**found, "agent, mean": sum(agents) / len(agents), "agent, most": max(agents)}
 
 
 def published_rows(result):
     figures = json.loads((HERE / "published.json").read_text(encoding="utf-8"))
-    return views.published(result, figures, guards())
+    return views.published(result, figures, overheads())
 
 
 def published(result):

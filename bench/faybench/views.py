@@ -96,7 +96,7 @@ def modes_run(result):
 
 
 def published(result, figures, overhead):
-    """[(what, [(whose, figure, note)])]: published figures, and this result's beside them. `figures` is bench/published.json, `overhead` bench/results/overhead.json by kernel."""
+    """[(what, [(whose, figure, note)])]: published figures, and this result's beside them. `figures` is bench/published.json, `overhead` what text.overheads gives."""
     rows = []
     for entry in figures["figures"]:
         ours = measured_beside(result, entry.get("ours", {}), overhead)
@@ -120,8 +120,8 @@ def measured_beside(result, ours, overhead):
         found = next((m for m in kernel["modes"] if m["mode"] == mode), None) if kernel else None
         if found:
             parts.append(f"{label}{found['added']} instructions (virtual machine)")
-    if ours.get("overhead_of") in overhead:
-        parts.append(f"{(overhead[ours['overhead_of']] - 1) * 100:+.1f} %")
+    for label, what in ours.get("overhead_of", {}).items():
+        parts.append(f"{label}{(overhead[what] - 1) * 100:+.1f} %")
     if "elsewhere" in ours:
         parts.append(ours["elsewhere"])
     return ", ".join(parts)

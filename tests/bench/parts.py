@@ -77,10 +77,14 @@ class Agreement(unittest.TestCase):
 class Kernel(unittest.TestCase):
     def test_costs_of_the_virtual_machine(self):
         said = "getppid untraced: 339, at the end 339\nadded: fay entry count 34, by pid 118, return with duration 402; kprobe 809, function tracer 5480\nall fine\n"
+        said += "added through BPF: fay entry count 160, return with duration 1366\nfunction_graph 1331\nperf record, tracepoint 1796\nSystemTap, entry count -3\n"
+        said += "bpftrace, kfunc (fentry) count 228\nbpftrace, kfunc and kretfunc with duration 1537\n"
         section = vm.parse(said)
         self.assertEqual(section["untraced"], 339)
         self.assertEqual([(m["tool"], m["question"], m["added"]) for m in section["modes"]],
-                         [("fay", "count", 34), ("fay", "group", 118), ("fay", "duration", 402), ("kprobe event", "events", 809), ("ftrace function", "events", 5480)])
+                         [("fay", "count", 34), ("fay", "group", 118), ("fay", "duration", 402), ("kprobe event", "events", 809), ("ftrace function", "events", 5480),
+                          ("fay, BPF", "count", 160), ("fay, BPF", "duration", 1366), ("function_graph", "entry_return", 1331), ("perf record", "events", 1796), ("bpftrace", "count", 228),
+                          ("bpftrace", "duration", 1537)])
         self.assertRaises(ValueError, vm.parse, "it did not boot")
 
 
