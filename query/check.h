@@ -186,6 +186,26 @@ const struct fay_scope *fay_check_bind(struct fay_checked *checked, const struct
 struct fay_value_node *fay_check_comprehension(struct fay_checked *checked,
 					       const struct fay_scope *scope,
 					       const struct fay_node *node);
+/* --- check_operators.c --- */
+
+const struct fay_expr *fay_check_binary(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *node);
+const struct fay_expr *fay_check_unary(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *node);
+/* a ? b : c */
+const struct fay_expr *fay_check_cond(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *node);
+
+/* --- check_event.c --- */
+
+/* Whether events of some source have this field or method. */
+bool fay_check_is_event_member(const char *name);
+/* event.name, event.name(arguments) */
+struct fay_value_node *fay_check_event_member(struct fay_checked *checked, const struct fay_node *node);
+struct fay_value_node *fay_check_event_call(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call);
+
+/* --- source_cluster.c --- */
+
+/* cluster.Function(...) and its like */
+struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call);
+
 /* --- source_process.c --- */
 
 /* process("name"), process(PID) */
