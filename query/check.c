@@ -228,6 +228,8 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 	if (call->a->kind != NODE_MEMBER)
 		return fay_query_fail(query, FAY_E_USAGE, call->a->span,
 				      "only methods can be called, as in `io.Arg(0)`");
+	if (fay_check_is_file_source(call))
+		return fay_check_file_source(checked, call);
 	struct fay_value_node *object = fay_check_node(checked, scope, call->a->a);
 	if (!object)
 		return NULL;

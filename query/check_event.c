@@ -74,6 +74,8 @@ struct fay_value_node *fay_check_event_member(struct fay_checked *checked,
 	}
 	if (checked->domain == DOMAIN_KERNEL)
 		candidates[count++] = "KernelStack";
+	if (checked->domain == DOMAIN_FILE)
+		return fay_check_saved_member(checked, node);
 	struct fay_value_node *argument = checked->kernel ? fay_check_kernel_argument(checked, node) : fay_check_function_argument(checked, node);
 	if (argument || query->failed)
 		return argument;
@@ -106,7 +108,7 @@ static struct fay_value_node *check_arg(struct fay_checked *checked,
 	if (!fay_expr_is_constant(expr))
 		return fay_query_fail(query, FAY_E_USAGE, index->span,
 				      "an argument's number must be a constant");
-	if (checked->kind == SOURCE_TRACEPOINT)
+	if (checked->kind == SOURCE_TRACEPOINT && checked->domain != DOMAIN_FILE)
 		return fay_check_kernel_arg(checked, index, expr->value < 0 || expr->value > 11 ? 12 : (uint32_t)expr->value);
 	if (expr->value < 0 || expr->value > 5)
 		return fay_query_fail(query, FAY_E_USAGE, index->span,

@@ -81,25 +81,42 @@ static const char *check_marker_pattern(struct fay_checked *checked, const struc
 	return pattern;
 }
 
+static const struct {
+	const char *name;
+	enum fay_source kind;
+} sources[] = {{"Function", SOURCE_ENTRY}, {"Return", SOURCE_RETURN},	      {"Usdt", SOURCE_MARKER},
+	       {"Syscall", SOURCE_SYSCALL}, {"Tracepoint", SOURCE_TRACEPOINT}, {"Timer", SOURCE_TIMER}};
+
+enum fay_source fay_check_source_kind(const char *name)
+{
+	for (size_t i = 0; i < COUNT_OF(sources); i++)
+		if (!strcmp(sources[i].name, name))
+			return sources[i].kind;
+	return SOURCE_NONE;
+}
+
+/* No source has this name. */
+static void *fail_unknown(struct fay_query *query, const struct fay_node *call)
+{
+	const char *names[COUNT_OF(sources)];
+	for (size_t i = 0; i < COUNT_OF(sources); i++)
+		names[i] = sources[i].name;
+	return fay_query_fail(query, FAY_E_USAGE, call->a->name_span, "the cluster has no method `%s`%s", call->a->name,
+			      fay_query_did_you_mean(query, call->a->name, names, COUNT_OF(names)));
+}
+
 struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked,
 						   const struct fay_scope *scope,
 						   const struct fay_node *call)
 {
-	static const char *const names[] = {"Function", "Return", "Usdt", "Syscall", "Tracepoint", "Timer"};
-	static const enum fay_source kinds[] = {SOURCE_ENTRY, SOURCE_RETURN, SOURCE_MARKER, SOURCE_SYSCALL, SOURCE_TRACEPOINT, SOURCE_TIMER};
 	struct fay_query *query = checked->exprs.query;
-	size_t source = 0;
-	while (source < COUNT_OF(names) && strcmp(call->a->name, names[source]) != 0)
-		source++;
-	if (source == COUNT_OF(names))
-		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
-				      "the cluster has no method `%s`%s", call->a->name,
-				      fay_query_did_you_mean(query, call->a->name, names,
-							     COUNT_OF(names)));
+	enum fay_source kind = fay_check_source_kind(call->a->name);
+	if (kind == SOURCE_NONE)
+		return fail_unknown(query, call);
 	if (checked->pattern)
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
 				      "a second source stands in a join: `join b in cluster.%s(...) on a.tid equals b.tid within 5ms`", call->a->name);
-	checked->kind = kinds[source];
+	checked->kind = kind;
 	bool marker = checked->kind == SOURCE_MARKER, point = fay_source_is_bpf(checked->kind);
 	if (!marker && !point && call->item_count == 2 && call->items->value->kind == NODE_NAME) {
 		struct fay_value_node *where = fay_check_node(checked, scope, call->items->value);
