@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the analysis share: the abstract state (state.c), its transfer functions and obligations (transfer.c), the
- * fixpoint (verify.c), loop bounds and cost (loops.c), and the solver (smt.c, counterexample.c).
+ * What the parts of the analysis share: the abstract state (state*.c), its transfer functions and obligations (transfer*.c), the
+ * fixpoint (fixpoint.c), loop bounds and cost (loops.c), and the solver (smt.c, counterexample.c).
  */
 #ifndef FAY_VERIFIER_ANALYSIS_H
 #define FAY_VERIFIER_ANALYSIS_H

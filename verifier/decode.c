@@ -11,61 +11,19 @@
  * that GNU as and LLVM emit are matched byte by byte, and endbr64 too, because some distributions' gcc starts every function with it
  * (it does nothing in a process without CET, and nothing of note in one with it).
  *
- * Limits: no x87; vectors are decode_vector.c's. The meaning comes from here alone; agree.c has two other decoders object.
+ * decode_operands.c reads the operands. Limits: no x87; vectors are decode_vector.c's. The meaning comes from here alone; agree.c has two other decoders object.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "decode.h"
-#include "report.h"
+#include "decode_parts.h"
 #include "vector.h"
 
 #define MAX_LENGTH 15 /* Intel SDM volume 2, 2.3.11 */
 #define MAX_PREFIXES 14
 
-enum form {
-	FORM_NONE,
-	FORM_RM_R,     /* dst r/m, src reg */
-	FORM_R_RM,     /* dst reg, src r/m */
-	FORM_R_RM8, FORM_R_RM16, FORM_R_RM32, /* the same with a narrower source */
-	FORM_RM_IZ,    /* dst r/m, immediate of the operand's width, at most 32 bits */
-	FORM_RM_IB,    /* dst r/m, 8-bit immediate */
-	FORM_A_IZ,     /* dst al/ax/eax/rax, immediate */
-	FORM_RM,       /* dst r/m */
-	FORM_RM_SRC,   /* src r/m */
-	FORM_RM_1,     /* dst r/m, src 1 */
-	FORM_RM_CL,    /* dst r/m, src cl */
-	FORM_RM_R_IB, FORM_RM_R_CL, /* dst r/m, src reg, src2 8-bit count or cl */
-	FORM_R_RM_IZ, FORM_R_RM_IB, /* dst reg, src r/m, src2 immediate */
-	FORM_O,        /* dst: register in the opcode's low bits */
-	FORM_O_SRC,    /* src: likewise */
-	FORM_O_IV,     /* dst: likewise, src immediate of the operand's full width */
-	FORM_A_O,      /* dst rax, src register in the opcode */
-	FORM_IB, FORM_IZ, /* src immediate */
-	FORM_J8, FORM_J32,
-	FORM_CALL32,   /* the same, and one 67 may stand before it */
-	FORM_EXTEND_A, /* cbw cwde cdqe */
-	FORM_SLOT,     /* call *disp(%rip), call *%reg */
-	FORM_RM_JUMP,  /* jmp *reg */
-	FORM_MOVS,     /* dst [rdi], src [rsi] */
-	FORM_STOS,     /* dst [rdi], src rax */
-	FORM_FENCE,
-	FORM_VEX_R_V_RM, /* dst reg, src2 vvvv, src r/m */
-	FORM_VEX_V_RM,   /* dst vvvv, src r/m */
-	FORM_VEX_R_RM_IB, /* dst reg, src r/m, src2 immediate */
-};
-
-enum width { WIDTH_B, WIDTH_V, WIDTH_Y, WIDTH_Q, WIDTH_W, WIDTH_N };
-enum mod { MOD_EITHER, MOD_REG, MOD_REGF, MOD_MEM };
 enum map { MAP_ONE, MAP_TWO, MAP_F3ONE, MAP_F3TWO, MAP_THREE, MAP_COUNT };
 enum row_kind { ROW_ABSENT, ROW_ALLOW, ROW_REFUSE };
-
-struct row {
-	uint8_t kind, op, form, width, mod;
-	bool lock, extended; /* extended: the reg field is part of the opcode */
-	uint8_t rule;        /* ROW_REFUSE: enum fay_rule */
-	const char *why;
-};
 
 #define EXT_ANY 0 ... 7
 #define EXT_0 0
@@ -116,32 +74,7 @@ static const struct vex_row {
 #undef VEX
 };
 
-enum { REX_B = 1, REX_X = 2, REX_R = 4, REX_W = 8 };
-
-struct reader {
-	const uint8_t *bytes;
-	size_t size, at;
-	bool overrun;
-
-	const struct row *row;
-	uint8_t opcode, modrm, vvvv;
-	uint8_t rex, rex_used;
-	bool has_rex, needs_rex;
-	unsigned count66, count67, count_f0, count_f2, count_f3, count_segment;
-
-	enum fay_rule rule; /* first thing wrong */
-	const char *why;
-};
-
-static void fail(struct reader *reader, enum fay_rule rule, const char *why)
-{
-	if (reader->rule != FAY_RULE_NONE)
-		return;
-	reader->rule = rule;
-	reader->why = why;
-}
-
-static uint8_t take8(struct reader *reader)
+uint8_t reader_take8(struct reader *reader)
 {
 	if (reader->at >= reader->size) {
 		reader->overrun = true;
@@ -150,13 +83,12 @@ static uint8_t take8(struct reader *reader)
 	return reader->bytes[reader->at++];
 }
 
-/* A little-endian signed value of 1, 2, 4 or 8 bytes. */
-static int64_t take_signed(struct reader *reader, unsigned size)
+int64_t reader_take_signed(struct reader *reader, unsigned size)
 {
 	uint64_t value = 0;
 
 	for (unsigned i = 0; i < size; i++)
-		value |= (uint64_t)take8(reader) << 8 * i;
+		value |= (uint64_t)reader_take8(reader) << 8 * i;
 	switch (size) {
 	case 1:
 		return (int8_t)value;
@@ -195,7 +127,7 @@ static void read_prefixes(struct reader *reader)
 		}
 	}
 	if (reader->at < reader->size && (reader->bytes[reader->at] & 0xf0) == 0x40) {
-		reader->rex = take8(reader);
+		reader->rex = reader_take8(reader);
 		reader->has_rex = true;
 	}
 }
@@ -212,18 +144,18 @@ static void read_opcode(struct reader *reader)
 	enum map map = MAP_ONE;
 	unsigned digit;
 
-	reader->opcode = take8(reader);
+	reader->opcode = reader_take8(reader);
 	if (reader->has_rex && is_prefix(reader->opcode)) {
 		fail(reader, FAY_RULE_DEC_PREFIX, "a REX prefix that is not directly before the opcode");
 		return;
 	}
 	if (reader->opcode == 0x0f) {
 		map = MAP_TWO;
-		reader->opcode = take8(reader);
+		reader->opcode = reader_take8(reader);
 	}
 	if (map == MAP_TWO && reader->opcode == 0x38) {
 		map = MAP_THREE;
-		reader->opcode = take8(reader);
+		reader->opcode = reader_take8(reader);
 	}
 	if (reader->overrun)
 		return;
@@ -315,259 +247,6 @@ static void choose_width(struct reader *reader, struct fay_insn *insn)
 		break;
 	}
 	insn->src_width = insn->width;
-}
-
-static struct fay_operand operand_reg(struct reader *reader, unsigned reg, unsigned width)
-{
-	if (width == 8 && reg >= 4 && reg <= 7) {
-		/* Without any REX these are ah, ch, dh, bh; with one, spl, bpl, sil, dil (Intel SDM volume 1, 3.4.1.1). */
-		if (!reader->has_rex)
-			return (struct fay_operand){ .kind = OPERAND_HIGH, .reg = (uint8_t)(reg - 4), .base = FAY_NO_REG, .index = FAY_NO_REG };
-		reader->needs_rex = true;
-	}
-	return (struct fay_operand){ .kind = OPERAND_REG, .reg = (uint8_t)reg, .base = FAY_NO_REG, .index = FAY_NO_REG };
-}
-
-static struct fay_operand operand_imm(int64_t value)
-{
-	return (struct fay_operand){ .kind = OPERAND_IMM, .imm = value, .base = FAY_NO_REG, .index = FAY_NO_REG };
-}
-
-static struct fay_operand operand_string(unsigned base)
-{
-	return (struct fay_operand){ .kind = OPERAND_MEM, .base = (uint8_t)base, .index = FAY_NO_REG, .scale = 1 };
-}
-
-static void read_sib(struct reader *reader, unsigned mod, struct fay_operand *memory)
-{
-	uint8_t sib = take8(reader);
-	unsigned index = (sib >> 3 & 7) | (reader->rex & REX_X ? 8 : 0), base = sib & 7;
-
-	reader->rex_used |= reader->rex & REX_X;
-	if (index != FAY_RSP) {
-		memory->index = (uint8_t)index;
-		memory->scale = (uint8_t)(1 << (sib >> 6));
-	} else if (sib >> 6) {
-		fail(reader, FAY_RULE_DEC_ENCODING, "a scale without an index");
-	}
-	if (mod == 0 && base == 5) {
-		memory->disp = take_signed(reader, 4);
-		return;
-	}
-	if (index == FAY_RSP && base != FAY_RSP)
-		fail(reader, FAY_RULE_DEC_ENCODING, "a SIB byte that says nothing");
-	reader->rex_used |= reader->rex & REX_B;
-	memory->base = (uint8_t)(base | (reader->rex & REX_B ? 8 : 0));
-}
-
-/* The r/m operand. A rip-relative displacement is made absolute once the length is known. */
-static struct fay_operand read_rm(struct reader *reader, unsigned width)
-{
-	struct fay_operand memory = { .kind = OPERAND_MEM, .base = FAY_NO_REG, .index = FAY_NO_REG, .scale = 1 };
-	unsigned mod, rm;
-
-	reader->modrm = take8(reader);
-	mod = reader->modrm >> 6;
-	rm = reader->modrm & 7;
-	if (mod == 3) {
-		reader->rex_used |= reader->rex & REX_B;
-		return operand_reg(reader, rm | (reader->rex & REX_B ? 8 : 0), width);
-	}
-	if (rm == 4) {
-		read_sib(reader, mod, &memory);
-	} else if (mod == 0 && rm == 5) {
-		memory.rip = true;
-		memory.disp = take_signed(reader, 4);
-	} else {
-		reader->rex_used |= reader->rex & REX_B;
-		memory.base = (uint8_t)(rm | (reader->rex & REX_B ? 8 : 0));
-	}
-	if (mod == 1)
-		memory.disp = take_signed(reader, 1);
-	else if (mod == 2)
-		memory.disp = take_signed(reader, 4);
-	return memory;
-}
-
-/* The reg field as a register; the ModRM byte has been read. */
-static struct fay_operand reg_field(struct reader *reader, unsigned width)
-{
-	reader->rex_used |= reader->rex & REX_R;
-	return operand_reg(reader, (reader->modrm >> 3 & 7) | (reader->rex & REX_R ? 8 : 0), width);
-}
-
-static struct fay_operand opcode_reg(struct reader *reader, unsigned width)
-{
-	reader->rex_used |= reader->rex & REX_B;
-	return operand_reg(reader, (reader->opcode & 7) | (reader->rex & REX_B ? 8 : 0), width);
-}
-
-static int64_t take_iz(struct reader *reader, unsigned width)
-{
-	return take_signed(reader, width >= 32 ? 4 : width / 8);
-}
-
-/* Counts and bit numbers are unsigned; everything else with an 8-bit immediate is sign-extended. */
-static int64_t take_ib(struct reader *reader, enum fay_op op)
-{
-	bool count = (op >= OP_SHL && op <= OP_ROR) || (op >= OP_BT && op <= OP_BTC);
-	return count ? take8(reader) : take_signed(reader, 1);
-}
-
-static void read_branch(struct reader *reader, struct fay_insn *insn, unsigned size)
-{
-	int64_t displacement = take_signed(reader, size);
-
-	insn->target = insn->address + reader->at + (uint64_t)displacement;
-}
-
-/* Where an operand of a form is found. */
-enum place {
-	PLACE_NONE,
-	PLACE_RM, PLACE_REG, PLACE_OPCODE, PLACE_VVVV, /* ModRM's r/m and reg, the opcode's low bits, VEX.vvvv */
-	PLACE_RAX, PLACE_CL, PLACE_RSI, PLACE_RDI,     /* the last two: memory there */
-	PLACE_IZ, PLACE_IB, PLACE_IV, PLACE_COUNT, PLACE_ONE,
-};
-
-/* Branches have a target instead. No form has two immediates or two r/m. */
-static const struct places {
-	uint8_t dst, src, src2;
-} places[] = {
-	[FORM_RM_R] = { PLACE_RM, PLACE_REG, 0 },
-	[FORM_R_RM] = { PLACE_REG, PLACE_RM, 0 },
-	[FORM_R_RM8] = { PLACE_REG, PLACE_RM, 0 },
-	[FORM_R_RM16] = { PLACE_REG, PLACE_RM, 0 },
-	[FORM_R_RM32] = { PLACE_REG, PLACE_RM, 0 },
-	[FORM_RM_IZ] = { PLACE_RM, PLACE_IZ, 0 },
-	[FORM_RM_IB] = { PLACE_RM, PLACE_IB, 0 },
-	[FORM_A_IZ] = { PLACE_RAX, PLACE_IZ, 0 },
-	[FORM_RM] = { PLACE_RM, 0, 0 },
-	[FORM_RM_SRC] = { 0, PLACE_RM, 0 },
-	[FORM_RM_1] = { PLACE_RM, PLACE_ONE, 0 },
-	[FORM_RM_CL] = { PLACE_RM, PLACE_CL, 0 },
-	[FORM_RM_R_IB] = { PLACE_RM, PLACE_REG, PLACE_COUNT },
-	[FORM_RM_R_CL] = { PLACE_RM, PLACE_REG, PLACE_CL },
-	[FORM_R_RM_IZ] = { PLACE_REG, PLACE_RM, PLACE_IZ },
-	[FORM_R_RM_IB] = { PLACE_REG, PLACE_RM, PLACE_IB },
-	[FORM_O] = { PLACE_OPCODE, 0, 0 },
-	[FORM_O_SRC] = { 0, PLACE_OPCODE, 0 },
-	[FORM_O_IV] = { PLACE_OPCODE, PLACE_IV, 0 },
-	[FORM_A_O] = { PLACE_RAX, PLACE_OPCODE, 0 },
-	[FORM_IB] = { 0, PLACE_IB, 0 },
-	[FORM_IZ] = { 0, PLACE_IZ, 0 },
-	[FORM_EXTEND_A] = { PLACE_RAX, PLACE_RAX, 0 },
-	[FORM_SLOT] = { 0, PLACE_RM, 0 },
-	[FORM_RM_JUMP] = { PLACE_RM, 0, 0 },
-	[FORM_MOVS] = { PLACE_RDI, PLACE_RSI, 0 },
-	[FORM_STOS] = { PLACE_RDI, PLACE_RAX, 0 },
-	[FORM_FENCE] = { 0, PLACE_RM, 0 },
-	[FORM_VEX_R_V_RM] = { PLACE_REG, PLACE_RM, PLACE_VVVV },
-	[FORM_VEX_V_RM] = { PLACE_VVVV, PLACE_RM, 0 },
-	[FORM_VEX_R_RM_IB] = { PLACE_REG, PLACE_RM, PLACE_COUNT },
-};
-
-static void read_operand(struct reader *reader, const struct fay_insn *insn, enum place place, unsigned width, struct fay_operand *o)
-{
-	switch (place) {
-	case PLACE_NONE: case PLACE_RM: return; /* r/m has been read */
-	case PLACE_REG: *o = reg_field(reader, width); return;
-	case PLACE_OPCODE: *o = opcode_reg(reader, width); return;
-	case PLACE_VVVV: *o = operand_reg(reader, reader->vvvv, width); return;
-	case PLACE_RAX: *o = operand_reg(reader, FAY_RAX, width); return;
-	case PLACE_CL: *o = operand_reg(reader, FAY_RCX, 8); return;
-	case PLACE_RSI: *o = operand_string(FAY_RSI); return;
-	case PLACE_RDI: *o = operand_string(FAY_RDI); return;
-	case PLACE_IZ: *o = operand_imm(take_iz(reader, width)); return;
-	case PLACE_IB: *o = operand_imm(take_ib(reader, insn->op)); return;
-	case PLACE_IV: *o = operand_imm(take_signed(reader, width / 8)); return;
-	case PLACE_COUNT: *o = operand_imm(take8(reader)); return;
-	case PLACE_ONE: *o = operand_imm(1); return;
-	}
-}
-
-/* What a form demands of its operands beyond their places. */
-static void check_form(struct reader *reader, struct fay_insn *insn)
-{
-	switch ((enum form)reader->row->form) {
-	case FORM_R_RM:
-		if (insn->op == OP_IMUL)
-			insn->src2 = insn->dst;
-		break;
-	case FORM_A_O:
-		if (insn->src.reg == FAY_RAX)
-			fail(reader, FAY_RULE_DEC_ENCODING, "a no-operation that is not one of the canonical forms");
-		break;
-	case FORM_SLOT:
-		if (insn->src.kind == OPERAND_REG)
-			insn->op = OP_CALL_REG;
-		else if (!insn->src.rip)
-			fail(reader, FAY_RULE_INS_FORBIDDEN, "an indirect call that is not through a helper slot (call *slot(%rip))");
-		break;
-	case FORM_RM_JUMP:
-		if (insn->dst.rip)
-			fail(reader, FAY_RULE_INS_UNSUPPORTED, "a tail call through a slot (compile with -fno-optimize-sibling-calls)");
-		break;
-	case FORM_FENCE:
-		if (insn->src.kind == OPERAND_REG && (reader->modrm & 7))
-			fail(reader, FAY_RULE_DEC_ENCODING, "a redundant encoding of a fence");
-		break;
-	case FORM_VEX_R_RM_IB:
-		if (reader->vvvv)
-			fail(reader, FAY_RULE_DEC_ENCODING, "a register in VEX.vvvv that is not used");
-		break;
-	default:
-		break;
-	}
-}
-
-static unsigned source_width(enum form form, unsigned width)
-{
-	switch (form) {
-	case FORM_R_RM8: return 8;
-	case FORM_R_RM16: return 16;
-	case FORM_R_RM32: return 32;
-	case FORM_EXTEND_A: return width / 2;
-	default: return width;
-	}
-}
-
-static void read_operands(struct reader *reader, struct fay_insn *insn)
-{
-	enum form form = (enum form)reader->row->form;
-	const struct places *p = &places[form];
-
-	if (form == FORM_J8 || form == FORM_J32 || form == FORM_CALL32) {
-		read_branch(reader, insn, form == FORM_J8 ? 1 : 4);
-		return;
-	}
-	insn->src_width = (uint8_t)source_width(form, insn->width);
-	/* The bytes of ModRM come first, an immediate last. */
-	if (p->dst == PLACE_RM)
-		insn->dst = read_rm(reader, insn->width);
-	if (p->src == PLACE_RM)
-		insn->src = read_rm(reader, insn->src_width);
-	read_operand(reader, insn, (enum place)p->dst, insn->width, &insn->dst);
-	read_operand(reader, insn, (enum place)p->src, insn->src_width, &insn->src);
-	read_operand(reader, insn, (enum place)p->src2, insn->width, &insn->src2);
-	check_form(reader, insn);
-}
-
-/* What can be judged only with the operands at hand: which of memory and register, lock, REX bits without effect. */
-static void check_operands(struct reader *reader, struct fay_insn *insn)
-{
-	const struct row *row = reader->row;
-	bool memory = insn->dst.kind == OPERAND_MEM || insn->src.kind == OPERAND_MEM;
-
-	if (row->mod == MOD_REG && memory)
-		fail(reader, FAY_RULE_INS_UNSUPPORTED, "this instruction with a memory operand");
-	if (row->mod == MOD_REGF && memory)
-		fail(reader, FAY_RULE_INS_FORBIDDEN, "this instruction with a memory operand");
-	if (row->mod == MOD_MEM && !memory)
-		fail(reader, FAY_RULE_INS_UNSUPPORTED, "this instruction without a memory operand");
-	if (reader->count_f0 && insn->dst.kind != OPERAND_MEM)
-		fail(reader, FAY_RULE_DEC_PREFIX, "lock without a memory destination");
-	if ((reader->rex & 15) != reader->rex_used || (reader->rex == 0x40 && !reader->needs_rex))
-		fail(reader, FAY_RULE_DEC_PREFIX, "a REX prefix bit without effect");
 }
 
 static void finish(struct reader *reader, struct fay_insn *insn)
@@ -682,10 +361,10 @@ struct fay_refusal fay_decode(struct fay_arena *arena, const uint8_t *bytes, siz
 	if (reader.rule == FAY_RULE_NONE && !reader.overrun) {
 		insn->op = reader.row->op;
 		choose_width(&reader, insn);
-		read_operands(&reader, insn);
+		fay_operands_read(&reader, insn);
 		/* Bytes that are missing read as zero, so only what was judged before the end counts. */
 		if (!reader.overrun)
-			check_operands(&reader, insn);
+			fay_operands_check(&reader, insn);
 	}
 	if (reader.overrun) {
 		reader.rule = FAY_RULE_DEC_TRUNCATED;

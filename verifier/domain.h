@@ -42,7 +42,7 @@ struct fay_thresholds {
 	uint32_t count;
 	int64_t values[512]; /* ascending as signed numbers */
 };
-/* `joined` includes `old`; the result includes `joined`, and a chain of widenings is finite (state.c also counts them). */
+/* `joined` includes `old`; the result includes `joined`, and a chain of widenings is finite (fixpoint_find.c also counts them). */
 struct fay_scalar fay_scalar_widen(const struct fay_scalar *old, const struct fay_scalar *joined, const struct fay_thresholds *thresholds);
 
 /* The low `width` bits (8, 16, 32, 64), zero- or sign-extended. */

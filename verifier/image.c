@@ -7,7 +7,7 @@
  * makes a loader do more than map (constructors, TLS, interpreters, dependencies, relocations other than helper slots) is refused. The layout
  * that is verified and installed is made of the three ranges only, everything else in it is zero.
  *
- * Every structure is copied out of the file through span(), which checks its bounds; offsets are not followed twice; loops are bounded by the limits in
+ * Every structure is copied out of the file through parser_span(), which checks its bounds; offsets are not followed twice; loops are bounded by the limits in
  * image_parse.h. Nothing recurses. docs/probe-image.md is the specification.
  */
 #include <stdarg.h>
@@ -17,36 +17,6 @@
 
 #include "image_parse.h"
 #include "report.h"
-
-/* Which sections have a meaning, and what they must be. */
-static const struct known_section {
-	const char *name;
-	uint32_t type;
-	uint64_t required, allowed; /* flags: must be set; may be set besides */
-} known_sections[SECTION_COUNT] = {
-	[SECTION_TEXT] = { ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0 },
-	[SECTION_RODATA] = { ".rodata", SHT_PROGBITS, SHF_ALLOC, SHF_MERGE | SHF_STRINGS },
-	[SECTION_GOT] = { ".got", SHT_PROGBITS, SHF_ALLOC, SHF_WRITE },
-	[SECTION_RELA] = { ".rela.dyn", SHT_RELA, SHF_ALLOC, SHF_INFO_LINK },
-	[SECTION_DYNSYM] = { ".dynsym", SHT_DYNSYM, SHF_ALLOC, 0 },
-	[SECTION_DYNSTR] = { ".dynstr", SHT_STRTAB, SHF_ALLOC, SHF_STRINGS },
-	[SECTION_DYNAMIC] = { ".dynamic", SHT_DYNAMIC, SHF_ALLOC, SHF_WRITE },
-	[SECTION_IMAGE] = { ".fay.image", SHT_PROGBITS, SHF_ALLOC, 0 },
-	[SECTION_PROBES] = { ".fay.probes", SHT_PROGBITS, SHF_ALLOC, 0 },
-	[SECTION_STATE] = { ".fay.state", SHT_PROGBITS, SHF_ALLOC, 0 },
-	[SECTION_COLUMNS] = { ".fay.columns", SHT_PROGBITS, SHF_ALLOC, 0 },
-	[SECTION_STRINGS] = { ".fay.strings", SHT_PROGBITS, SHF_ALLOC, SHF_MERGE | SHF_STRINGS },
-	[SECTION_LINES] = { ".fay.lines", SHT_PROGBITS, SHF_ALLOC, 0 },
-};
-
-/* Allocated sections that linkers add and that say nothing about code. A name that ends in "*" is a prefix. Not installed. */
-static const struct {
-	const char *name;
-	bool may_write;
-} ignored_sections[] = {
-	{ ".hash", false }, { ".gnu.hash", false }, { ".gnu.version*", false },  { ".note.*", false },
-	{ ".eh_frame", false }, { ".eh_frame_hdr", false }, { ".got.plt", true },
-};
 
 bool parser_refuse(struct parser *parser, enum fay_rule rule, const char *format, ...)
 {
@@ -74,8 +44,7 @@ void *parser_alloc(struct parser *parser, size_t count, size_t size)
 	return memory;
 }
 
-/* The bytes [offset, offset + size) of the file; NULL if they are not all there. */
-static const uint8_t *span(const struct parser *parser, uint64_t offset, uint64_t size)
+const uint8_t *parser_span(const struct parser *parser, uint64_t offset, uint64_t size)
 {
 	if (offset > parser->file_size || size > parser->file_size - offset)
 		return NULL;
@@ -85,7 +54,7 @@ static const uint8_t *span(const struct parser *parser, uint64_t offset, uint64_
 static bool read_header(struct parser *parser)
 {
 	Elf64_Ehdr *h = &parser->header;
-	const uint8_t *bytes = span(parser, 0, sizeof(*h));
+	const uint8_t *bytes = parser_span(parser, 0, sizeof(*h));
 
 	if (!bytes)
 		return parser_refuse(parser, FAY_RULE_IMG_ELF, "the file is %zu bytes long, shorter than an ELF header", parser->file_size);
@@ -115,8 +84,8 @@ static bool read_header(struct parser *parser)
 static bool read_header_tables(struct parser *parser)
 {
 	const Elf64_Ehdr *h = &parser->header;
-	const uint8_t *segments = span(parser, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr));
-	const uint8_t *sections = span(parser, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr));
+	const uint8_t *segments = parser_span(parser, h->e_phoff, (uint64_t)h->e_phnum * sizeof(Elf64_Phdr));
+	const uint8_t *sections = parser_span(parser, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr));
 
 	if (!segments)
 		return parser_refuse(parser, FAY_RULE_IMG_ELF, "the program headers lie outside the file");
@@ -133,7 +102,7 @@ static bool check_load(struct parser *parser, unsigned i, uint64_t *end)
 
 	if ((s->p_flags & (PF_W | PF_X)) == (PF_W | PF_X))
 		return parser_refuse(parser, FAY_RULE_IMG_WX, "segment %u is both writable and executable", i);
-	if (!span(parser, s->p_offset, s->p_filesz))
+	if (!parser_span(parser, s->p_offset, s->p_filesz))
 		return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "segment %u lies outside the file", i);
 	if (s->p_vaddr >= MAX_ADDRESS || s->p_memsz >= MAX_ADDRESS)
 		return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "segment %u lies above 2^46", i);
@@ -186,8 +155,7 @@ static bool check_segments(struct parser *parser)
 	return true;
 }
 
-/* The string at `offset` of a string table, if it ends inside it within `max` bytes; NULL otherwise. */
-static const char *string_at(const uint8_t *table, uint64_t size, uint64_t offset, size_t max)
+const char *parser_string(const uint8_t *table, uint64_t size, uint64_t offset, size_t max)
 {
 	uint64_t rest = offset < size ? size - offset : 0;
 
@@ -196,30 +164,7 @@ static const char *string_at(const uint8_t *table, uint64_t size, uint64_t offse
 	return rest && memchr(table + offset, 0, rest) ? (const char *)table + offset : NULL;
 }
 
-static int find_known(const char *name)
-{
-	for (int i = 0; i < SECTION_COUNT; i++) {
-		if (strcmp(name, known_sections[i].name) == 0)
-			return i;
-	}
-	return -1;
-}
-
-static int find_ignored(const char *name)
-{
-	for (size_t i = 0; i < sizeof(ignored_sections) / sizeof(*ignored_sections); i++) {
-		const char *pattern = ignored_sections[i].name;
-		size_t length = strlen(pattern);
-		bool prefix = pattern[length - 1] == '*';
-
-		if (prefix ? strncmp(name, pattern, length - 1) == 0 : strcmp(name, pattern) == 0)
-			return (int)i;
-	}
-	return -1;
-}
-
-/* Names come from the file and go into messages: anything unprintable becomes '?'. */
-static const char *printable(struct parser *parser, const char *text)
+const char *parser_printable(struct parser *parser, const char *text)
 {
 	char *copy = fay_arena_printf(parser->arena, "%.64s", text);
 
@@ -230,143 +175,6 @@ static const char *printable(struct parser *parser, const char *text)
 	return copy ? copy : "?";
 }
 
-/* An allocated section with content whose name means nothing to us. */
-static bool refuse_unknown(struct parser *parser, const Elf64_Shdr *s, const char *name)
-{
-	name = printable(parser, name);
-	if ((s->sh_flags & (SHF_WRITE | SHF_EXECINSTR)) == (SHF_WRITE | SHF_EXECINSTR))
-		return parser_refuse(parser, FAY_RULE_IMG_WX, "section %s is both writable and executable", name);
-	if (s->sh_type == SHT_RELA || s->sh_type == SHT_REL || s->sh_type == SHT_RELR)
-		return parser_refuse(parser, FAY_RULE_IMG_RELOC, "section %s holds relocations: only helper slots in .rela.dyn are allowed", name);
-	if (s->sh_flags & SHF_TLS)
-		return parser_refuse(parser, FAY_RULE_IMG_SECTION, "section %s: thread-local storage is not allowed", name);
-	if (s->sh_type == SHT_INIT_ARRAY || s->sh_type == SHT_FINI_ARRAY || s->sh_type == SHT_PREINIT_ARRAY)
-		return parser_refuse(parser, FAY_RULE_IMG_SECTION, "section %s: constructors and destructors are not allowed", name);
-	if (s->sh_flags & SHF_WRITE)
-		return parser_refuse(parser, FAY_RULE_IMG_WX, "section %s is writable data: keep state in LOCAL or GLOBAL", name);
-	return parser_refuse(parser, FAY_RULE_IMG_SECTION, "section %s is not one that an image may have", name);
-}
-
-/* Wholly inside one PT_LOAD, at the same distance from its start in memory and in the file. */
-static bool check_mapping(struct parser *parser, const Elf64_Shdr *s, const char *name, bool may_write)
-{
-	for (unsigned i = 0; i < parser->header.e_phnum; i++) {
-		const Elf64_Phdr *p = &parser->segments[i];
-
-		if (p->p_type != PT_LOAD || s->sh_addr < p->p_vaddr || s->sh_addr - p->p_vaddr >= p->p_memsz)
-			continue;
-		if (s->sh_size > p->p_memsz - (s->sh_addr - p->p_vaddr))
-			return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "section %s runs past the end of its segment", printable(parser, name));
-		if (s->sh_offset - p->p_offset != s->sh_addr - p->p_vaddr)
-			return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "section %s is elsewhere in the file than its segment maps",
-					     printable(parser, name));
-		if ((p->p_flags & PF_W) && !may_write)
-			return parser_refuse(parser, FAY_RULE_IMG_WX, "section %s lies in a writable segment", printable(parser, name));
-		if ((s->sh_flags & SHF_EXECINSTR) && !(p->p_flags & PF_X))
-			return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "section %s is code in a segment that is not executable",
-					     printable(parser, name));
-		return true;
-	}
-	return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "section %s lies in no segment", printable(parser, name));
-}
-
-static bool add_known(struct parser *parser, const Elf64_Shdr *s, unsigned id)
-{
-	const struct known_section *known = &known_sections[id];
-	struct section *section = &parser->known[id];
-
-	if (section->size)
-		return parser_refuse(parser, FAY_RULE_IMG_SECTION, "two sections are named %s", known->name);
-	if ((s->sh_flags & SHF_WRITE) && !(known->allowed & SHF_WRITE))
-		return parser_refuse(parser, FAY_RULE_IMG_WX, "section %s is writable", known->name);
-	if (s->sh_type != known->type)
-		return parser_refuse(parser, FAY_RULE_IMG_SECTION, "section %s has type %u, expected %u", known->name, s->sh_type, known->type);
-	if ((s->sh_flags & known->required) != known->required || (s->sh_flags & ~(known->required | known->allowed)))
-		return parser_refuse(parser, FAY_RULE_IMG_SECTION, "section %s has flags %#llx", known->name, (unsigned long long)s->sh_flags);
-	*section = (struct section){ .address = s->sh_addr, .offset = s->sh_offset, .size = s->sh_size, .name = known->name };
-	section->bytes = span(parser, s->sh_offset, s->sh_size);
-	if (!section->bytes)
-		return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "section %s lies outside the file", known->name);
-	return true;
-}
-
-static bool check_section(struct parser *parser, const Elf64_Shdr *s, const char *name)
-{
-	int id = find_known(name), ignored = find_ignored(name);
-	bool may_write;
-
-	if (!(s->sh_flags & SHF_ALLOC)) {
-		if (id >= 0 && s->sh_size)
-			return parser_refuse(parser, FAY_RULE_IMG_SECTION, "section %s is not allocated", name);
-		return true;
-	}
-	if (s->sh_size == 0)
-		return true;
-	if (s->sh_addr >= MAX_ADDRESS || s->sh_size >= MAX_ADDRESS)
-		return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "section %s lies above 2^46", printable(parser, name));
-	if (id < 0 && ignored < 0)
-		return refuse_unknown(parser, s, name);
-	may_write = id >= 0 ? known_sections[id].allowed & SHF_WRITE : ignored_sections[ignored].may_write;
-	if ((s->sh_flags & SHF_WRITE) && !may_write)
-		return parser_refuse(parser, FAY_RULE_IMG_WX, "section %s is writable", printable(parser, name));
-	if (id < 0 && (s->sh_type == SHT_NOBITS || s->sh_type == SHT_RELA || s->sh_type == SHT_REL || (s->sh_flags & (SHF_EXECINSTR | SHF_TLS))))
-		return refuse_unknown(parser, s, name);
-	if (id >= 0 && !add_known(parser, s, (unsigned)id))
-		return false;
-	return check_mapping(parser, s, name, may_write);
-}
-
-static int compare_address(const void *a, const void *b)
-{
-	const Elf64_Shdr *const *x = a, *const *y = b;
-	return (*x)->sh_addr < (*y)->sh_addr ? -1 : (*x)->sh_addr > (*y)->sh_addr;
-}
-
-static bool check_overlap(struct parser *parser)
-{
-	const Elf64_Shdr *order[MAX_SECTIONS];
-	size_t count = 0;
-
-	for (unsigned i = 1; i < parser->header.e_shnum; i++) {
-		const Elf64_Shdr *s = &parser->sections[i];
-		if ((s->sh_flags & SHF_ALLOC) && s->sh_size)
-			order[count++] = s;
-	}
-	qsort(order, count, sizeof(*order), compare_address);
-	for (size_t i = 1; i < count; i++) {
-		if (order[i - 1]->sh_size > order[i]->sh_addr - order[i - 1]->sh_addr)
-			return parser_refuse(parser, FAY_RULE_IMG_LAYOUT, "sections %zu and %zu overlap at address %#llx",
-					     (size_t)(order[i - 1] - parser->sections), (size_t)(order[i] - parser->sections),
-					     (unsigned long long)order[i]->sh_addr);
-	}
-	return true;
-}
-
-static bool read_sections(struct parser *parser)
-{
-	const Elf64_Shdr *names = &parser->sections[parser->header.e_shstrndx];
-	const uint8_t *table = names->sh_type == SHT_STRTAB ? span(parser, names->sh_offset, names->sh_size) : NULL;
-
-	if (!table)
-		return parser_refuse(parser, FAY_RULE_IMG_ELF, "no section names");
-	for (unsigned i = 1; i < parser->header.e_shnum; i++) {
-		const char *name = string_at(table, names->sh_size, parser->sections[i].sh_name, 256);
-
-		if (!name)
-			return parser_refuse(parser, FAY_RULE_IMG_ELF, "section %u has no proper name", i);
-		if (!check_section(parser, &parser->sections[i], name))
-			return false;
-	}
-	if (!check_overlap(parser))
-		return false;
-	for (unsigned i = 0; i < 3; i++) {
-		static const enum section_id required[] = { SECTION_TEXT, SECTION_IMAGE, SECTION_STRINGS };
-		if (!parser->known[required[i]].size)
-			return parser_refuse(parser, FAY_RULE_IMG_SECTION, "section %s is missing", known_sections[required[i]].name);
-	}
-	return true;
-}
-
 /* A table that .dynamic names must be the section that was checked. */
 static bool check_dynamic_place(struct parser *parser, enum section_id id, uint64_t value, bool size)
 {
@@ -374,7 +182,7 @@ static bool check_dynamic_place(struct parser *parser, enum section_id id, uint6
 
 	if (!section->size ? value != 0 : value != (size ? section->size : section->address))
 		return parser_refuse(parser, FAY_RULE_IMG_RELOC, ".dynamic says %s of %s is %#llx, its section header says %#llx",
-				     size ? "size" : "address", known_sections[id].name, (unsigned long long)value,
+				     size ? "size" : "address", known_section_name(id), (unsigned long long)value,
 				     (unsigned long long)(size ? section->size : section->address));
 	return true;
 }
@@ -460,19 +268,19 @@ static int import_of(struct parser *parser, uint32_t index)
 		return -1;
 	}
 	memcpy(&symbol, symbols->bytes + (size_t)index * sizeof(symbol), sizeof(symbol));
-	name = strings->size ? string_at(strings->bytes, strings->size, symbol.st_name, 256) : NULL;
+	name = strings->size ? parser_string(strings->bytes, strings->size, symbol.st_name, 256) : NULL;
 	if (!name) {
 		parser_refuse(parser, FAY_RULE_IMG_ELF, "symbol %u has no proper name", index);
 		return -1;
 	}
 	if (symbol.st_shndx != SHN_UNDEF) {
 		parser_refuse(parser, FAY_RULE_IMG_RELOC, "a relocation to %s, which the image defines itself: give it hidden visibility",
-			      printable(parser, name));
+			      parser_printable(parser, name));
 		return -1;
 	}
 	helper = find_helper(name);
 	if (helper < 0)
-		parser_refuse(parser, FAY_RULE_IMG_IMPORT, "import of %s, which is not a helper", printable(parser, name));
+		parser_refuse(parser, FAY_RULE_IMG_IMPORT, "import of %s, which is not a helper", parser_printable(parser, name));
 	return helper;
 }
 
@@ -584,8 +392,8 @@ static bool read_symbols(struct parser *parser)
 	if (!table)
 		return true;
 	strings = table->sh_link < parser->header.e_shnum ? &parser->sections[table->sh_link] : NULL;
-	bytes = span(parser, table->sh_offset, table->sh_size);
-	names = strings ? span(parser, strings->sh_offset, strings->sh_size) : NULL;
+	bytes = parser_span(parser, table->sh_offset, table->sh_size);
+	names = strings ? parser_span(parser, strings->sh_offset, strings->sh_size) : NULL;
 	if (!bytes || !names || strings->sh_type != SHT_STRTAB)
 		return parser_refuse(parser, FAY_RULE_IMG_ELF, "the symbol table or its names lie outside the file");
 	count = table->sh_size / sizeof(Elf64_Sym);
@@ -600,12 +408,12 @@ static bool read_symbols(struct parser *parser)
 
 		memcpy(&symbol, bytes + i * sizeof(symbol), sizeof(symbol));
 		type = ELF64_ST_TYPE(symbol.st_info);
-		name = string_at(names, strings->sh_size, symbol.st_name, MAX_SYMBOL_NAME);
+		name = parser_string(names, strings->sh_size, symbol.st_name, MAX_SYMBOL_NAME);
 		if ((type != STT_FUNC && type != STT_NOTYPE) || symbol.st_shndx == SHN_UNDEF || !name || !*name ||
 		    symbol.st_value - parser->image->text.start >= parser->image->text.size)
 			continue;
 		symbols[kept].address = symbol.st_value;
-		symbols[kept++].name = printable(parser, name);
+		symbols[kept++].name = parser_printable(parser, name);
 	}
 	qsort(symbols, kept, sizeof(*symbols), compare_symbol);
 	parser->image->symbols = symbols;
@@ -636,7 +444,7 @@ struct fay_refusal fay_image_parse(struct fay_arena *arena, const void *bytes, s
 	parser->image = image;
 	if (size > FAY_IMAGE_MAX_FILE)
 		parser_refuse(parser, FAY_RULE_IMG_LIMIT, "the file has %zu bytes (limit %u)", size, FAY_IMAGE_MAX_FILE);
-	else if (read_header(parser) && read_header_tables(parser) && check_segments(parser) && read_sections(parser) && check_dynamic(parser) &&
+	else if (read_header(parser) && read_header_tables(parser) && check_segments(parser) && parse_sections(parser) && check_dynamic(parser) &&
 		 make_layout(parser) && check_entry(parser) && read_relocations(parser) && read_symbols(parser) && parse_tables(parser))
 		fay_sha256(image->layout.bytes, image->layout.size, image->layout.sha256);
 	return parser->refusal;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parsing of an image file into what the analysis needs. image.c is the only code that reads ELF; it reads every byte through a
- * bounds-checked cursor, allocates from the verdict's arena, and never follows an offset twice.
+ * Parsing of an image file into what the analysis needs. image.c and image_sections.c are the only code that reads ELF; they read every byte through a
+ * bounds-checked cursor, allocate from the verdict's arena, and never follow an offset twice.
  */
 #ifndef FAY_VERIFIER_IMAGE_H
 #define FAY_VERIFIER_IMAGE_H

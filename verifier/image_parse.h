@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the two halves of the image parser share: image.c reads ELF, image_tables.c the .fay.* tables.
+ * What the parts of the image parser share: image.c reads ELF, image_sections.c its sections, image_tables.c the .fay.* tables.
  */
 #ifndef FAY_VERIFIER_IMAGE_PARSE_H
 #define FAY_VERIFIER_IMAGE_PARSE_H
@@ -24,7 +24,7 @@
 #define MAX_TABLE_ROWS 65536u
 #define PAGE_SIZE 4096u
 
-/* Sections with a meaning. Order: the index into known_sections of image.c. */
+/* Sections with a meaning. Order: the index into known_sections of image_sections.c. */
 enum section_id {
 	SECTION_TEXT, SECTION_RODATA, SECTION_GOT, SECTION_RELA, SECTION_DYNSYM, SECTION_DYNSTR, SECTION_DYNAMIC,
 	SECTION_IMAGE, SECTION_PROBES, SECTION_STATE, SECTION_COLUMNS, SECTION_STRINGS, SECTION_LINES,
@@ -53,6 +53,17 @@ struct parser {
 bool parser_refuse(struct parser *parser, enum fay_rule rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Arena memory, zeroed; NULL after recording LIM-RESOURCE. */
 void *parser_alloc(struct parser *parser, size_t count, size_t size);
+
+/* The bytes [offset, offset + size) of the file; NULL if they are not all there. */
+const uint8_t *parser_span(const struct parser *parser, uint64_t offset, uint64_t size);
+/* The string at `offset` of a string table, if it ends inside it within `max` bytes; NULL otherwise. */
+const char *parser_string(const uint8_t *table, uint64_t size, uint64_t offset, size_t max);
+/* Names come from the file and go into messages: anything unprintable becomes '?'. */
+const char *parser_printable(struct parser *parser, const char *text);
+
+/* Fills known[] from the section headers; those and the segments are read and the segments checked. */
+bool parse_sections(struct parser *parser);
+const char *known_section_name(enum section_id id);
 
 /* Reads .fay.*; the ELF side is done: known[] and image->text, layout_base are set. */
 bool parse_tables(struct parser *parser);

@@ -13,54 +13,17 @@
  * relation is not used. Limits: FAY_MAX_RELATIONS a state, the oldest goes first; two values each; factors up to FACTOR_MAX.
  * After Simon, King and Howe, "Two Variables per Linear Inequality as an Abstract Domain" (LOPSTR 2002), without the closure.
  */
-#include "relations.h"
+#include "relations_parts.h"
 
 #include <string.h>
 
 #define FACTOR_MAX ((int64_t)1 << 24)
-#define FAR ((wide)1 << 62) /* bounds beyond are no use */
-#define BEARERS 3u /* locations looked at for each name in a join */
-#define NAMES_HASH 64u
-
-typedef __int128 wide;
-
-static const wide wide_none = (wide)1 << 120; /* beyond any sum */
-
-/* One side of a relation: a name, a distance, and what is known of its signed reading. */
-struct term {
-	uint32_t id;
-	uint64_t delta;
-	int64_t low, high;
-	uint64_t modulus, remainder; /* of the reading; modulus 0: it is `low` */
-};
-
-struct sum {
-	wide lo, hi;
-};
-
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-	while (b) {
-		uint64_t t = a % b;
-
-		a = b;
-		b = t;
-	}
-	return a;
-}
 
 static wide floor_divide(wide n, wide d) { return n / d - (n % d && (n < 0) != (d < 0)); }
 static wide ceil_divide(wide n, wide d) { return -floor_divide(-n, d); }
-static int64_t clamp_low(wide x) { return x <= INT64_MIN ? INT64_MIN : x > INT64_MAX ? INT64_MAX : (int64_t)x; }
-static int64_t clamp_high(wide x) { return x >= INT64_MAX ? INT64_MAX : x < INT64_MIN ? INT64_MIN : (int64_t)x; }
-static wide open_low(int64_t x) { return x == INT64_MIN ? -wide_none : x; }
-static wide open_high(int64_t x) { return x == INT64_MAX ? wide_none : x; }
 static uint64_t magnitude(int64_t x) { return x < 0 ? -(uint64_t)x : (uint64_t)x; }
 
-static bool related(const struct fay_value *v) { return fay_value_numeric(v) && v->init == 0xff && v->id; }
-static bool is_flags(uint32_t location) { return location >= LOC_FLAGS_A && location <= LOC_FLAGS_R; }
-
-static struct term term_of(const struct fay_value *v)
+struct term fay_term_of(const struct fay_value *v)
 {
 	struct term t = { .id = v->id, .delta = v->delta, .low = v->s.smin, .high = v->s.smax, .modulus = v->s.modulus, .remainder = v->s.remainder };
 	uint64_t step = v->s.unknown & -v->s.unknown;
@@ -74,8 +37,7 @@ static struct term term_of(const struct fay_value *v)
 	return t;
 }
 
-/* t + k without wrapping. */
-static bool shift_term(struct term *t, int64_t k)
+bool fay_term_shift(struct term *t, int64_t k)
 {
 	int64_t low, high;
 
@@ -92,20 +54,7 @@ static bool shift_term(struct term *t, int64_t k)
 	return true;
 }
 
-/* The same, and if it may wrap nothing is known but the name. */
-static void move_term(struct term *t, int64_t k)
-{
-	if (!shift_term(t, k))
-		*t = (struct term){ .id = t->id, .delta = t->delta + (uint64_t)k, .low = INT64_MIN, .high = INT64_MAX, .modulus = 1 };
-}
-
-/* Who bears which name: chains of 1 + location, ascending, by a hash of the name. */
-struct names {
-	uint16_t first[NAMES_HASH], next[FAY_MAX_LOCATIONS];
-};
-_Static_assert(FAY_MAX_LOCATIONS < UINT16_MAX, "a chain holds 1 + any location");
-
-static void names_collect(struct names *n, const struct fay_state *s)
+void fay_names_collect(struct names *n, const struct fay_state *s)
 {
 	memset(n->first, 0, sizeof(n->first));
 	for (uint32_t i = s->count; i-- > 0;)
@@ -117,17 +66,12 @@ static void names_collect(struct names *n, const struct fay_state *s)
 		}
 }
 
-/* The first bearer of `id` among location - 1 and those that follow it in its chain, as 1 + location; 0: none. */
-static uint32_t bearer_from(const struct names *n, const struct fay_state *s, uint32_t id, uint32_t location)
+uint32_t fay_names_bearer(const struct names *n, const struct fay_state *s, uint32_t id, uint32_t location)
 {
 	while (location && s->loc[location - 1].id != id)
 		location = n->next[location - 1];
 	return location;
 }
-
-#define FOR_BEARERS(i, n, s, id) \
-	for (uint32_t i##_ = bearer_from(n, s, id, (n)->first[(id) % NAMES_HASH]), i = i##_ - 1; i##_; \
-	     i##_ = bearer_from(n, s, id, (n)->next[i]), i = i##_ - 1)
 
 /* What the state knows of S(id + delta), from all that bear the name. False: nobody does. */
 static bool term_find(const struct fay_state *s, const struct names *n, uint32_t id, uint64_t delta, struct term *t)
@@ -139,8 +83,8 @@ static bool term_find(const struct fay_state *s, const struct names *n, uint32_t
 		struct term v;
 
 		found = true;
-		v = term_of(&s->loc[i]);
-		if (!shift_term(&v, (int64_t)(delta - v.delta)))
+		v = fay_term_of(&s->loc[i]);
+		if (!fay_term_shift(&v, (int64_t)(delta - v.delta)))
 			continue;
 		if (v.low > t->low)
 			t->low = v.low;
@@ -210,7 +154,7 @@ static bool by_relation(const struct fay_relation *r, const struct term *x, int6
 		return false;
 	mx = *rx;
 	my = *ry;
-	if (!shift_term(&mx, (int64_t)(r->dx - rx->delta)) || !shift_term(&my, (int64_t)(r->dy - ry->delta)))
+	if (!fay_term_shift(&mx, (int64_t)(r->dx - rx->delta)) || !fay_term_shift(&my, (int64_t)(r->dy - ry->delta)))
 		return false;
 	moved = (wide)r->a * (int64_t)(r->dx - rx->delta) + (wide)r->b * (int64_t)(r->dy - ry->delta);
 	lo = r->lo == INT64_MIN ? -wide_none : r->lo - moved;
@@ -219,8 +163,7 @@ static bool by_relation(const struct fay_relation *r, const struct term *x, int6
 	return true;
 }
 
-/* Bounds of a * x + b * y in state s. */
-static struct sum evaluate(const struct fay_state *s, const struct term *x, int64_t a, const struct term *y, int64_t b)
+struct sum fay_relations_evaluate(const struct fay_state *s, const struct term *x, int64_t a, const struct term *y, int64_t b)
 {
 	struct sum best = by_intervals(x, a, y, b), other;
 
@@ -228,7 +171,7 @@ static struct sum evaluate(const struct fay_state *s, const struct term *x, int6
 		struct term moved = *y;
 		int64_t apart = (int64_t)(x->delta - y->delta);
 
-		if (shift_term(&moved, apart))
+		if (fay_term_shift(&moved, apart))
 			best.lo = best.hi = (wide)a * apart;
 		return best;
 	}
@@ -322,8 +265,8 @@ void fay_relations_add(struct fay_state *s, const struct fay_value *x, int64_t a
 		return;
 	if (!a || !b || magnitude(a) > (uint64_t)FACTOR_MAX || magnitude(b) > (uint64_t)FACTOR_MAX)
 		return;
-	tx = term_of(x);
-	ty = term_of(y);
+	tx = fay_term_of(x);
+	ty = fay_term_of(y);
 	plain = by_intervals(&tx, a, &ty, b);
 	if (open_low(lo) <= plain.lo && open_high(hi) >= plain.hi && !fay_scalar_is_const(&x->s) && !fay_scalar_is_const(&y->s))
 		return;
@@ -333,8 +276,8 @@ void fay_relations_add(struct fay_state *s, const struct fay_value *x, int64_t a
 
 void fay_relations_difference(const struct fay_state *s, const struct fay_value *x, const struct fay_value *y, int64_t *lo, int64_t *hi)
 {
-	struct term tx = term_of(x), ty = term_of(y);
-	struct sum sum = evaluate(s, &tx, 1, &ty, -1);
+	struct term tx = fay_term_of(x), ty = fay_term_of(y);
+	struct sum sum = fay_relations_evaluate(s, &tx, 1, &ty, -1);
 
 	*lo = clamp_low(sum.lo);
 	*hi = clamp_high(sum.hi);
@@ -346,7 +289,7 @@ void fay_relations_settle(struct fay_state *s)
 	struct names names;
 
 	if (s->relation_count)
-		names_collect(&names, s);
+		fay_names_collect(&names, s);
 	for (uint32_t i = 0; i < s->relation_count; i++) {
 		struct fay_relation r = s->relations[i];
 		struct term x, y;
@@ -494,7 +437,7 @@ bool fay_relations_reduce(struct fay_state *s)
 	struct names names;
 
 	if (changed)
-		names_collect(&names, s);
+		fay_names_collect(&names, s);
 	for (int round = 0; round < 2 && changed; round++) {
 		changed = false;
 		for (uint32_t i = 0; i < s->relation_count; i++) {
@@ -512,184 +455,4 @@ bool fay_relations_reduce(struct fay_state *s)
 		}
 	}
 	return true;
-}
-
-/* ---- joins, inclusion, widening ---- */
-
-static struct sum evaluate_at(const struct fay_state *s, uint32_t x, int64_t a, uint32_t y, int64_t b)
-{
-	struct term tx = term_of(&s->loc[x]), ty = term_of(&s->loc[y]);
-
-	return evaluate(s, &tx, a, &ty, b);
-}
-
-static void offer(struct fay_relation_join *join, const struct fay_state *s, const struct fay_state *t, uint32_t x, int64_t a, uint32_t y,
-		  int64_t b)
-{
-	struct sum one, two;
-
-	if (join->count == FAY_MAX_RELATIONS || x == y || !related(&s->loc[x]) || !related(&s->loc[y]) || !related(&t->loc[x]) ||
-	    !related(&t->loc[y]))
-		return;
-	for (uint32_t i = 0; i < join->count; i++)
-		if (join->list[i].x == x && join->list[i].y == y && join->list[i].a == a && join->list[i].b == b)
-			return;
-	one = evaluate_at(s, x, a, y, b);
-	two = evaluate_at(t, x, a, y, b);
-	one.lo = one.lo < two.lo ? one.lo : two.lo;
-	one.hi = one.hi > two.hi ? one.hi : two.hi;
-	if (one.lo < -FAR && one.hi > FAR)
-		return;
-	join->list[join->count].x = x;
-	join->list[join->count].y = y;
-	join->list[join->count].a = a;
-	join->list[join->count].b = b;
-	join->list[join->count].lo = one.lo < -FAR ? INT64_MIN : clamp_low(one.lo);
-	join->list[join->count++].hi = one.hi > FAR ? INT64_MAX : clamp_high(one.hi);
-}
-
-static uint32_t bearers(const struct fay_state *s, const struct names *n, uint32_t id, uint32_t found[BEARERS])
-{
-	uint32_t count = 0;
-
-	FOR_BEARERS(i, n, s, id)
-		if (count < BEARERS && !is_flags(i))
-			found[count++] = i;
-	return count;
-}
-
-static void offer_all(struct fay_relation_join *join, const struct fay_state *of, const struct fay_state *other)
-{
-	struct names names;
-
-	if (of->relation_count)
-		names_collect(&names, of);
-	for (uint32_t i = 0; i < of->relation_count; i++) {
-		const struct fay_relation *r = &of->relations[i];
-		uint32_t xs[BEARERS], ys[BEARERS], nx = bearers(of, &names, r->x, xs), ny = bearers(of, &names, r->y, ys);
-
-		for (uint32_t k = 0; k < nx * ny; k++) {
-			uint32_t x = xs[k / ny], y = ys[k % ny];
-
-			if (x < y)
-				offer(join, of, other, x, r->a, y, r->b);
-			else if (r->b > 0)
-				offer(join, of, other, y, r->b, x, r->a);
-			else
-				offer(join, of, other, y, -r->b, x, -r->a);
-		}
-	}
-}
-
-void fay_relations_gather(struct fay_relation_join *join, const struct fay_state *a, const struct fay_state *b,
-			  const struct fay_join_plan *plan)
-{
-	join->count = 0;
-	for (uint32_t i = 0; !plan->settle && i < plan->template_count; i++) {
-		const struct fay_template *t = &plan->templates[i];
-
-		if (t->x < a->count && t->y < a->count)
-			offer(join, a, b, t->x, t->a, t->y, t->b);
-	}
-	offer_all(join, a, b);
-	if (!plan->settle)
-		offer_all(join, b, a);
-}
-
-void fay_relations_scatter(const struct fay_relation_join *join, struct fay_state *joined)
-{
-	joined->relation_count = 0;
-	for (uint32_t i = 0; i < join->count; i++)
-		if (!fay_scalar_is_const(&joined->loc[join->list[i].x].s) || !fay_scalar_is_const(&joined->loc[join->list[i].y].s))
-			fay_relations_add(joined, &joined->loc[join->list[i].x], join->list[i].a, &joined->loc[join->list[i].y],
-					  join->list[i].b, join->list[i].lo, join->list[i].hi);
-}
-
-static bool within(const struct fay_state *s, const struct term *x, const struct term *y, const struct fay_relation *r)
-{
-	struct sum sum = evaluate(s, x, r->a, y, r->b);
-
-	return sum.lo >= open_low(r->lo) && sum.hi <= open_high(r->hi);
-}
-
-/* A location that bears the name at this very distance, or UINT32_MAX: what holds of it need not be moved, which the bounds may not allow. */
-static uint32_t bearer_at(const struct fay_state *s, uint32_t id, uint64_t delta)
-{
-	for (uint32_t i = 0; i < s->count; i++)
-		if (s->loc[i].id == id && s->loc[i].delta == delta && related(&s->loc[i]) && !is_flags(i))
-			return i;
-	return UINT32_MAX;
-}
-
-static bool include_one(const struct fay_state *outer, const struct fay_state *inner, const struct fay_relation *r)
-{
-	struct term x = term_of(&inner->loc[r->x - 1]), y = term_of(&inner->loc[r->y - 1]);
-	uint32_t at_x, at_y;
-
-	move_term(&x, (int64_t)r->dx);
-	move_term(&y, (int64_t)r->dy);
-	if (within(inner, &x, &y, r))
-		return true;
-	at_x = bearer_at(outer, r->x, r->dx);
-	at_y = bearer_at(outer, r->y, r->dy);
-	if (at_x != UINT32_MAX && related(&inner->loc[at_x]))
-		x = term_of(&inner->loc[at_x]);
-	if (at_y != UINT32_MAX && related(&inner->loc[at_y]))
-		y = term_of(&inner->loc[at_y]);
-	return within(inner, &x, &y, r);
-}
-
-static bool shows(const struct fay_state *outer, const struct fay_state *inner, const struct fay_relation *r)
-{
-	return r->x <= outer->count && r->y <= outer->count && related(&inner->loc[r->x - 1]) && related(&inner->loc[r->y - 1]) &&
-	       include_one(outer, inner, r);
-}
-
-bool fay_relations_include(const struct fay_state *outer, const struct fay_state *inner)
-{
-	for (uint32_t i = 0; i < outer->relation_count; i++)
-		if (!shows(outer, inner, &outer->relations[i]))
-			return false;
-	return true;
-}
-
-void fay_relations_keep_shown(struct fay_state *outer, const struct fay_state *inner)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < outer->relation_count; i++)
-		if (shows(outer, inner, &outer->relations[i]))
-			outer->relations[kept++] = outer->relations[i];
-	outer->relation_count = kept;
-}
-
-static const struct fay_relation *same_in(const struct fay_state *s, const struct fay_relation *r)
-{
-	for (uint32_t i = 0; i < s->relation_count; i++) {
-		const struct fay_relation *o = &s->relations[i];
-
-		if (o->x == r->x && o->y == r->y && o->dx == r->dx && o->dy == r->dy && o->a == r->a && o->b == r->b)
-			return o;
-	}
-	return NULL;
-}
-
-void fay_relations_widen(struct fay_state *joined, const struct fay_state *old, unsigned round)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < joined->relation_count; i++) {
-		struct fay_relation r = joined->relations[i];
-		const struct fay_relation *o = same_in(old, &r);
-
-		if (!o && round > 8)
-			continue;
-		if (o && r.lo < o->lo)
-			r.lo = r.lo > 0 && round < 6 ? 1 : INT64_MIN;
-		if (o && r.hi > o->hi)
-			r.hi = r.hi < 0 && round < 6 ? -1 : INT64_MAX;
-		if (r.lo != INT64_MIN || r.hi != INT64_MAX)
-			joined->relations[kept++] = r;
-	}
-	joined->relation_count = kept;
 }

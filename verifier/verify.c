@@ -7,129 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis.h"
-#include "counterexample.h"
 #include "facts.h"
 #include "fixpoint.h"
-#include "smt_cache.h"
-#include "smt_proof.h"
+#include "verify_parts.h"
 
 #define ARENA_BYTES ((size_t)512 << 20)
 
-struct run {
-	struct fay_arena *arena;
-	const struct fay_policy *policy;
-	struct fay_verdict *verdict;
-	struct fay_image image;
-	struct fay_cfg cfg;
-	uint64_t deadline;
-	struct fay_smt2 *smt2; /* or NULL */
-	struct fay_smt_cache *cache;
-};
-
 static const struct fay_refusal fine;
 
-static void reject(struct run *run, const struct fay_image *image, struct fay_refusal refusal)
+void fay_run_reject(struct run *run, const struct fay_image *image, struct fay_refusal refusal)
 {
 	run->verdict->outcome = refusal.outcome;
 	fay_rejection_fill(run->arena, image, &refusal, &run->verdict->rejection);
-}
-
-/* ---- rejections ---- */
-
-/* The shortest chain of blocks from the probe's entry to `node`, as offsets in .text. */
-static void fill_path(const struct fay_analysis *an, uint32_t node, struct fay_rejection *rejection)
-{
-	const struct fay_graph *g = an->graph;
-	uint32_t *from = calloc(g->node_count, sizeof(*from)), *queue = calloc(g->node_count, sizeof(*queue));
-	uint32_t head = 0, tail = 0, length = 1;
-
-	if (from && queue) {
-		memset(from, 0xff, g->node_count * sizeof(*from));
-		from[0] = 0;
-		queue[tail++] = 0;
-		while (head < tail && from[node] == FAY_NONE) {
-			uint32_t at = queue[head++];
-
-			for (uint32_t k = 0; k < fay_node_fanout(&g->nodes[at]); k++) {
-				uint32_t to = fay_node_succ(&g->nodes[at], k);
-
-				if (to != FAY_NONE && from[to] == FAY_NONE) {
-					from[to] = at;
-					queue[tail++] = to;
-				}
-			}
-		}
-		for (uint32_t at = node; at != 0 && length < g->node_count; at = from[at])
-			length++;
-		/* The last FAY_MAX_PATH_STEPS blocks. */
-		rejection->path_length = length < FAY_MAX_PATH_STEPS ? length : FAY_MAX_PATH_STEPS;
-		for (size_t i = rejection->path_length; i-- > 0; node = from[node])
-			rejection->path[i] = an->cfg->insns[an->cfg->blocks[g->nodes[node].block].first].address - an->image->text.start;
-	}
-	free(from);
-	free(queue);
-}
-
-static struct fay_refusal refusal_of(const struct fay_analysis *an, const struct fay_obligation *o)
-{
-	return (struct fay_refusal){ .rule = o->rule, .outcome = o->outcome, .address = an->cfg->insns[o->insn].address,
-				     .what = o->what, .missing = o->missing };
-}
-
-static const char *unconfirmed(const struct fay_analysis *an, const struct fay_model *model)
-{
-	const char *text = "candidate, not confirmed by execution (state at the loop's head or the entry):\n";
-
-	for (unsigned i = 0; text && i < 16; i++)
-		if (i != FAY_RSP)
-			text = fay_arena_printf(an->arena, "%s%s = 0x%llx\n", text, fay_gpr_name(i, 64),
-						(unsigned long long)model->registers[i]);
-	return text;
-}
-
-static bool by_policy(enum fay_rule rule) { return !strncmp(fay_rule_id(rule), "POL-", 4); }
-
-/* Rejects because of `o`; model NULL if the solver gave none. What a policy does not allow needs no execution to show. */
-static void reject_obligation(struct run *run, struct fay_analysis *an, const struct fay_obligation *o, const struct fay_model *model)
-{
-	struct fay_obligation broken = *o;
-	struct fay_rejection found = { 0 }, *rejection = &run->verdict->rejection;
-	bool replayed = !by_policy(o->rule) && fay_counterexample_find(an, &broken, model, &found);
-	struct fay_refusal refusal = refusal_of(an, &broken);
-
-	if (replayed) {
-		refusal.outcome = fay_rule_outcome(broken.rule);
-		refusal.missing = NULL;
-	}
-	reject(run, &run->image, refusal);
-	fill_path(an, broken.node, rejection);
-	if (replayed) {
-		rejection->counterexample = found.counterexample;
-		rejection->replayed = true;
-		rejection->native_case = found.native_case;
-		rejection->path_length = found.path_length;
-		memcpy(rejection->path, found.path, sizeof(found.path));
-	} else if (model && broken.missing) {
-		rejection->counterexample = unconfirmed(an, model);
-	}
-	fay_facts_fill(an, broken.node, broken.insn, &broken, rejection);
-}
-
-/* Facts for a refusal that names a loop's head: termination. */
-static void fill_loop(struct run *run, struct fay_analysis *an, const struct fay_refusal *r)
-{
-	const struct fay_graph *g = an->graph;
-
-	for (uint32_t node = 0; node < g->node_count; node++) {
-		uint32_t first = an->cfg->blocks[g->nodes[node].block].first;
-
-		if (!g->nodes[node].is_header || !an->in[node] || an->cfg->insns[first].address != r->address)
-			continue;
-		fill_path(an, node, &run->verdict->rejection);
-		fay_facts_fill(an, node, first, NULL, &run->verdict->rejection);
-		return;
-	}
 }
 
 /* ---- one probe ---- */
@@ -186,14 +75,14 @@ static bool discharge(struct run *run, struct fay_analysis *an)
 		enum fay_answer answer = fay_smt_ask(an, o, model, run->smt2);
 
 		if (answer != ANSWER_PROVED) {
-			reject_obligation(run, an, o, answer == ANSWER_REFUTED ? model : NULL);
+			fay_run_reject_obligation(run, an, o, answer == ANSWER_REFUTED ? model : NULL);
 			free(model);
 			return false;
 		}
 		run->verdict->obligations_by_solver++;
 	}
 	if (!model)
-		reject(run, NULL, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
+		fay_run_reject(run, NULL, fay_refuse(an->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
 	free(model);
 	return ok;
 }
@@ -226,9 +115,9 @@ static bool analyse(struct run *run, struct fay_analysis *an)
 	if (r.rule == FAY_RULE_NONE)
 		r = write_proof(run, an);
 	if (r.rule != FAY_RULE_NONE && !an->found_count)
-		reject(run, &run->image, r);
+		fay_run_reject(run, &run->image, r);
 	if (r.rule == FAY_RULE_TRM_LOOP)
-		fill_loop(run, an, &r);
+		fay_run_fill_loop(run, an, &r);
 	an->facts->analysed = r.rule == FAY_RULE_NONE;
 	return r.rule == FAY_RULE_NONE;
 }
@@ -247,7 +136,7 @@ static bool speculate(struct run *run, struct fay_analysis *an)
 	an->in = calloc(an->graph->node_count, sizeof(struct fay_state *));
 	if (!an->in) {
 		an->in = proved;
-		reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
+		fay_run_reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
 		return false;
 	}
 	memset(an->visits, 0, an->graph->node_count * sizeof(*an->visits));
@@ -257,7 +146,7 @@ static bool speculate(struct run *run, struct fay_analysis *an)
 	r = fay_fixpoint(an);
 	an->facts = facts;
 	if (r.rule != FAY_RULE_NONE) {
-		reject(run, &run->image, r);
+		fay_run_reject(run, &run->image, r);
 		ok = false;
 	}
 	for (uint32_t i = 0; ok && i < an->pending_count; i++) {
@@ -265,12 +154,12 @@ static bool speculate(struct run *run, struct fay_analysis *an)
 
 		if (o->goal == GOAL_DIVIDE)
 			continue; /* a division that faults is not retired */
-		r = refusal_of(an, o);
+		r = fay_obligation_refusal(an, o);
 		r.rule = FAY_RULE_SPC_BRANCH;
 		r.outcome = FAY_UNPROVED;
 		r.missing = "a mask, a conditional move or an lfence between the branch and this instruction";
-		reject(run, &run->image, r);
-		fill_path(an, o->node, &run->verdict->rejection);
+		fay_run_reject(run, &run->image, r);
+		fay_run_fill_path(an, o->node, &run->verdict->rejection);
 		fay_facts_fill(an, o->node, o->insn, NULL, &run->verdict->rejection);
 		ok = false;
 	}
@@ -278,7 +167,7 @@ static bool speculate(struct run *run, struct fay_analysis *an)
 		r = write_proof(run, an);
 		ok = r.rule == FAY_RULE_NONE;
 		if (!ok)
-			reject(run, &run->image, r);
+			fay_run_reject(run, &run->image, r);
 	}
 	fay_fixpoint_release(an);
 	free(an->in);
@@ -316,7 +205,7 @@ static bool verify_graph(struct run *run, const struct fay_graph *graph, struct 
 	bool ok = false;
 
 	if (!an.in || !an.visits || !an.bounds || !an.moves || !an.current || !an.branch)
-		reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
+		fay_run_reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
 	else
 		ok = analyse(run, &an) && (!run->policy->speculation_confined || speculate(run, &an));
 	*found = an.found;
@@ -337,7 +226,7 @@ static bool attempt_probe(struct run *run, struct fay_probe_facts *facts, const 
 	*found = NULL;
 	*found_count = 0;
 	if (r.rule != FAY_RULE_NONE) {
-		reject(run, &run->image, r);
+		fay_run_reject(run, &run->image, r);
 		ok = false;
 	} else {
 		ok = verify_graph(run, &graph, facts, thresholds, found, found_count);
@@ -373,7 +262,7 @@ static bool verify_probe(struct run *run, struct fay_probe_facts *facts, const s
 		if (r.rule == FAY_RULE_NONE)
 			r = check_operations(run); /* there is more code than before */
 		if (r.rule != FAY_RULE_NONE) {
-			reject(run, &run->image, r);
+			fay_run_reject(run, &run->image, r);
 			return false;
 		}
 	}
@@ -412,7 +301,7 @@ static bool report_jumps(struct run *run)
 	run->verdict->jumps = jumps;
 	run->verdict->jump_count = jumps ? cfg->jump_count : 0;
 	if (!jumps)
-		reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
+		fay_run_reject(run, NULL, fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory"));
 	return jumps != NULL;
 }
 
@@ -423,7 +312,7 @@ static void verify_image(struct run *run, const void *bytes, size_t size)
 	bool ok = true;
 
 	if (r.rule != FAY_RULE_NONE) {
-		reject(run, NULL, r);
+		fay_run_reject(run, NULL, r);
 		return;
 	}
 	run->verdict->schema = run->image.schema;
@@ -439,7 +328,7 @@ static void verify_image(struct run *run, const void *bytes, size_t size)
 	if (r.rule == FAY_RULE_NONE && !thresholds)
 		r = fay_refuse(run->arena, FAY_RULE_LIM_RESOURCE, 0, "out of memory");
 	if (r.rule != FAY_RULE_NONE) {
-		reject(run, &run->image, r);
+		fay_run_reject(run, &run->image, r);
 		return;
 	}
 	fay_thresholds_collect(thresholds, &run->image, &run->cfg);

@@ -21,7 +21,7 @@ use strict;
 use warnings;
 
 my $balanced = qr/(\((?:[^()"']++|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?1))*\))/;
-my $refusal = qr/(?:fay_refuse|fay_path_refuse|parser_refuse|refuse|fail|reject|fall_short)/;
+my $refusal = qr/(?:fay_refuse|fay_path_refuse|fay_run_reject|parser_refuse|refuse|fail|fall_short)/;
 
 # Comments become spaces, so that offsets stay.
 sub blank_comments {
@@ -76,7 +76,7 @@ sub find {
 		my %other = ("<" => "<=", "<=" => "<", ">" => ">=", ">=" => ">");
 		push @found, ["order", $at, length $op, $other{$op}];
 	}
-	if ($name =~ /(state|agree)\.c$/) {
+	if ($name =~ /(state\w*|agree)\.c$/) {
 		while ($code =~ /\breturn false;/g) { push @found, ["include", $-[0], length "return false;", "return true;"]; }
 	}
 	if ($name =~ /transfer/) {
