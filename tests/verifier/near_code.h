@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Probes that are nearly right, as bytes: fuzz_accept.c makes them from a seed. near_code.c emits instructions, near_idioms.c what compilers make of a
- * bounded index, a counted loop, a spill, near_probe.c a whole probe of them.
+ * bounded index, a counted loop, a spill, near_numbers.c what rests on exact numbers, near_probe.c a whole probe of them.
  */
 #ifndef FAY_TESTS_NEAR_CODE_H
 #define FAY_TESTS_NEAR_CODE_H
@@ -59,6 +59,13 @@ void near_idiom_bits(struct code *c);
 void near_idiom_call(struct code *c);
 void near_idiom_fill(struct code *c);
 void near_idiom_push(struct code *c);
+
+/* near_numbers.c */
+void near_idiom_remainder(struct code *c);
+void near_idiom_partial(struct code *c);
+void near_idiom_rounds(struct code *c);
+void near_idiom_search(struct code *c);
+void near_idiom_string(struct code *c);
 
 /* near_probe.c */
 void near_statement(struct code *c);

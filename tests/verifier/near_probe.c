@@ -4,7 +4,24 @@
 
 void near_statement(struct code *c)
 {
-	switch (near_below(c, 27)) {
+	switch (near_below(c, 34)) {
+	case 27:
+	case 28:
+		near_idiom_remainder(c);
+		break;
+	case 29:
+	case 30:
+		near_idiom_partial(c);
+		break;
+	case 31:
+		near_idiom_rounds(c);
+		break;
+	case 32:
+		near_idiom_search(c);
+		break;
+	case 33:
+		near_idiom_string(c);
+		break;
 	case 25:
 	case 26:
 		near_idiom_fill(c);
