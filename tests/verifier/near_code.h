@@ -65,6 +65,7 @@ void near_idiom_remainder(struct code *c);
 void near_idiom_partial(struct code *c);
 void near_idiom_rounds(struct code *c);
 void near_idiom_search(struct code *c);
+void near_idiom_nest(struct code *c);
 void near_idiom_string(struct code *c);
 
 /* near_probe.c */

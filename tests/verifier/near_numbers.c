@@ -271,6 +271,50 @@ void near_idiom_search(struct code *c)
 	}
 }
 
+/* A loop in a loop, counted by r8 and r9; what moves in both; ways back to the outer head and out of both from within. */
+void near_idiom_nest(struct code *c)
+{
+	unsigned outer, inner, early = 0, next = 0, width = near_rarely(c, 4) ? 32 : 64;
+	int32_t most = 1 + (int32_t)near_below(c, 6);
+
+	if (c->depth > 2)
+		return;
+	near_op_rr(c, 32, 0x31, 8, 8);
+	near_op_rr(c, 32, 0x31, 10, 10);
+	outer = c->size;
+	if (near_rarely(c, 3))
+		near_op_rr(c, 64, 0x89, 8, 9);
+	else
+		near_op_rr(c, 32, 0x31, 9, 9);
+	inner = c->size;
+	near_indexed_access(c, near_rarely(c, 3) ? 10 : near_rarely(c, 2) ? 8 : 9, near_rarely(c, 2) ? 3 : 2, 0);
+	if (near_rarely(c, 3)) {
+		near_op_ri(c, 64, 7, 11, near_some_number(c));
+		next = near_jump_forward(c, 4 + (unsigned)near_below(c, 2));
+	}
+	if (near_rarely(c, 4)) {
+		near_op_ri(c, 64, 7, CX, near_some_number(c));
+		early = near_jump_forward(c, (unsigned)near_below(c, 16));
+	}
+	near_op_ri(c, width, 0, near_rarely(c, 20) ? 8 : 9, near_rarely(c, 4) ? 2 : 1);
+	if (near_rarely(c, 3))
+		near_op_ri(c, 64, 0, 10, near_rarely(c, 8) ? -1 : 1);
+	if (near_rarely(c, 12)) { /* round again without the latch */
+		near_op_rr(c, 64, 0x85, 11, 11);
+		jump_back(c, 4, outer);
+	}
+	if (near_rarely(c, 4))
+		near_op_rr(c, width, 0x39, 8, 9);
+	else
+		near_op_ri(c, width, 7, 9, most);
+	jump_back(c, near_rarely(c, 3) ? 6 : 2, inner);
+	near_land(c, next);
+	near_op_ri(c, 64, 0, near_rarely(c, 20) ? 9 : 8, near_rarely(c, 15) ? 0 : 1);
+	near_op_ri(c, width, 7, 8, most);
+	jump_back(c, near_rarely(c, 15) ? 5 : 2, outer);
+	near_land(c, early);
+}
+
 /* rep movs or rep stos between the frame, local state and the event; then the bytes are read. */
 void near_idiom_string(struct code *c)
 {

@@ -4,7 +4,7 @@
 
 void near_statement(struct code *c)
 {
-	switch (near_below(c, 34)) {
+	switch (near_below(c, 35)) {
 	case 27:
 	case 28:
 		near_idiom_remainder(c);
@@ -20,6 +20,9 @@ void near_statement(struct code *c)
 		near_idiom_search(c);
 		break;
 	case 33:
+		near_idiom_nest(c);
+		break;
+	case 34:
 		near_idiom_string(c);
 		break;
 	case 25:
