@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "cluster.h"
+#include "config.h"
 
 const char fay_cli_cluster_help[] =
 	"  --cluster URL    NATS servers such as nats://127.0.0.1:4222; several with commas\n"
+	"  --cluster FILE   with lines `url = URL`, `key = FILE` and so on: any of the options below\n"
 	"  --key FILE       who asks: made by `fay cluster keygen`\n"
 	"  --machines FILE  only these machines may answer\n"
 	"  --await N        begin when N machines were found\n"
@@ -45,12 +47,41 @@ static bool set_duration(const char *text, uint64_t *value)
 	return fay_cli_duration(text, value) && *value;
 }
 
+/* A cluster is named by its URL, or by a file that has it and all else that is needed: secrets stay out of command lines. */
+struct reading {
+	struct fay_cli_cluster *cluster;
+	const char *command;
+};
+
+static int set_from_file(void *context, int option, const char *value)
+{
+	const struct reading *reading = context;
+	if (option == FAY_OPTION_CLUSTER && !strstr(value, "://")) {
+		fprintf(stderr, "%s: '%s' is not a URL such as tls://fay:SECRET@hub:4222\n", reading->command, value);
+		return FAY_E_USAGE;
+	}
+	return fay_cli_cluster_option(reading->cluster, reading->command, option, value);
+}
+
+static int read_file(struct fay_cli_cluster *cluster, const char *command, const char *path)
+{
+	static const struct option names[] = { { "url", required_argument, NULL, FAY_OPTION_CLUSTER }, FAY_CLUSTER_FILE_OPTIONS, { 0 } };
+	struct reading reading = { cluster, command };
+	struct fay_error error;
+	if (!fay_config_read(path, names, set_from_file, &reading, &error))
+		return FAY_OK;
+	fprintf(stderr, "%s: --cluster: %s\n", command, error.message);
+	return FAY_E_USAGE;
+}
+
 int fay_cli_cluster_option(struct fay_cli_cluster *cluster, const char *command, int option, const char *value)
 {
 	struct fay_root_options *root = &cluster->root;
 	const char **texts[] = { &root->bus.url, &cluster->key, &root->bus.credentials, &root->bus.ca, &root->bus.certificate,
 				 &root->bus.certificate_key };
 	bool fits = true;
+	if (option == FAY_OPTION_CLUSTER && !strstr(value, "://"))
+		return read_file(cluster, command, value);
 	if (option >= FAY_OPTION_CLUSTER && option <= FAY_OPTION_CERTIFICATE_KEY)
 		*texts[option - FAY_OPTION_CLUSTER] = value;
 	else if (option == FAY_OPTION_INSECURE)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "config.h"
 
 #define END_MS 5000
 
@@ -19,16 +20,15 @@ static void on_signal(int number)
 	interrupted = number;
 }
 
-static const struct option names[] = {
-	{ "url", required_argument, NULL, 'u' },	 { "creds", required_argument, NULL, 'c' },
-	{ "ca", required_argument, NULL, 'a' },		 { "cert", required_argument, NULL, 'C' },
-	{ "cert-key", required_argument, NULL, 'K' },	 { "insecure", no_argument, NULL, 'i' },
-	{ "name", required_argument, NULL, 'n' },	 { "labels", required_argument, NULL, 'l' },
-	{ "key", required_argument, NULL, 'k' },	 { "signers", required_argument, NULL, 's' },
-	{ "audit", required_argument, NULL, 'A' },	 { "memory", required_argument, NULL, 'm' },
-	{ "bytes-per-second", required_argument, NULL, 'b' }, { "config", required_argument, NULL, 'f' },
-	{ "help", no_argument, NULL, 'h' },		 { 0 },
-};
+/* On the command line, and in the file that --config names. */
+#define BOTH                                                                                                                               \
+	{ "url", required_argument, NULL, 'u' }, { "creds", required_argument, NULL, 'c' }, { "ca", required_argument, NULL, 'a' },        \
+		{ "cert", required_argument, NULL, 'C' }, { "cert-key", required_argument, NULL, 'K' }, { "insecure", no_argument, NULL, 'i' }, \
+		{ "name", required_argument, NULL, 'n' }, { "labels", required_argument, NULL, 'l' }, { "key", required_argument, NULL, 'k' }, \
+		{ "signers", required_argument, NULL, 's' }, { "audit", required_argument, NULL, 'A' }, { "memory", required_argument, NULL, 'm' }, \
+		{ "bytes-per-second", required_argument, NULL, 'b' }
+static const struct option file_names[] = { BOTH, { 0 } };
+static const struct option names[] = { BOTH, { "config", required_argument, NULL, 'f' }, { "help", no_argument, NULL, 'h' }, { 0 } };
 
 static const char usage_text[] =
 	"usage: fayd --url URL --key FILE --signers FILE [--name NAME] [--labels TEXT] [--audit FILE]\n"
@@ -51,10 +51,9 @@ static bool set_number(const char *text, uint64_t unit, uint64_t *value)
 	return true;
 }
 
-static int read_config(struct settings *settings, const char *path);
-
-static int set(struct settings *settings, int option, const char *value)
+static int set(void *context, int option, const char *value)
 {
+	struct settings *settings = context;
 	struct fay_agent_options *agent = &settings->agent;
 	const char **text = option == 'u' ? &agent->bus.url : option == 'c' ? &agent->bus.credentials : option == 'a' ? &agent->bus.ca :
 			    option == 'C' ? &agent->bus.certificate : option == 'K' ? &agent->bus.certificate_key :
@@ -72,47 +71,18 @@ static int set(struct settings *settings, int option, const char *value)
 		return FAY_OK;
 	if (option == 'b' && set_number(value, 1, &agent->limits.bytes_per_second))
 		return FAY_OK;
-	if (option == 'f')
-		return read_config(settings, value);
 	if (option == 'm' || option == 'b')
 		fprintf(stderr, "fayd: '%s' is not a number\n", value);
 	fputs(usage_text, stderr);
 	return FAY_E_USAGE;
 }
 
-/* One line, already without its newline; kept for as long as fayd runs. */
-static int set_line(struct settings *settings, const char *path, unsigned number, const char *line)
-{
-	char *name, *value = NULL;
-	int got = sscanf(line, " %m[a-z-] = %m[^\n]", &name, &value);
-	for (const struct option *option = names; got >= 1 && option->name; option++) {
-		if (strcmp(option->name, name) || option->val == 'f' || option->val == 'h' || (got < 2) != (option->has_arg == no_argument))
-			continue;
-		free(name);
-		return set(settings, option->val, value);
-	}
-	fprintf(stderr, "fayd: %s:%u: not understood: %s\n", path, number, line);
-	return FAY_E_USAGE;
-}
-
 static int read_config(struct settings *settings, const char *path)
 {
-	char line[1024];
-	FILE *file = fopen(path, "re");
-	int result = FAY_OK;
-	if (!file) {
-		fprintf(stderr, "fayd: cannot open '%s': %s\n", path, strerror(errno));
-		return FAY_E_USAGE;
-	}
-	for (unsigned number = 1; !result && fgets(line, sizeof(line), file); number++) {
-		line[strcspn(line, "#\n")] = 0;
-		size_t length = strlen(line);
-		while (length && (line[length - 1] == ' ' || line[length - 1] == '\t'))
-			line[--length] = 0;
-		if (line[strspn(line, " \t")])
-			result = set_line(settings, path, number, line);
-	}
-	fclose(file);
+	struct fay_error error;
+	int result = fay_config_read(path, file_names, set, settings, &error);
+	if (result)
+		fprintf(stderr, "fayd: %s\n", error.message);
 	return result;
 }
 
@@ -124,7 +94,7 @@ static int parse(struct settings *settings, int argc, char **argv)
 			fputs(usage_text, stdout);
 			exit(FAY_OK);
 		}
-		if ((result = set(settings, option, optarg)))
+		if ((result = option == 'f' ? read_config(settings, optarg) : set(settings, option, optarg)))
 			return result;
 	}
 	if (optind == argc && settings->agent.bus.url && settings->key && settings->agent.signers)
