@@ -232,6 +232,14 @@ int64_t fay_aggregator_poll(struct fay_aggregator *aggregator, struct fay_error 
 	return -1;
 }
 
+bool fay_aggregator_is_asked(const struct fay_aggregator *aggregator)
+{
+	for (size_t i = 0; i < aggregator->source_count; i++)
+		if (__atomic_load_n(&aggregator->sources[i].control->wake, __ATOMIC_ACQUIRE) != aggregator->sources[i].wake_seen)
+			return true;
+	return false;
+}
+
 static struct timespec milliseconds(int count)
 {
 	return (struct timespec){ .tv_sec = count / 1000, .tv_nsec = count % 1000 * 1000000l };

@@ -10,6 +10,22 @@
 
 #include "follow.h"
 
+/* Keeps the two pipes only: the end of orders must be closed once fay closes its own, also if an agent has other followers that were started later. */
+static void become_follower(int orders, int events)
+{
+	enum { ORDERS = 3, EVENTS = 4, FREE = 5 };
+	int null = open("/dev/null", O_RDWR);
+	int high_orders = fcntl(orders, F_DUPFD, FREE), high_events = fcntl(events, F_DUPFD, FREE);
+	if (null < 0 || high_orders < 0 || high_events < 0)
+		_exit(1);
+	for (int fd = 0; fd < ORDERS; fd++)
+		dup2(null, fd);
+	dup2(high_orders, ORDERS);
+	dup2(high_events, EVENTS);
+	close_range(FREE, ~0u, 0);
+	fay_follower_main(ORDERS, EVENTS);
+}
+
 int fay_follow_start(struct fay_follow *follow, struct fay_error *error)
 {
 	int orders[2], events[2];
@@ -22,14 +38,8 @@ int fay_follow_start(struct fay_follow *follow, struct fay_error *error)
 	}
 	fflush(NULL);
 	follow->follower = fork();
-	if (follow->follower == 0) {
-		int null = open("/dev/null", O_RDWR);
-		close(orders[1]);
-		close(events[0]);
-		for (int fd = 0; null >= 0 && fd < 3; fd++)
-			dup2(null, fd);
-		fay_follower_main(orders[0], events[1]);
-	}
+	if (follow->follower == 0)
+		become_follower(orders[0], events[1]);
 	close(orders[0]);
 	close(events[1]);
 	follow->orders = orders[1];

@@ -27,31 +27,45 @@ static int make_object(struct trace *trace, struct fay_error *error)
 	return FAY_OK;
 }
 
-static int start(struct trace *trace, struct fay_error *error)
+/* What needs all events on one machine, or the machine that has the processes. */
+static int check(const struct trace *trace, struct fay_error *error)
 {
-	struct fay_root_options *options = &trace->cluster.root;
-	static struct fay_keys keys;
+	const struct fay_plan *plan = trace->plan;
 	if (trace->native)
 		return fay_error_set(error, FAY_E_REFUSED, "probe images for the kernel cannot be sent to a cluster; a query about it can");
 	if (!fay_trace_is_kernel(trace) && !trace->comm_count && !trace->pid_count)
 		return fay_error_set(error, FAY_E_USAGE, "which processes? Give --comm NAME, or -p PID");
+	if (fay_trace_is_kernel(trace) && trace->follow)
+		return fay_error_set(error, FAY_E_USAGE, "--follow is for queries about programs: on a cluster, ask the kernel without it, by `comm`");
 	if (fay_trace_is_file(trace) || trace->save_path)
 		return fay_error_set(error, FAY_E_USAGE, "saved traces are files of this machine: leave out --cluster");
-	if (trace->plan && trace->plan->keeps_arguments)
+	if (plan && plan->keeps_arguments)
 		return fay_error_set(error, FAY_E_REFUSED, "arguments of `Return` cannot be asked of a cluster yet; ask each machine");
-	if (trace->join && (trace->plan->kernel_sides || trace->detach))
+	if (trace->join && (plan->kernel_sides || trace->detach))
 		return fay_error_set(error, FAY_E_REFUSED, trace->detach ? "joins cannot be asked with --detach: this side makes the pairs" :
 									   "joins with events of the kernel cannot be asked of a cluster yet; ask each machine");
-	if (trace->plan && trace->plan->window_step && fay_schema_replaces(trace->schema))
+	if (plan && plan->window_step && fay_schema_replaces(trace->schema))
 		return fay_error_set(error, FAY_E_REFUSED, "windows of time with TopK or Sample cannot be asked of a cluster yet");
-	if (fay_cli_cluster_keys(&trace->cluster, &keys, error))
-		return error->code;
+	if (!plan || !plan->typed)
+		return FAY_OK;
+	if (trace->join)
+		return fay_error_set(error, FAY_E_REFUSED, "names of arguments in a join cannot be asked of a cluster yet: use Arg(0), Arg(1) ...");
+	if (!trace->described.file.build_id_size)
+		return fay_error_set(error, FAY_E_REFUSED, "the file that %s is in has no build ID, so other machines cannot tell whether theirs is the same: use Arg(0), Arg(1) ...",
+				     trace->described.pattern);
+	return FAY_OK;
+}
+
+static void set_options(struct trace *trace)
+{
+	struct fay_root_options *options = &trace->cluster.root;
 	options->text = trace->query ? trace->query : trace->probe_path;
 	options->comms = trace->comms;
 	options->comm_count = trace->comm_count;
 	options->pids = trace->pids;
 	options->pid_count = trace->pid_count;
 	options->wait = trace->wait;
+	options->follow = trace->follow;
 	options->some = options->one_clock = trace->join != NULL;
 	options->is_query = trace->query != NULL;
 	options->durable = trace->detach;
@@ -62,14 +76,28 @@ static int start(struct trace *trace, struct fay_error *error)
 		options->horizon = FAY_WINDOWS_HORIZON;
 	if (trace->every)
 		options->window = trace->every;
+	if (trace->plan && trace->plan->typed && !fay_trace_is_kernel(trace)) {
+		options->function = trace->described.pattern;
+		options->build_id = trace->described.file.build_id;
+		options->build_id_size = trace->described.file.build_id_size;
+	}
+}
+
+static int start(struct trace *trace, struct fay_error *error)
+{
+	static struct fay_keys keys;
+	if (check(trace, error) || fay_cli_cluster_keys(&trace->cluster, &keys, error))
+		return error->code;
+	set_options(trace);
 	trace->cluster_rows = trace->aggregator;
 	if (fay_trace_is_kernel(trace) && make_object(trace, error))
 		return error->code;
-	return fay_root_create(options, &keys, &trace->verdict, trace->image.data, trace->image.size, trace->aggregator, &trace->root, error);
+	return fay_root_create(&trace->cluster.root, &keys, &trace->verdict, trace->image.data, trace->image.size, trace->aggregator, &trace->root, error);
 }
 
 static void report(const struct trace *trace)
 {
+	struct fay_coverage coverage;
 	unsigned tracing = 0, processes = 0, refused = 0;
 	for (size_t i = 0; i < fay_root_machine_count(trace->root); i++) {
 		const struct fay_machine *machine = fay_root_machine(trace->root, i);
@@ -80,6 +108,9 @@ static void report(const struct trace *trace)
 		tracing++;
 		processes += machine->processes;
 	}
+	fay_root_coverage(trace->root, &coverage);
+	if (coverage.beyond)
+		fprintf(stderr, "fay: more than %u machines are there; the others are NOT ASKED (--machines FILE chooses)\n", FAY_WIRE_AGENTS_MAX);
 	if (refused > REFUSALS_SHOWN && !trace->verbose)
 		fprintf(stderr, "fay: %u more machines do not trace; --verbose names them\n", refused - REFUSALS_SHOWN);
 	if (fay_trace_is_kernel(trace)) {
@@ -96,10 +127,10 @@ static void print_coverage_json(const struct trace *trace, const struct fay_cove
 	FILE *out = trace->writer.out;
 	fprintf(out, "{\"type\":\"coverage\",\"final\":%s,\"asked\":%u,\"tracing\":%u,\"refused\":%u,\"late\":%u,\"lost\":%u,\"finished\":%u,"
 		     "\"incomplete\":%u,\"windows\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"hellos\":%" PRIu64 ",\"combined\":%" PRIu64 ",\"duplicates\":%" PRIu64
-		     ",\"conflicts\":%" PRIu64 ",\"early\":%" PRIu64 ",\"unknown\":%" PRIu64 ",\"malformed\":%" PRIu64 ",\"rows_shed\":%" PRIu64 ",\"rows_late\":%" PRIu64,
+		     ",\"conflicts\":%" PRIu64 ",\"early\":%" PRIu64 ",\"unknown\":%" PRIu64 ",\"malformed\":%" PRIu64 ",\"rows_shed\":%" PRIu64 ",\"rows_late\":%" PRIu64 ",\"beyond_limit\":%s",
 		final ? "true" : "false", coverage->asked, coverage->tracing, coverage->refused, coverage->late, coverage->lost,
 		coverage->finished, coverage->incomplete, coverage->windows, coverage->messages, coverage->bytes, coverage->hellos, coverage->combined, coverage->duplicates,
-		coverage->conflicts, coverage->early, coverage->unknown, coverage->malformed, coverage->rows_shed, coverage->rows_late);
+		coverage->conflicts, coverage->early, coverage->unknown, coverage->malformed, coverage->rows_shed, coverage->rows_late, coverage->beyond ? "true" : "false");
 	if (coverage->clock_error != UINT64_MAX)
 		fprintf(out, ",\"clock_offset_ns\":%" PRId64 ",\"clock_error_ns\":%" PRIu64 ",\"clock_bound_ns\":%" PRIu64 ",\"clocks_unknown\":%u", coverage->clock_offset,
 			coverage->clock_error, coverage->clock_bound, coverage->clocks_unknown);

@@ -105,7 +105,8 @@ static void look_for_names(struct trace *trace)
 		bool traced = false;
 		for (size_t s = 0; s < trace->session_count && !traced; s++)
 			traced = fay_target_pid(trace->targets[s]) == pids[i] && fay_session_target_alive(trace->sessions[s]);
-		if (traced)
+		/* A child of one that is followed is counted there. */
+		if (traced || (trace->follower.follower && fay_cli_tracer_of(pids[i]) == trace->follower.follower))
 			continue;
 		attach_later(trace, pids[i]);
 		if (trace->follower.follower)

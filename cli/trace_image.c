@@ -16,13 +16,14 @@ static int plan_query(struct trace *trace, struct fay_error *error)
 					     .whole_events = trace->save_path != NULL,
 					     .find = fay_cli_find_function,
 					     .find_context = &trace->described };
+	/* On a cluster process numbers are those of other machines; types are those of a file here, and machines that have another build of it refuse. */
 	trace->described = (struct fay_cli_functions){
 		.pids = trace->pids,
-		.pid_count = trace->pid_count,
+		.pid_count = trace->cluster.root.bus.url ? 0 : trace->pid_count,
 		.comms = trace->comms,
 		.comm_count = trace->comm_count,
 		.command = trace->command,
-		.none = trace->cluster.root.bus.url ? "machines of a cluster may have different builds of a program" : NULL,
+		.none = trace->detach ? "names of arguments cannot be asked with --detach" : NULL,
 	};
 	if (fay_query_plan_with(trace->query, &options, &trace->plan, error))
 		return error->code;

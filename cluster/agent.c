@@ -13,7 +13,6 @@
 #define HELLO_EVERY 5u /* s */
 #define HELLO_RAREST 3600u
 #define IDLE_MS 50
-#define BUSY_MS 2
 
 struct fay_answer {
 	uint64_t query;
@@ -74,9 +73,11 @@ static void json_text(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-static void audit(const struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start, const char *signer,
+/* `signer` NULL: a stranger. */
+static void audit(const struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start, const struct fay_key_entry *signer,
 		  const struct fay_verdict *verdict, const char *outcome)
 {
+	const struct fay_role *role = signer ? fay_key_file_role(&agent->signers, signer) : NULL;
 	char key[FAY_KEY_HEX + 1], sha[FAY_KEY_HEX + 1] = "", text[FAY_WIRE_TEXT_MAX + 1];
 	FILE *out = agent->options.audit;
 	if (!out)
@@ -86,7 +87,9 @@ static void audit(const struct fay_agent *agent, const struct fay_wire_head *hea
 		fay_keys_hex(sha, verdict->image_sha256);
 	fay_text_copy(text, sizeof(text), start->text);
 	fprintf(out, "{\"time\":%" PRIu64 ",\"query\":\"%016" PRIx64 "\",\"signer\":", fay_realtime(), head->query);
-	json_text(out, signer);
+	json_text(out, signer ? signer->name : "");
+	fprintf(out, ",\"role\":");
+	json_text(out, role ? role->name : "");
 	fprintf(out, ",\"key\":\"%s\",\"image_sha256\":\"%s\",\"text\":", key, sha);
 	json_text(out, text);
 	fprintf(out, ",\"processes\":[");
@@ -122,11 +125,13 @@ static void answer(struct fay_agent *agent, uint64_t sent, const struct fay_answ
 		fay_bus_send(agent->bus, subject, agent->out.bytes, agent->out.size);
 }
 
-static int read_policy(const struct fay_key_entry *signer, struct fay_policy *policy, struct fay_error *error)
+static int read_policy(const struct fay_agent *agent, const struct fay_key_entry *signer, struct fay_policy *policy, struct fay_error *error)
 {
+	const struct fay_role *role = fay_key_file_role(&agent->signers, signer);
+	const char *path = role ? role->policy : signer->policy;
 	char message[512];
 	fay_policy_default(policy);
-	if (signer->policy[0] && fay_policy_read(signer->policy, policy, message, sizeof(message)))
+	if (path[0] && fay_policy_read(path, policy, message, sizeof(message)))
 		return fay_error_set(error, FAY_E_REFUSED, "the policy of signer %s cannot be read on this machine", signer->name);
 	return FAY_OK;
 }
@@ -154,25 +159,58 @@ static int verify_object(const struct fay_policy *policy, const struct fay_wire_
 	return fay_object_check_policy(object, policy, error);
 }
 
-static int make_feed(const struct fay_agent *agent, const struct fay_wire_start *start, struct fay_verdict *verdict, struct fay_feed *feed,
-		     struct fay_error *error)
+/* What the role admits of the query before anything of it is looked at. */
+static int check_role(const struct fay_agent *agent, const struct fay_role *role, const struct fay_wire_start *start, struct fay_error *error)
+{
+	uint32_t running = 0;
+	if (!role)
+		return FAY_OK;
+	if (start->flags & FAY_START_BPF && !role->kernel)
+		return fay_error_set(error, FAY_E_REFUSED, "the role '%s' does not include queries about the kernel", role->name);
+	for (size_t i = 0; i < agent->job_count; i++) {
+		const struct fay_key_entry *asker = fay_key_file_find(&agent->signers, agent->jobs[i]->asker);
+		running += !agent->jobs[i]->final && asker && fay_key_file_role(&agent->signers, asker) == role;
+	}
+	if (role->queries && running >= role->queries)
+		return fay_error_set(error, FAY_E_LIMIT, "the role '%s' has %u queries at once, and as many run", role->name, role->queries);
+	return FAY_OK;
+}
+
+static uint64_t lesser(uint64_t own, uint64_t of_role)
+{
+	return of_role && (!own || of_role < own) ? of_role : own;
+}
+
+static struct fay_job_limits limits_of(const struct fay_agent *agent, const struct fay_role *role)
+{
+	struct fay_job_limits limits = agent->options.limits;
+	if (role) {
+		limits.memory = lesser(limits.memory, role->memory);
+		limits.bytes_per_second = lesser(limits.bytes_per_second, role->bytes_per_second);
+	}
+	return limits;
+}
+
+static int make_feed(const struct fay_agent *agent, const struct fay_wire_start *start, const struct fay_role *role, struct fay_verdict *verdict,
+		     struct fay_feed *feed, struct fay_error *error)
 {
 	if (agent->options.feed)
 		return agent->options.feed(verdict, start, feed, error);
 	if (start->flags & FAY_START_BPF)
-		return fay_kernel_feed_create((struct fay_object *)verdict, start, agent->options.limits.memory, feed, error);
-	return fay_processes_create(verdict, start, feed, error);
+		return fay_kernel_feed_create((struct fay_object *)verdict, start, limits_of(agent, role).memory, feed, error);
+	return fay_processes_create(verdict, start, role, feed, error);
 }
 
 /* *job: started. The verdict is the job's then. */
-static int launch(struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start,
+static int launch(struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start, const struct fay_role *role,
 		  struct fay_verdict *verdict, struct fay_job **job, struct fay_error *error)
 {
+	struct fay_job_limits limits = limits_of(agent, role);
 	struct fay_feed feed;
-	int result = make_feed(agent, start, verdict, &feed, error);
+	int result = make_feed(agent, start, role, verdict, &feed, error);
 	if (result)
 		return result;
-	result = fay_job_create(agent->bus, agent->keys, agent->id, head, start, verdict, &feed, &agent->options.limits, job, error);
+	result = fay_job_create(agent->bus, agent->keys, agent->id, head, start, verdict, &feed, &limits, job, error);
 	if (result) {
 		feed.stop(feed.context);
 		feed.destroy(feed.context);
@@ -185,16 +223,19 @@ static int launch(struct fay_agent *agent, const struct fay_wire_head *head, con
 static int start_query(struct fay_agent *agent, const struct fay_wire_head *head, const struct fay_wire_start *start, const struct fay_key_entry *signer,
 		       struct fay_error *error)
 {
+	const struct fay_role *role = fay_key_file_role(&agent->signers, signer);
 	struct fay_verdict *verdict = NULL;
 	struct fay_policy policy;
 	if (agent->job_count == FAY_AGENT_JOBS_MAX)
 		return fay_error_set(error, FAY_E_LIMIT, "%u queries run already", FAY_AGENT_JOBS_MAX);
-	int result = read_policy(signer, &policy, error);
+	int result = check_role(agent, role, start, error);
+	if (!result)
+		result = read_policy(agent, signer, &policy, error);
 	if (!result)
 		result = start->flags & FAY_START_BPF ? verify_object(&policy, start, &verdict, error) : verify_image(&policy, start, &verdict, error);
-	audit(agent, head, start, signer->name, verdict, result ? error->message : "accepted");
+	audit(agent, head, start, signer, verdict, result ? error->message : "accepted");
 	if (!result)
-		result = launch(agent, head, start, verdict, &agent->jobs[agent->job_count], error);
+		result = launch(agent, head, start, role, verdict, &agent->jobs[agent->job_count], error);
 	if (!result) {
 		agent->job_count++;
 		return FAY_OK;
@@ -217,7 +258,7 @@ static void refuse_stranger(struct fay_agent *agent, const struct fay_wire_head 
 		return;
 	}
 	snprintf(outcome, sizeof(outcome), "who signed the query is not among this machine's signers (%" PRIu64 " more since the last such line)", agent->strangers);
-	audit(agent, head, start, "", NULL, agent->strangers ? outcome : refusal.reason);
+	audit(agent, head, start, NULL, NULL, agent->strangers ? outcome : refusal.reason);
 	agent->strangers = 0;
 	agent->next_stranger = fay_monotonic() + SECOND;
 }
@@ -295,6 +336,19 @@ static void drain(struct fay_agent *agent, struct fay_subscription *subscription
 	}
 }
 
+/* How long to wait for a message. */
+static int patience_ms(const struct fay_agent *agent)
+{
+	int least = IDLE_MS;
+	if (agent->job_count && agent->options.busy_ms)
+		return agent->options.busy_ms;
+	for (size_t i = 0; i < agent->job_count; i++) {
+		int one = fay_job_patience_ms(agent->jobs[i]);
+		least = one < least ? one : least;
+	}
+	return least;
+}
+
 static void tick_jobs(struct fay_agent *agent)
 {
 	for (size_t i = 0; i < agent->job_count;) {
@@ -317,7 +371,7 @@ void fay_agent_tick(struct fay_agent *agent)
 		hello(agent, 0);
 	}
 	drain(agent, agent->ping, 0);
-	drain(agent, agent->mine, agent->job_count ? agent->options.busy_ms : IDLE_MS);
+	drain(agent, agent->mine, patience_ms(agent));
 	tick_jobs(agent);
 }
 
@@ -327,7 +381,7 @@ void fay_agent_end(struct fay_agent *agent, int timeout_ms)
 	for (size_t i = 0; i < agent->job_count; i++)
 		fay_job_end(agent->jobs[i], FAY_FINAL_AGENT);
 	while (agent->job_count && fay_monotonic() < until) {
-		drain(agent, agent->mine, BUSY_MS);
+		drain(agent, agent->mine, patience_ms(agent));
 		tick_jobs(agent);
 	}
 }
@@ -353,8 +407,6 @@ int fay_agent_create(const struct fay_agent_options *options, const struct fay_k
 	if (!agent)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	agent->options = *options;
-	if (!agent->options.busy_ms)
-		agent->options.busy_ms = BUSY_MS;
 	agent->keys = keys;
 	agent->id = fay_keys_random();
 	agent->hello_every = HELLO_EVERY;

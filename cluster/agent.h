@@ -16,7 +16,7 @@ struct fay_agent_options {
 	const char *signers;       /* file */
 	FILE *audit;               /* a JSON line for each START */
 	struct fay_job_limits limits;
-	int busy_ms; /* between two looks at the programs while a query runs; 0: 2 */
+	int busy_ms; /* between two looks at the programs while a query runs; 0: 2 to 10, as it needs */
 	/* Makes a query's feed; NULL: fay_processes_create(). For benchmarks and tests. */
 	int (*feed)(const struct fay_verdict *verdict, const struct fay_wire_start *start, struct fay_feed *feed, struct fay_error *error);
 };

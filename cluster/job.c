@@ -14,6 +14,8 @@
 #define HORIZON_MAX (10 * 365 * 24 * 3600 * SECOND)
 #define RESEND_BYTES (256u << 10)       /* of one tick */
 #define STREAM_EARLY (256u << 10)       /* bytes of streamed rows that do not wait for the window's end */
+#define BUSY_MS 2
+#define QUIET_MS 10
 #define LINGER (5 * SECOND)             /* an inner agent that is finished itself, without a word from the root */
 
 static uint64_t clock_ns(clockid_t clock)
@@ -248,6 +250,8 @@ static int produce(struct fay_job *job, struct fay_error *error)
 	if (window <= job->window_done)
 		window = job->window_done + 1; /* the last one, before its time */
 	job->window_done = window;
+	if (job->feed.drain)
+		job->feed.drain(job->feed.context);
 	for (uint32_t i = 0; i < job->verdict->schema.state_count && !result; i++)
 		result = tell_state(job, window, i, &last, error);
 	if (!result && !tell_stream(job, window))
@@ -348,6 +352,14 @@ void fay_job_tick(struct fay_job *job)
 	job->done |= job->released;
 }
 
+int fay_job_patience_ms(const struct fay_job *job)
+{
+	uint64_t tenth = job->window / (SECOND / 1000) / 10;
+	if (job->final || !job->feed.is_busy || job->feed.is_busy(job->feed.context) || tenth < BUSY_MS)
+		return BUSY_MS;
+	return tenth < QUIET_MS ? (int)tenth : QUIET_MS;
+}
+
 static void receive_control(struct fay_job *job, const struct fay_wire_control *control)
 {
 	uint64_t window = control->floor, sequence = 0;
@@ -382,7 +394,7 @@ void fay_job_receive(struct fay_job *job, const struct fay_wire_head *head, cons
 	else if (head->type == FAY_WIRE_ASSIGN && of_asker && fay_wire_read_assign(head->body, &assign))
 		fay_job_assign(job, &assign);
 	else if (head->type == FAY_WIRE_PARTIAL && head->sender)
-		fay_job_collect(job, head);
+		fay_job_collect_message(job, head, bytes, size);
 }
 
 static int check_start(const struct fay_wire_start *start, struct fay_error *error)

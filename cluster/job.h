@@ -15,12 +15,18 @@
 #define FAY_JOB_KEPT_MAX 512u            /* partials not acknowledged, beyond which no window is closed */
 #define FAY_JOB_STREAM_MAX (8u << 20)    /* bytes of streamed rows of one window; more are shed */
 #define FAY_JOB_MEMBERS_MAX 2048u        /* of a combined partial */
+#define FAY_JOB_EARLY_MAX 64u            /* partials that came before the tree that they are for... */
+#define FAY_JOB_EARLY_BYTES (4u << 20)   /* ...and bytes: anybody can send some */
 
 /* Where counts come from: processes (processes.c), the kernel (kernel.c), or made up (tests and benchmarks). All functions get `context`. */
 struct fay_feed {
 	void *context;
 	void (*tick)(void *context);
 	bool (*alive)(void *context);  /* false: nothing can come any more */
+	/* All rows that were counted up to now are wanted, of tables and streams; called right before a window's snapshots. NULL: tick() does that each time */
+	void (*drain)(void *context);
+	/* Whether rows come so fast that tick() must be called every few milliseconds. NULL: always */
+	bool (*is_busy)(void *context);
 	void (*stop)(void *context);   /* nothing is counted after this; snapshots still work */
 	int (*snapshot)(void *context, uint32_t state, struct fay_result *result, struct fay_error *error);
 	/* Groups of windows of time that are over, right behind a snapshot of that state; fay_changes_forget() says which. NULL: keeps them */
@@ -42,6 +48,12 @@ struct fay_child {
 	uint64_t agent;
 	uint8_t key[FAY_KEY_BYTES];
 	uint64_t window; /* closed */
+};
+
+/* A partial of somebody who is told to be a child in a tree that this agent has not heard of yet; looked at again once it has. */
+struct fay_early {
+	uint8_t *bytes; /* of the whole message */
+	size_t size;
 };
 
 /* What an inner agent has merged and not yet sent. */
@@ -98,8 +110,10 @@ struct fay_job {
 	/* the tree */
 	uint32_t tree;
 	uint64_t parent;
-	struct fay_child *children;
-	size_t child_count;
+	struct fay_child *children, *former; /* former: of the tree before, who may not have heard of this one yet */
+	size_t child_count, former_count;
+	struct fay_early early[FAY_JOB_EARLY_MAX];
+	size_t early_count, early_bytes;
 	struct fay_pending *pending;
 	struct fay_below *below;
 	size_t below_count;
@@ -115,6 +129,8 @@ int fay_job_create(struct fay_bus *bus, const struct fay_keys *keys, uint64_t ag
 void fay_job_destroy(struct fay_job *job);
 /* Every few milliseconds. `done` is set when nothing is left to do. */
 void fay_job_tick(struct fay_job *job);
+/* How long the next tick may be put off if no message comes. */
+int fay_job_patience_ms(const struct fay_job *job);
 /* A message that came for this query. */
 void fay_job_receive(struct fay_job *job, const struct fay_wire_head *head, const void *bytes, size_t size);
 /* The query ends here; a last partial follows. */
@@ -127,6 +143,8 @@ bool fay_job_is_inner(const struct fay_job *job);
 void fay_job_assign(struct fay_job *job, const struct fay_wire_assign *assign);
 /* A partial of a child, or of the job itself. */
 void fay_job_collect(struct fay_job *job, const struct fay_wire_head *head);
+/* The same of another agent, in the bytes of the message: one whose sender knows a newer tree is kept until this agent has heard of it. */
+void fay_job_collect_message(struct fay_job *job, const struct fay_wire_head *head, const void *bytes, size_t size);
 /* Sends what is pending if it is due, or `always`. */
 void fay_job_forward(struct fay_job *job, bool always);
 void fay_job_collect_deinit(struct fay_job *job);

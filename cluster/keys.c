@@ -100,37 +100,80 @@ uint64_t fay_keys_random(void)
 
 /* --- files that name others' keys -------------------------------------------------------------------------------------- */
 
-static bool parse_line(char *line, const char *word, struct fay_key_entry *entry)
+static size_t split(char *line, char **words, size_t max)
 {
-	char *rest = NULL, *words[5] = { 0 };
+	char *rest = NULL;
 	size_t count = 0;
-	for (char *at = strtok_r(line, " \t", &rest); at && count < 5; at = strtok_r(NULL, " \t", &rest))
+	for (char *at = strtok_r(line, " \t", &rest); at && count < max; at = strtok_r(NULL, " \t", &rest))
 		words[count++] = at;
-	if (count < 3 || count > 4 || strcmp(words[0], word) || strlen(words[1]) >= sizeof(entry->name) ||
-	    !hex_exactly(words[2], strlen(words[2]), entry->key, sizeof(entry->key)))
+	return count;
+}
+
+static uint32_t find_role(const struct fay_key_file *file, const char *name)
+{
+	for (size_t i = 0; i < file->role_count; i++)
+		if (!strcmp(file->roles[i].name, name))
+			return (uint32_t)i + 1;
+	return 0;
+}
+
+/* What follows a signer's key. */
+static bool read_right(const struct fay_key_file *file, const char *text, struct fay_key_entry *entry)
+{
+	if (!strncmp(text, "role=", 5))
+		return (entry->role = find_role(file, text + 5)) != 0;
+	if (strlen(text) >= sizeof(entry->policy))
 		return false;
-	if (words[3] && strlen(words[3]) >= sizeof(entry->policy))
-		return false;
-	strcpy(entry->name, words[1]);
-	strcpy(entry->policy, words[3] ? words[3] : "");
+	strcpy(entry->policy, text);
 	return true;
+}
+
+static int add_entry(struct fay_key_file *file, char **words, size_t count, const char *word, struct fay_error *error)
+{
+	bool signer = !strcmp(word, "signer");
+	struct fay_key_entry entry = { 0 };
+	if (count < 3 || count > (signer ? 4 : 3) || strcmp(words[0], word) || strlen(words[1]) >= sizeof(entry.name) ||
+	    !hex_exactly(words[2], strlen(words[2]), entry.key, sizeof(entry.key)) || (count == 4 && !read_right(file, words[3], &entry)))
+		return fay_error_set(error, FAY_E_USAGE, "expected `%s NAME PUBLIC-KEY%s`", word,
+				     signer ? " [POLICY-FILE | role=ROLE]`, with a role of a line above: `role NAME ..." : "");
+	strcpy(entry.name, words[1]);
+	struct fay_key_entry *grown = file->count < FAY_KEY_ENTRIES_MAX ? realloc(file->entries, (file->count + 1) * sizeof(*grown)) : NULL;
+	if (!grown)
+		return fay_error_set(error, FAY_E_LIMIT, "too many keys");
+	file->entries = grown;
+	file->entries[file->count++] = entry;
+	return FAY_OK;
+}
+
+static int add_role(struct fay_key_file *file, char **words, size_t count, struct fay_error *error)
+{
+	struct fay_role role;
+	if (fay_role_read(words, count, &role, error))
+		return error->code;
+	if (find_role(file, role.name))
+		return fay_error_set(error, FAY_E_USAGE, "the role '%s' is there twice", role.name);
+	struct fay_role *grown = file->role_count < FAY_KEY_ROLES_MAX ? realloc(file->roles, (file->role_count + 1) * sizeof(*grown)) : NULL;
+	if (!grown)
+		return fay_error_set(error, FAY_E_LIMIT, "too many roles");
+	file->roles = grown;
+	file->roles[file->role_count++] = role;
+	return FAY_OK;
 }
 
 static int read_lines(FILE *in, const char *path, const char *word, struct fay_key_file *file, struct fay_error *error)
 {
-	char line[1024];
+	char line[1024], *words[FAY_ROLE_WORDS_MAX + 1];
 	for (unsigned number = 1; fgets(line, sizeof(line), in); number++) {
+		struct fay_error why;
+		bool whole = strchr(line, '\n') || feof(in);
 		line[strcspn(line, "#\n")] = 0;
-		if (!line[strspn(line, " \t")])
-			continue;
-		struct fay_key_entry *grown = realloc(file->entries, (file->count + 1) * sizeof(*grown));
-		if (!grown || file->count == FAY_KEY_ENTRIES_MAX)
-			return fay_error_set(error, FAY_E_LIMIT, "%s: too many keys", path);
-		file->entries = grown;
-		if (!parse_line(line, word, &file->entries[file->count]))
-			return fay_error_set(error, FAY_E_USAGE, "%s:%u: expected `%s NAME PUBLIC-KEY%s`", path, number, word,
-					     strcmp(word, "signer") ? "" : " [POLICY-FILE]");
-		file->count++;
+		size_t count = split(line, words, FAY_ROLE_WORDS_MAX + 1);
+		int result = !whole ? fay_error_set(&why, FAY_E_USAGE, "a line of more than %zu bytes", sizeof(line) - 2) :
+			     !count ? FAY_OK :
+			     !strcmp(words[0], "role") && !strcmp(word, "signer") ? add_role(file, words, count, &why) :
+										    add_entry(file, words, count, word, &why);
+		if (result)
+			return fay_error_set(error, (enum fay_error_code)result, "%s:%u: %s", path, number, why.message);
 	}
 	return FAY_OK;
 }
@@ -151,7 +194,13 @@ int fay_key_file_read(const char *path, const char *word, struct fay_key_file *f
 void fay_key_file_deinit(struct fay_key_file *file)
 {
 	free(file->entries);
+	free(file->roles);
 	memset(file, 0, sizeof(*file));
+}
+
+const struct fay_role *fay_key_file_role(const struct fay_key_file *file, const struct fay_key_entry *entry)
+{
+	return entry->role ? &file->roles[entry->role - 1] : NULL;
 }
 
 const struct fay_key_entry *fay_key_file_find(const struct fay_key_file *file, const uint8_t key[FAY_KEY_BYTES])

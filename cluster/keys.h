@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "fay/error.h"
+#include "role.h"
 
 #define FAY_KEY_BYTES 32u
 #define FAY_SECRET_BYTES 64u
@@ -31,19 +32,25 @@ void fay_keys_hex(char text[FAY_KEY_HEX + 1], const uint8_t key[FAY_KEY_BYTES]);
 uint64_t fay_keys_random(void); /* never 0 */
 
 #define FAY_KEY_ENTRIES_MAX 4096u
-/* A line "WORD NAME PUBLIC-KEY [POLICY-FILE]" of a file of signers or machines. */
+#define FAY_KEY_ROLES_MAX 256u
+/* A line "machine NAME PUBLIC-KEY" or "signer NAME PUBLIC-KEY [POLICY-FILE | role=ROLE]" of a file of machines or signers. */
 struct fay_key_entry {
 	char name[64];
 	uint8_t key[FAY_KEY_BYTES];
 	char policy[256]; /* "": none */
+	uint32_t role;    /* its number in the file, counted from 1; 0: none */
 };
 struct fay_key_file {
 	struct fay_key_entry *entries;
 	size_t count;
+	struct fay_role *roles; /* of lines `role`, which stand before the signers that have them */
+	size_t role_count;
 };
 /* `word`: "signer" or "machine". Any line that is not understood is an error with file and line. */
 int fay_key_file_read(const char *path, const char *word, struct fay_key_file *file, struct fay_error *error);
 void fay_key_file_deinit(struct fay_key_file *file);
+/* NULL: it has none, and may do anything. */
+const struct fay_role *fay_key_file_role(const struct fay_key_file *file, const struct fay_key_entry *entry);
 const struct fay_key_entry *fay_key_file_find(const struct fay_key_file *file, const uint8_t key[FAY_KEY_BYTES]);
 
 #endif

@@ -5,11 +5,15 @@
 #include <unistd.h>
 
 #include "../cli/cli.h"
+#include "../cli/follow.h"
 #include "processes.h"
 
 #define SESSIONS_MAX FAY_CLI_MAX_TARGETS
 #define FAILED_MAX 1024u
 #define LOOK_EVERY 250000000u /* ns between two looks for new processes and modules */
+#define DRAIN_EVERY 50000000u /* ns between two looks at all threads' rings, if none is half full */
+#define BUSY_FOR 1000000000u   /* ns since a ring was half full */
+#define ALIVE_EVERY 20000000u  /* ns between two looks whether the programs run */
 #define DETACH_TRIES 5
 
 struct traced {
@@ -33,8 +37,12 @@ struct processes {
 	} failed[FAILED_MAX]; /* not tried again while they run, unless they load modules */
 	size_t failed_count;
 	bool wait, some, stopped;
+	const struct fay_role *role; /* NULL: any process */
+	struct fay_cli_functions described; /* the function whose types the query uses, of one build; pattern "": there is none */
+	struct fay_follow follower;
+	bool followed; /* any process was found to follow */
 	int64_t clock; /* ns added to events' times */
-	uint64_t next_look;
+	uint64_t next_look, next_drain, next_alive, asked; /* asked: when a ring was half full last */
 	struct fay_error first; /* failure; code 0: none */
 };
 
@@ -85,11 +93,46 @@ static bool make_room(struct processes *processes, struct fay_error *error)
 	return false;
 }
 
+static bool follows(const struct processes *processes)
+{
+	return processes->follower.follower != 0;
+}
+
+/* A debugger or a vfork can hold a process for a while. False: it stays patched. */
+static bool detach(struct fay_session *session, pid_t pid)
+{
+	struct fay_error error;
+	int tries = 0;
+	while (fay_session_detach(session, &error) && ++tries < DETACH_TRIES)
+		usleep(200000);
+	if (tries == DETACH_TRIES)
+		fprintf(stderr, "fayd: process %d is STILL PATCHED (it runs correctly; `fay doctor` lists it): %s\n", pid, error.message);
+	return tries < DETACH_TRIES;
+}
+
+/* Whether the role admits the process is asked again behind patching: it may have executed another program meanwhile, and nothing was read of it yet. */
+static int attach_session(struct processes *processes, pid_t pid, const struct fay_attach_options *options, struct traced *traced, struct fay_error *error)
+{
+	if (fay_role_admits(processes->role, pid, error) || fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &traced->target, error))
+		return error->code;
+	int result = processes->described.pattern[0] ? fay_cli_check_function(&processes->described, traced->target, error) : FAY_OK;
+	if (!result)
+		result = fay_session_attach(traced->target, processes->verdict, options, &traced->session, error);
+	if (!result && fay_role_admits(processes->role, pid, error)) {
+		result = error->code;
+		detach(traced->session, pid);
+		fay_session_destroy(traced->session);
+	}
+	if (result)
+		fay_target_close(traced->target);
+	return result;
+}
+
 /* `later`: modules were loaded; functions that are traced already, or are not there, are passed over. */
 static int attach(struct processes *processes, pid_t pid, bool later, struct fay_error *error)
 {
 	struct fay_session *beside[SESSIONS_MAX];
-	struct fay_attach_options options = { .size = sizeof(options), .some = later || processes->some, .clock = processes->clock, .beside = beside };
+	struct fay_attach_options options = { .size = sizeof(options), .some = later || processes->some || follows(processes), .clock = processes->clock, .beside = beside };
 	uint64_t modules = fay_process_modules(pid); /* before they are read: one that comes meanwhile is seen later */
 	if (!make_room(processes, error))
 		return error->code;
@@ -98,34 +141,72 @@ static int attach(struct processes *processes, pid_t pid, bool later, struct fay
 			beside[options.beside_count++] = processes->traced[i].session;
 	struct traced *traced = &processes->traced[processes->count];
 	*traced = (struct traced){ .modules = modules };
-	if (fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &traced->target, error))
+	if (attach_session(processes, pid, &options, traced, error))
 		return error->code;
-	if (fay_session_attach(traced->target, processes->verdict, &options, &traced->session, error)) {
-		fay_target_close(traced->target);
-		return error->code;
-	}
 	processes->count++;
 	size_t size;
 	struct fay_shm_control *shm = fay_session_shm(traced->session, &size);
 	if (!options.beside_count)
 		fay_session_run(traced->session, FAY_PROBE_BEGIN);
 	fprintf(stderr, "fayd: %zu functions traced in process %d\n", fay_session_point_count(traced->session), pid);
-	return fay_aggregator_add(processes->aggregator, shm, size, shm->target_pid, error);
+	/* Children that are followed count. */
+	return fay_aggregator_add(processes->aggregator, shm, size, follows(processes) ? 0 : shm->target_pid, error);
+}
+
+static void note_failure(struct processes *processes, pid_t pid, uint64_t modules, const struct fay_error *error)
+{
+	/* What is followed need not have what is asked for: programs that it executes may. */
+	if (!follows(processes) || error->code != FAY_E_USAGE)
+		fprintf(stderr, "fayd: process %d is not traced: %s\n", pid, error->message);
+	if (!processes->first.code)
+		processes->first = *error;
+	if (processes->failed_count == FAILED_MAX)
+		return;
+	processes->failed[processes->failed_count].pid = pid;
+	processes->failed[processes->failed_count++].modules = modules;
 }
 
 static void try_attach(struct processes *processes, pid_t pid)
 {
 	struct fay_error error = { 0 };
 	uint64_t modules = fay_process_modules(pid);
-	if (is_known(processes, pid) || !attach(processes, pid, false, &error))
+	/* A child of one that is followed is counted there. */
+	if (is_known(processes, pid) || (follows(processes) && fay_cli_tracer_of(pid) == processes->follower.follower))
 		return;
-	fprintf(stderr, "fayd: process %d is not traced: %s\n", pid, error.message);
-	if (!processes->first.code)
-		processes->first = error;
-	if (processes->failed_count == FAILED_MAX)
+	if (attach(processes, pid, false, &error))
+		note_failure(processes, pid, modules, &error);
+	if (!follows(processes) || fay_role_admits(processes->role, pid, &error))
 		return;
-	processes->failed[processes->failed_count].pid = pid;
-	processes->failed[processes->failed_count++].modules = modules;
+	fay_follow_take(&processes->follower, pid);
+	processes->followed = true;
+}
+
+/* Another program runs in a followed process; it stands still until it is taken again. */
+static void look_for_executed(struct processes *processes)
+{
+	struct fay_error error;
+	pid_t pid;
+	while (follows(processes) && (pid = fay_follow_next(&processes->follower))) {
+		for (size_t i = processes->failed_count; i-- > 0;)
+			if (processes->failed[i].pid == pid)
+				processes->failed[i] = processes->failed[--processes->failed_count];
+		uint64_t modules = fay_process_modules(pid);
+		if (attach(processes, pid, true, &error))
+			note_failure(processes, pid, modules, &error);
+		fay_follow_take(&processes->follower, pid);
+	}
+}
+
+/* Its modules are not what they were. */
+static void attach_again(struct processes *processes, pid_t pid)
+{
+	struct fay_error error;
+	if (follows(processes))
+		fay_follow_release(&processes->follower, pid);
+	if (attach(processes, pid, true, &error) && error.code != FAY_E_USAGE)
+		fprintf(stderr, "fayd: process %d's new modules are not traced: %s\n", pid, error.message);
+	if (follows(processes))
+		fay_follow_take(&processes->follower, pid);
 }
 
 static void look_for_names(struct processes *processes)
@@ -141,7 +222,6 @@ static void look_for_names(struct processes *processes)
 /* Of traced processes, and of those that did not have what is asked for: it may be there now. */
 static void look_for_modules(struct processes *processes)
 {
-	struct fay_error error;
 	for (size_t i = 0, count = processes->count; i < count && i < processes->count; i++) {
 		pid_t pid = fay_target_pid(processes->traced[i].target);
 		uint64_t modules = fay_process_modules(pid);
@@ -150,8 +230,7 @@ static void look_for_modules(struct processes *processes)
 		for (size_t k = 0; k < count; k++)
 			if (fay_target_pid(processes->traced[k].target) == pid)
 				processes->traced[k].modules = modules;
-		if (attach(processes, pid, true, &error) && error.code != FAY_E_USAGE)
-			fprintf(stderr, "fayd: process %d's new modules are not traced: %s\n", pid, error.message);
+		attach_again(processes, pid);
 	}
 	for (size_t i = processes->failed_count; i-- > 0;) {
 		pid_t pid = processes->failed[i].pid;
@@ -159,6 +238,8 @@ static void look_for_modules(struct processes *processes)
 		if (modules == processes->failed[i].modules)
 			continue;
 		processes->failed[i] = processes->failed[--processes->failed_count];
+		if (modules && follows(processes))
+			fay_follow_release(&processes->follower, pid);
 		if (modules)
 			try_attach(processes, pid);
 	}
@@ -166,15 +247,29 @@ static void look_for_modules(struct processes *processes)
 
 /* --- the feed ------------------------------------------------------------------------------------------------------------ */
 
-static void tick(void *context)
+static void drain(void *context)
 {
 	struct processes *processes = context;
 	struct fay_error error;
-	uint64_t now = fay_monotonic();
-	for (size_t i = 0; i < processes->count; i++)
-		fay_session_tick(processes->traced[i].session);
 	if (fay_aggregator_poll(processes->aggregator, &error) < 0)
 		fprintf(stderr, "fayd: %s\n", error.message);
+	processes->next_drain = fay_monotonic() + DRAIN_EVERY;
+}
+
+/* Looking at a ring takes a cache line of each thread, which may be thousands. */
+static void tick(void *context)
+{
+	struct processes *processes = context;
+	uint64_t now = fay_monotonic();
+	look_for_executed(processes);
+	for (size_t i = 0; i < processes->count; i++)
+		fay_session_tick(processes->traced[i].session);
+	if (fay_aggregator_is_asked(processes->aggregator)) {
+		processes->asked = now;
+		drain(processes);
+	} else if (now >= processes->next_drain) {
+		drain(processes);
+	}
 	if (now < processes->next_look)
 		return;
 	processes->next_look = now + LOOK_EVERY;
@@ -183,33 +278,40 @@ static void tick(void *context)
 		look_for_names(processes);
 }
 
+static bool is_busy(void *context)
+{
+	const struct processes *processes = context;
+	return follows(processes) || (processes->asked && fay_monotonic() - processes->asked < BUSY_FOR);
+}
+
+/* Each look takes a lock of the process's memory. */
 static bool alive(void *context)
 {
 	struct processes *processes = context;
+	uint64_t now = fay_monotonic();
+	if (now < processes->next_alive)
+		return true;
+	processes->next_alive = now + ALIVE_EVERY;
+	if (processes->wait || follows(processes))
+		return processes->wait || !processes->follower.ended;
 	for (size_t i = 0; i < processes->count; i++)
 		if (fay_session_target_alive(processes->traced[i].session))
 			return true;
-	return processes->wait;
+	return false;
 }
 
 static void stop(void *context)
 {
 	struct processes *processes = context;
-	struct fay_error error;
 	if (processes->stopped)
 		return;
 	processes->stopped = true;
+	fay_follow_end(&processes->follower);
 	for (size_t i = 0; i < processes->count; i++) {
-		int tries = 0;
-		while (fay_session_detach(processes->traced[i].session, &error) && ++tries < DETACH_TRIES)
-			usleep(200000);
-		if (tries == DETACH_TRIES)
-			fprintf(stderr, "fayd: process %d is STILL PATCHED (it runs correctly; `fay doctor` lists it): %s\n",
-				fay_target_pid(processes->traced[i].target), error.message);
+		detach(processes->traced[i].session, fay_target_pid(processes->traced[i].target));
 		fay_session_run(processes->traced[i].session, FAY_PROBE_END);
 	}
-	if (fay_aggregator_poll(processes->aggregator, &error) < 0)
-		fprintf(stderr, "fayd: %s\n", error.message);
+	drain(processes);
 }
 
 static int snapshot(void *context, uint32_t state, struct fay_result *result, struct fay_error *error)
@@ -244,6 +346,7 @@ static void on_row(void *context, fay_row_function *function, void *function_con
 static void destroy(void *context)
 {
 	struct processes *processes = context;
+	fay_follow_end(&processes->follower);
 	fay_aggregator_destroy(processes->aggregator);
 	for (size_t i = 0; i < processes->count; i++) {
 		fay_session_destroy(processes->traced[i].session);
@@ -269,21 +372,40 @@ static void read_start(struct processes *processes, const struct fay_wire_start 
 	}
 }
 
-int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wire_start *start, struct fay_feed *feed, struct fay_error *error)
+static void read_described(struct fay_cli_functions *described, const struct fay_wire_start *start)
+{
+	fay_text_copy(described->pattern, sizeof(described->pattern), start->function);
+	described->file.build_id_size = start->build_id_size;
+	memcpy(described->file.build_id, start->build_id, start->build_id_size);
+}
+
+/* Everything but the processes. */
+static int prepare(struct processes *processes, const struct fay_verdict *verdict, const struct fay_wire_start *start, const struct fay_role *role,
+		   struct fay_error *error)
+{
+	processes->verdict = verdict;
+	processes->role = role;
+	processes->wait = start->flags & FAY_START_WAIT;
+	processes->some = start->flags & FAY_START_SOME;
+	processes->clock = start->clock;
+	read_described(&processes->described, start);
+	if (fay_aggregator_create(&verdict->schema, &processes->aggregator, error))
+		return error->code;
+	return start->flags & FAY_START_FOLLOW ? fay_follow_start(&processes->follower, error) : FAY_OK;
+}
+
+int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wire_start *start, const struct fay_role *role, struct fay_feed *feed,
+			 struct fay_error *error)
 {
 	struct processes *processes = calloc(1, sizeof(*processes));
 	if (!processes)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	processes->verdict = verdict;
-	processes->wait = start->flags & FAY_START_WAIT;
-	processes->some = start->flags & FAY_START_SOME;
-	processes->clock = start->clock;
-	if (fay_aggregator_create(&verdict->schema, &processes->aggregator, error)) {
-		free(processes);
+	if (prepare(processes, verdict, start, role, error)) {
+		destroy(processes);
 		return error->code;
 	}
 	read_start(processes, start);
-	if (!processes->count && !processes->wait) {
+	if (!processes->count && !processes->wait && !processes->followed) {
 		if (processes->first.code)
 			*error = processes->first;
 		else
@@ -291,7 +413,7 @@ int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wir
 		destroy(processes);
 		return error->code;
 	}
-	*feed = (struct fay_feed){ .context = processes, .tick = tick, .alive = alive, .stop = stop, .snapshot = snapshot, .forget = forget,
+	*feed = (struct fay_feed){ .context = processes, .tick = tick, .drain = drain, .is_busy = is_busy, .alive = alive, .stop = stop, .snapshot = snapshot, .forget = forget,
 				   .name = name, .on_row = on_row, .destroy = destroy, .processes = (uint32_t)processes->count };
 	for (size_t i = 0; i < processes->count; i++)
 		feed->functions += (uint32_t)fay_session_point_count(processes->traced[i].session);

@@ -13,12 +13,19 @@ bool fay_job_is_inner(const struct fay_job *job)
 	return job->child_count > 0;
 }
 
+static struct fay_child *find_in(struct fay_child *children, size_t count, uint64_t agent)
+{
+	for (size_t i = 0; i < count; i++)
+		if (children[i].agent == agent)
+			return &children[i];
+	return NULL;
+}
+
+/* Also one of the tree before: what it sends is merged, but nobody waits for it. */
 static struct fay_child *find_child(struct fay_job *job, uint64_t agent)
 {
-	for (size_t i = 0; i < job->child_count; i++)
-		if (job->children[i].agent == agent)
-			return &job->children[i];
-	return NULL;
+	struct fay_child *child = find_in(job->children, job->child_count, agent);
+	return child ? child : find_in(job->former, job->former_count, agent);
 }
 
 /* Begins at the sequence that is seen first: an earlier one that comes later is left to the root. 0: does not make one. */
@@ -47,6 +54,47 @@ static bool make_pending(struct fay_job *job)
 	return job->pending && job->pending->rows;
 }
 
+/* --- what comes before its tree -------------------------------------------------------------------------------------------- */
+
+static uint32_t newest_tree(const struct fay_wire_partial *partial)
+{
+	struct fay_wire_member member;
+	uint32_t newest = 0;
+	for (uint16_t i = 0; i < partial->members.count; i++) {
+		fay_wire_read_member(partial, i, &member);
+		newest = member.tree > newest ? member.tree : newest;
+	}
+	return newest;
+}
+
+void fay_job_collect_message(struct fay_job *job, const struct fay_wire_head *head, const void *bytes, size_t size)
+{
+	struct fay_wire_partial partial;
+	if (find_child(job, head->sender) || job->early_count == FAY_JOB_EARLY_MAX || size > FAY_JOB_EARLY_BYTES - job->early_bytes || !fay_wire_read_partial(head->body, &job->verdict->schema, &partial) ||
+	    newest_tree(&partial) <= job->tree) {
+		fay_job_collect(job, head);
+		return;
+	}
+	uint8_t *copy = malloc(size);
+	if (!copy)
+		return;
+	memcpy(copy, bytes, size);
+	job->early[job->early_count++] = (struct fay_early){ copy, size };
+	job->early_bytes += size;
+}
+
+/* Each once: who is no child in this tree either is not waited for any longer. */
+static void collect_early(struct fay_job *job)
+{
+	struct fay_wire_head head;
+	for (size_t i = 0; i < job->early_count; i++) {
+		if (fay_wire_open(job->early[i].bytes, job->early[i].size, &head))
+			fay_job_collect(job, &head);
+		free(job->early[i].bytes);
+	}
+	job->early_count = job->early_bytes = 0;
+}
+
 void fay_job_assign(struct fay_job *job, const struct fay_wire_assign *assign)
 {
 	if (assign->version <= job->tree)
@@ -60,11 +108,14 @@ void fay_job_assign(struct fay_job *job, const struct fay_wire_assign *assign)
 		children[i].agent = fay_wire_peek64(at);
 		memcpy(children[i].key, at + 8, FAY_KEY_BYTES);
 	}
-	free(job->children);
+	free(job->former);
+	job->former = job->children;
+	job->former_count = job->child_count;
 	job->children = children;
 	job->child_count = assign->children.count;
 	job->parent = assign->parent == job->agent ? 0 : assign->parent;
 	job->tree = assign->version;
+	collect_early(job);
 }
 
 /* --- collecting ------------------------------------------------------------------------------------------------------------ */
@@ -253,6 +304,9 @@ void fay_job_collect_deinit(struct fay_job *job)
 	if (job->pending)
 		drop_pending(job);
 	free(job->pending);
+	for (size_t i = 0; i < job->early_count; i++)
+		free(job->early[i].bytes);
 	free(job->children);
+	free(job->former);
 	free(job->below);
 }

@@ -58,8 +58,10 @@ struct fay_machine *fay_root_find(struct fay_root *root, uint64_t id)
 static struct fay_machine *add_machine(struct fay_root *root, const struct fay_wire_head *head)
 {
 	struct fay_machine **grown, *machine;
-	if (root->machine_count == FAY_WIRE_AGENTS_MAX)
+	if (root->machine_count == FAY_WIRE_AGENTS_MAX) {
+		root->coverage.beyond = true;
 		return NULL;
+	}
 	grown = realloc(root->machines, (root->machine_count + 1) * sizeof(*grown));
 	if (!grown)
 		return NULL;
@@ -92,7 +94,7 @@ static void send_start(struct fay_root *root, struct fay_machine *machine)
 	fay_wire_put64(out, options->horizon);
 	fay_wire_put64(out, options->one_clock ? -(uint64_t)machine->clock_offset : 0);
 	fay_wire_put32(out, (options->wait ? FAY_START_WAIT : 0) | (options->some ? FAY_START_SOME : 0) | (options->durable ? FAY_START_DURABLE : 0) |
-				    (options->is_bpf ? FAY_START_BPF : 0));
+				    (options->is_bpf ? FAY_START_BPF : 0) | (options->follow ? FAY_START_FOLLOW : 0));
 	fay_wire_put32(out, options->bytes_per_second);
 	fay_wire_put_text(out, options->text, FAY_WIRE_TEXT_MAX);
 	fay_wire_put16(out, (uint16_t)options->comm_count);
@@ -101,6 +103,10 @@ static void send_start(struct fay_root *root, struct fay_machine *machine)
 	fay_wire_put16(out, (uint16_t)options->pid_count);
 	for (size_t i = 0; i < options->pid_count; i++)
 		fay_wire_put32(out, (uint32_t)options->pids[i]);
+	fay_wire_put_text(out, options->function ? options->function : "", FAY_WIRE_NAME_MAX);
+	fay_wire_put16(out, (uint16_t)options->build_id_size);
+	if (options->build_id_size)
+		fay_wire_put(out, options->build_id, options->build_id_size);
 	fay_wire_put32(out, (uint32_t)root->image_size);
 	fay_wire_put(out, root->image, root->image_size);
 	snprintf(subject, sizeof(subject), "fay.1.a.%016" PRIx64, machine->id);

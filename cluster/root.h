@@ -28,6 +28,10 @@ struct fay_root_options {
 	bool is_query;             /* text is a query; else a file's name */
 	bool wait;                 /* processes that come later, too */
 	bool some;                 /* a process need not have all that is asked for */
+	bool follow;               /* forked children, and programs that are executed */
+	const char *function;      /* whose types the query uses, module!function; NULL: none */
+	const uint8_t *build_id;   /* of the file it is in; machines that have another one refuse */
+	size_t build_id_size;      /* 1 to FAY_WIRE_BUILD_ID_MAX, if there is a function */
 	bool one_clock;            /* events have times by our clock, as far as the machines' can be measured before they begin; else by their own */
 	unsigned await;            /* begin when so many machines were found, however long that takes; 0: those that answer at once */
 	uint64_t window, lease, lost_after; /* ns */
@@ -66,6 +70,7 @@ struct fay_coverage {
 	uint64_t windows; /* complete on all that are not lost */
 	uint64_t messages, bytes, hellos, merged, combined, duplicates, conflicts, early, unknown, malformed, rows_shed;
 	uint64_t rows_late; /* of windows of time that were settled */
+	bool beyond; /* more machines are there than can be asked: FAY_WIRE_AGENTS_MAX */
 	int64_t clock_offset; /* ns, the largest */
 	uint64_t clock_error; /* of that one; UINT64_MAX: not measured */
 	uint64_t clock_bound; /* ns, the largest error of any machine that was measured */

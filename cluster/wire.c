@@ -142,6 +142,10 @@ bool fay_wire_read_start(struct fay_reader body, struct fay_wire_start *start)
 		fay_wire_string(&body, FAY_WIRE_NAME_MAX);
 	start->comms_end = body.at;
 	start->pids = read_list(&body, FAY_WIRE_PIDS_MAX, sizeof(uint32_t));
+	start->function = fay_wire_string(&body, FAY_WIRE_NAME_MAX);
+	struct fay_text build_id = fay_wire_string(&body, FAY_WIRE_BUILD_ID_MAX);
+	start->build_id = (const uint8_t *)build_id.bytes;
+	start->build_id_size = build_id.size;
 	start->image_size = fay_wire_u32(&body);
 	if (start->image_size > FAY_WIRE_IMAGE_MAX)
 		body.bad = true;

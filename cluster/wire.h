@@ -13,7 +13,7 @@
 #include "fay/aggregator.h"
 #include "keys.h"
 
-#define FAY_WIRE_VERSION 3u
+#define FAY_WIRE_VERSION 4u
 #define FAY_WIRE_HEADER 24u
 #define FAY_WIRE_TRAILER (FAY_KEY_BYTES + FAY_SIGNATURE_BYTES)
 #define FAY_WIRE_MAX (1u << 20)        /* bytes of a message; nats-server's own limit unless configured */
@@ -28,6 +28,7 @@
 #define FAY_WIRE_NAME_MAX 255u         /* bytes of a function's, machine's, process's name */
 #define FAY_WIRE_TEXT_MAX 16384u       /* of a query */
 #define FAY_WIRE_REASON_MAX 511u
+#define FAY_WIRE_BUILD_ID_MAX 64u
 
 enum fay_wire_type {
 	FAY_WIRE_PING = 1,
@@ -82,12 +83,16 @@ struct fay_wire_start {
 	struct fay_list comms; /* strings; fay_wire_string() reads them */
 	const uint8_t *comms_end;
 	struct fay_list pids;  /* u32 */
+	struct fay_text function; /* whose types the query uses; empty: none. Of this build: */
+	const uint8_t *build_id;
+	uint16_t build_id_size;
 	const uint8_t *image;
 	uint32_t image_size;
 };
 #define FAY_START_WAIT 1u    /* processes of the names that come later, too */
 #define FAY_START_BPF 4u     /* the image is a BPF object (object.h) */
 #define FAY_START_SOME 8u    /* a process need not have all that is asked for */
+#define FAY_START_FOLLOW 16u /* forked children, and programs that are executed */
 #define FAY_START_DURABLE 2u /* what is sent is stored; the server that stores it acknowledges */
 /* What `fay attach` has to know of a detached query. */
 struct fay_wire_meta {

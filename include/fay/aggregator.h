@@ -47,6 +47,8 @@ int fay_aggregator_take_row(struct fay_aggregator *aggregator, uint32_t state, c
  * once a slot) or too many rows (FAY_E_LIMIT, once; nothing is drained after that). Snapshots work in either case.
  */
 int64_t fay_aggregator_poll(struct fay_aggregator *aggregator, struct fay_error *error);
+/* Whether a producer has asked for draining since the last poll: its ring is half full. Reads one word of each source, and nothing of its threads. */
+bool fay_aggregator_is_asked(const struct fay_aggregator *aggregator);
 /* Waits until a producer asks for draining or `timeout_ms` has passed. */
 void fay_aggregator_wait(struct fay_aggregator *aggregator, int timeout_ms);
 

@@ -33,6 +33,9 @@ static void read_all(struct fay_reader body, unsigned type)
 		for (uint16_t i = 0; i < message.start.comms.count; i++)
 			fay_text_copy(text, sizeof(text), fay_wire_string(&comms, FAY_WIRE_NAME_MAX));
 		assert(!comms.bad && comms.at == comms.end);
+		fay_text_copy(text, sizeof(text), message.start.function);
+		uint8_t build_id[FAY_WIRE_BUILD_ID_MAX];
+		memcpy(build_id, message.start.build_id, message.start.build_id_size);
 	}
 	if (type == FAY_WIRE_ANSWER)
 		fay_wire_read_answer(body, &message.answer);

@@ -37,11 +37,12 @@ static uint64_t count_of(uint64_t agent, uint64_t sequence)
 	return agent * 1000 + sequence * 7 + 1;
 }
 
-static struct letter make_single(struct fixture *fixture, uint64_t agent, uint64_t sequence)
+/* `tree`: the version that the agent has. */
+static struct letter make_in_tree(struct fixture *fixture, uint64_t agent, uint64_t sequence, uint32_t tree)
 {
 	struct fay_parts parts = { 0 };
 	struct fay_writer_buffer out = { 0 };
-	struct fay_wire_member member = { .agent = agent, .first = sequence, .last = sequence, .window = sequence, .flags = FAY_MEMBER_LAST };
+	struct fay_wire_member member = { .agent = agent, .first = sequence, .last = sequence, .window = sequence, .tree = tree, .flags = FAY_MEMBER_LAST };
 	struct fixture_row row = { .key = sequence % 5, .count = count_of(agent, sequence), .sum = 3, .least = ~agent };
 	struct fixture_event event = { agent * 100 + sequence };
 	uint64_t losses[FAY_WIRE_LOSSES] = { 1 };
@@ -55,6 +56,11 @@ static struct letter make_single(struct fixture *fixture, uint64_t agent, uint64
 	assert_true(fay_wire_end(&out, &fixture->keys));
 	fay_parts_deinit(&parts);
 	return (struct letter){ out.bytes, out.size };
+}
+
+static struct letter make_single(struct fixture *fixture, uint64_t agent, uint64_t sequence)
+{
+	return make_in_tree(fixture, agent, sequence, 0);
 }
 
 /* The bus of these tests: what the inner agent sends lies in its `out`. */
@@ -236,6 +242,100 @@ static void test_ledger(void **state)
 	assert_int_equal(fay_ledger_look(&ledger, 1, UINT32_MAX), FAY_LEDGER_FAR);
 }
 
+/* The inner agent hears of a tree in which these are its children. */
+static void hear_of_tree(struct fixture *fixture, uint32_t version, const uint64_t *agents, uint16_t count)
+{
+	uint8_t children[4 * FAY_ASSIGN_CHILD];
+	for (uint16_t i = 0; i < count; i++) {
+		memcpy(children + i * FAY_ASSIGN_CHILD, &agents[i], sizeof(agents[i]));
+		memcpy(children + i * FAY_ASSIGN_CHILD + sizeof(agents[i]), fixture->key, FAY_KEY_BYTES);
+	}
+	fay_job_assign(&fixture->inner, &(struct fay_wire_assign){ .version = version, .children = { children, count } });
+}
+
+static void to_inner(struct fixture *fixture, uint64_t agent, uint64_t sequence, uint32_t tree)
+{
+	struct letter letter = make_in_tree(fixture, agent, sequence, tree);
+	struct fay_wire_head head;
+	assert_true(fay_wire_open(letter.bytes, letter.size, &head));
+	fay_job_collect_message(&fixture->inner, &head, letter.bytes, letter.size);
+	free(letter.bytes);
+}
+
+static size_t pending(const struct fixture *fixture)
+{
+	return fixture->inner.pending ? fixture->inner.pending->count : 0;
+}
+
+/* Parents and children hear of a new tree at different times: what is sent meanwhile is merged all the same. */
+static void test_trees(void **state)
+{
+	struct fixture fixture;
+	const uint64_t one[] = { 1 }, nine[] = { 9, 1 };
+	fixture_init(&fixture, 3);
+	fixture.inner.window = 1000000000;
+	hear_of_tree(&fixture, 2, one, 1);
+	to_inner(&fixture, 2, 1, 1); /* a child no more, and does not know yet */
+	assert_int_equal(pending(&fixture), 1);
+	to_inner(&fixture, 9, 1, 3); /* knows that it is one */
+	assert_int_equal(pending(&fixture), 1);
+	assert_int_equal(fixture.inner.early_count, 1);
+	assert_int_equal(fixture.inner.inner_refused, 0);
+	hear_of_tree(&fixture, 3, nine, 2); /* sends what is pending, and takes what came early */
+	assert_int_equal(fixture.inner.early_count, 0);
+	assert_int_equal(fixture.inner.early_bytes, 0);
+	assert_int_equal(pending(&fixture), 1);
+	assert_int_equal(fixture.inner.pending->members[0].agent, 9);
+	to_inner(&fixture, 9, 1, 3); /* once only */
+	assert_int_equal(pending(&fixture), 1);
+	assert_int_equal(fixture.inner.inner_duplicates, 1);
+	to_inner(&fixture, 2, 2, 3); /* neither of this tree nor of the one before */
+	assert_int_equal(fixture.inner.inner_refused, 1);
+	for (uint64_t i = 1; i <= FAY_JOB_EARLY_MAX + 5; i++)
+		to_inner(&fixture, 2, i, 4);
+	assert_int_equal(fixture.inner.early_count, FAY_JOB_EARLY_MAX);
+	assert_int_equal(fixture.inner.inner_refused, 6);
+	fixture_deinit(&fixture);
+}
+
+static void say_hello(struct fixture *fixture, uint64_t agent)
+{
+	struct fay_writer_buffer out = { 0 };
+	fay_wire_begin(&out, FAY_WIRE_HELLO, 0, agent);
+	fay_wire_put64(&out, 0);
+	fay_wire_put64(&out, 1);
+	fay_wire_put32(&out, 1);
+	fay_wire_put32(&out, 0);
+	for (int i = 0; i < 4; i++)
+		fay_wire_put_text(&out, "x", FAY_WIRE_NAME_MAX);
+	assert_true(fay_wire_end(&out, &fixture->keys));
+	struct fay_message message = { .bytes = out.bytes, .size = out.size };
+	fay_root_receive(&fixture->root, &message);
+	fay_wire_free(&out);
+}
+
+/* More machines than a query takes are not passed over in silence. */
+static void test_too_many(void **state)
+{
+	struct fixture fixture;
+	struct fay_coverage coverage;
+	fixture_init(&fixture, 0);
+	for (uint64_t agent = 1; agent <= FAY_WIRE_AGENTS_MAX; agent++)
+		say_hello(&fixture, agent);
+	fay_root_coverage(&fixture.root, &coverage);
+	assert_int_equal(coverage.asked, FAY_WIRE_AGENTS_MAX);
+	assert_false(coverage.beyond);
+	say_hello(&fixture, 7);
+	fay_root_coverage(&fixture.root, &coverage);
+	assert_false(coverage.beyond);
+	say_hello(&fixture, FAY_WIRE_AGENTS_MAX + 1);
+	fay_root_coverage(&fixture.root, &coverage);
+	assert_int_equal(coverage.asked, FAY_WIRE_AGENTS_MAX);
+	assert_int_equal(coverage.malformed, 0);
+	assert_true(coverage.beyond);
+	fixture_deinit(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +343,8 @@ int main(void)
 		cmocka_unit_test(test_senders),
 		cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_ledger),
+		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_too_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Roles: whose processes, which programs, how many queries, whether the kernel: what a signer's role includes is traced, the rest is left alone, and said.
+. "$(dirname "$0")/lib.sh"
+TARGET=$CALLS
+chmod 755 "$work"
+for key in alice bob carol; do "$FAY" cluster keygen $key >/dev/null 2>&1; done
+cat >>signers <<END
+role own users=daemon queries=1
+role tools programs=busy_*
+role all kernel=yes programs=*
+signer alice $(cat alice.pub) role=own
+signer bob $(cat bob.pub) role=tools
+signer carol $(cat carol.pub) role=all
+END
+server 0
+agent 1
+# Three programs of one name for the agent: root's, daemon's, and daemon's under another name.
+cp "$CALLS" busy_target
+# run N USER PROGRAM: reads from in$N
+run() {
+	mkfifo "in$1"
+	eval "exec $((20 + $1))<>in$1"
+	within 1 setpriv --reuid="$2" --regid="$2" --clear-groups "$work/$3" <"in$1" >"out$1"
+	targets[$1]=$inside
+	wait_for "out$1" "did 0"
+	sums[$1]=0
+}
+cp "$CALLS" cluster_target
+run 1 root cluster_target
+run 2 daemon cluster_target
+run 3 daemon busy_target
+clean=$(text_hash "${targets[1]}")
+count='cluster.Function("*!counted").Count()'
+as() { ASK_OPTIONS=(--insecure --key "$1.key"); }
+each() { for n in 1 2 3; do calls $n "$1"; done; }
+
+as alice
+ask --comm cluster_target --comm busy_target "$count"
+equal "root's program is not touched for one who has daemon's" "$clean" "$(text_hash "${targets[1]}")"
+each 1000
+until_rows '.[0].Count' 2000
+contains "the agent says why" fayd1.log "the role 'own' does not include processes of user 0"
+exits "a second query of the role" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s --comm busy_target "$count"
+contains "why" "$work/err" "the role 'own' has 1 queries at once, and as many run"
+end_ask
+equal "calls of daemon's programs" 2000 "$(total Count)"
+exits "root's alone" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s -p "$(within 1 pgrep -u root cluster_target)" "$count"
+contains "why" "$work/err" "does not include processes of user 0"
+equal "the audit log names roles" '["own","own","own"]' "$(jq -sc 'map(.role)' audit1)"
+if [ "$(bpf_is ok)" = true ]; then
+	exits "the kernel" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s 'cluster.Syscall("getppid").Count()'
+	contains "why" "$work/err" "the role 'own' does not include queries about the kernel"
+else
+	echo "not asked about the kernel: $(bpf_is why)"
+fi
+
+as bob
+ask --comm cluster_target --comm busy_target "$count"
+each 100
+until_rows '.[0].Count' 100
+end_ask
+contains "the agent says why" fayd1.log "the role 'tools' does not include the program $work/cluster_target"
+
+as carol
+ask --comm cluster_target --comm busy_target "$count"
+each 10
+until_rows '.[0].Count' 30
+end_ask
+as asker
+ask --comm cluster_target --comm busy_target "$count"
+each 10
+until_rows '.[0].Count' 30
+end_ask
+
+echo 'signer dave 00 role=none' >broken
+exits "a role that is none" 2 "$FAYD" --url "$URL" --insecure --key node1.key --signers broken
+contains "its line" "$work/err" "broken:1"
