@@ -5,6 +5,7 @@
  * pairs up in a plain hash table. `costs`: of one message, for cluster_sim, as a JSON line.
  */
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,12 @@ static uint64_t keys_of_feed, steps_of_feed;
 
 struct made_up {
 	const struct fay_schema *schema;
+	const struct fay_job *job;
 	uint64_t began, stopped;
+	uint64_t first_window; /* monotonic ns: when window 0 begins here */
+	uint64_t window, lateness, lateness_max, windows; /* ns; how long after their ends windows were told */
 };
+static unsigned number_of_agent;
 
 static uint64_t steps_now(const struct made_up *made_up)
 {
@@ -49,7 +54,10 @@ static int snapshot(void *context, uint32_t state, struct fay_result *result, st
 {
 	struct made_up *made_up = context;
 	const struct fay_schema_state *of = &made_up->schema->states[state];
-	uint64_t steps = steps_now(made_up);
+	uint64_t steps = steps_now(made_up), late = (fay_monotonic() - made_up->first_window) % made_up->window;
+	made_up->windows++;
+	made_up->lateness += late;
+	made_up->lateness_max = late > made_up->lateness_max ? late : made_up->lateness_max;
 	memset(result, 0, sizeof(*result));
 	result->state = state;
 	result->row_size = of->row_size;
@@ -70,15 +78,37 @@ static const char *name(void *context, uint64_t hash)
 	return NULL;
 }
 
-/* When window 0 begins here, ns of the machine's monotonic clock: a line of the file $PHASES, from which bench/cluster.sh tells how far apart the agents' windows end. */
-static void note_phase(uint64_t began)
+/* A line of the file that the environment names: bench/cluster.sh makes sums of them. */
+static void note(const char *variable, const char *format, ...)
 {
-	const char *path = getenv("PHASES");
+	const char *path = getenv(variable);
 	FILE *file = path ? fopen(path, "ae") : NULL;
+	va_list arguments;
 	if (!file)
 		return;
-	fprintf(file, "%llu\n", (unsigned long long)began);
+	va_start(arguments, format);
+	vfprintf(file, format, arguments);
+	va_end(arguments);
 	fclose(file);
+}
+
+/* There are no rows of events; but with this comes the job. */
+static void on_row(void *context, fay_row_function *function, void *function_context)
+{
+	struct made_up *made_up = context;
+	made_up->job = function_context;
+}
+
+/* What the tree and the scheduler did to this agent. */
+static void destroy(void *context)
+{
+	struct made_up *made_up = context;
+	const struct fay_job *job = made_up->job;
+	if (job)
+		note("STATS", "%u %llu %llu %llu %llu %llu\n", number_of_agent, (unsigned long long)job->resent, (unsigned long long)job->inner_refused,
+		     (unsigned long long)job->inner_duplicates, (unsigned long long)(made_up->windows ? made_up->lateness / made_up->windows : 0),
+		     (unsigned long long)made_up->lateness_max);
+	free(made_up);
 }
 
 static int make_feed(const struct fay_verdict *verdict, const struct fay_wire_start *start, struct fay_feed *feed, struct fay_error *error)
@@ -86,10 +116,11 @@ static int make_feed(const struct fay_verdict *verdict, const struct fay_wire_st
 	struct made_up *made_up = calloc(1, sizeof(*made_up));
 	if (!made_up)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	*made_up = (struct made_up){ .schema = &verdict->schema, .began = fay_monotonic() };
-	note_phase(made_up->began - start->elapsed);
+	*made_up = (struct made_up){ .schema = &verdict->schema, .began = fay_monotonic(), .window = start->window };
+	made_up->first_window = made_up->began - start->elapsed;
+	note("PHASES", "%u %llu\n", number_of_agent, (unsigned long long)made_up->first_window);
 	*feed = (struct fay_feed){ .context = made_up, .tick = tick, .alive = alive, .stop = stop, .snapshot = snapshot, .name = name,
-				   .destroy = free, .processes = 1, .functions = 1 };
+				   .on_row = on_row, .destroy = destroy, .processes = 1, .functions = 1 };
 	return FAY_OK;
 }
 
@@ -99,6 +130,7 @@ static int run_agent(const char *url, const char *signers, unsigned number)
 	struct fay_keys keys;
 	struct fay_error error;
 	struct fay_agent *agent;
+	number_of_agent = number;
 	snprintf(node, sizeof(node), "agent%04u", number);
 	struct fay_agent_options options = { .bus = { .url = url, .name = node }, .name = node, .labels = node, .signers = signers,
 					     .limits = { .memory = 64u << 20 }, .feed = make_feed,
