@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What differs from machine to machine, and a program is told when it is loaded.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fay/bpf.h"
+
+#define MAX_PROCESSORS 4096u
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCu /* its inode number (PROC_PID_INIT_INO) */
+
+static uint64_t read_number(const char *path, uint64_t otherwise)
+{
+	unsigned long long value;
+	FILE *file = fopen(path, "re");
+	bool read = file && fscanf(file, "%llu", &value) == 1;
+	if (file)
+		fclose(file);
+	return read ? value : otherwise;
+}
+
+uint32_t fay_bpf_processors(void)
+{
+	/* "0-3" or "0,2-5": the last number is the highest. */
+	char line[256] = "";
+	FILE *file = fopen("/sys/devices/system/cpu/possible", "re");
+	uint32_t last = (uint32_t)sysconf(_SC_NPROCESSORS_CONF) - 1;
+	if (file && fgets(line, sizeof(line), file)) {
+		const char *at = strrchr(line, '-'), *comma = strrchr(line, ',');
+		at = at > comma ? at : comma;
+		last = (uint32_t)strtoul(at ? at + 1 : line, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return last < MAX_PROCESSORS ? last + 1 : MAX_PROCESSORS;
+}
+
+uint32_t fay_bpf_threads(void)
+{
+	return (uint32_t)read_number("/proc/sys/kernel/pid_max", 4194304);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void fay_bpf_machine(uint64_t values[FAY_BPF_VALUES])
+{
+	values[FAY_BPF_VALUE_PROCESSORS] = fay_bpf_processors();
+	values[FAY_BPF_VALUE_THREADS] = fay_bpf_threads();
+	values[FAY_BPF_VALUE_CLOCK] = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	values[FAY_BPF_VALUE_SELF] = (uint64_t)getpid();
+}
+
+bool fay_bpf_knows_processes(void)
+{
+	struct stat status;
+	return stat("/proc/self/ns/pid", &status) || status.st_ino == INITIAL_PID_NAMESPACE;
+}

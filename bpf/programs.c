@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loading a session's programs: this machine's values and maps are put into them, and what the kernel's verifier says against one is handed on.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session.h"
+
+#define LOG_BYTES (1u << 20)
+
+/* The instructions with descriptors in the maps' places, and this machine's values. */
+static struct bpf_insn *resolve(const struct fay_bpf_session *session, const struct fay_bpf_program *program)
+{
+	struct bpf_insn *code = malloc((program->count + 1) * sizeof(*code));
+	if (!code)
+		return NULL;
+	memcpy(code, program->code, program->count * sizeof(*code));
+	for (uint32_t i = 0; i + 1 < program->count; i++) {
+		if (code[i].code != (BPF_LD | BPF_IMM | BPF_DW))
+			continue;
+		if (code[i].src_reg == FAY_BPF_PSEUDO_MACHINE && (uint32_t)code[i].imm < FAY_BPF_VALUES) {
+			uint64_t value = session->object->values[code[i].imm];
+			code[i].src_reg = 0;
+			code[i].imm = (int32_t)value;
+			code[i + 1].imm = (int32_t)(value >> 32);
+		} else if (code[i].src_reg && (uint32_t)code[i].imm < FAY_BPF_MAPS) {
+			code[i].imm = session->maps[code[i].imm];
+		}
+		i++;
+	}
+	return code;
+}
+
+static int load(struct fay_bpf_session *session, const struct fay_bpf_program *program, struct bpf_insn *code, char *log)
+{
+	union bpf_attr attributes;
+	memset(&attributes, 0, sizeof(attributes));
+	attributes.prog_type = program->type;
+	attributes.expected_attach_type = program->attach;
+	attributes.attach_btf_id = program->btf_id;
+	attributes.insns = (uintptr_t)code;
+	attributes.insn_cnt = program->count;
+	attributes.license = (uintptr_t) "Dual MIT/GPL";
+	memcpy(attributes.prog_name, "fay", 3);
+	if (log) {
+		attributes.log_buf = (uintptr_t)log;
+		attributes.log_size = LOG_BYTES;
+		attributes.log_level = 1;
+	}
+	return fay_bpf_call(BPF_PROG_LOAD, &attributes);
+}
+
+/* The end of the verifier's log: what it was looking at and what it says. */
+static const char *last_lines(const char *log, unsigned lines)
+{
+	const char *at = log + strlen(log);
+	while (at > log && lines) {
+		at--;
+		lines -= at > log && at[-1] == '\n';
+	}
+	return at;
+}
+
+static int explain_refusal(int code, const struct fay_bpf_program *program, const char *log, struct fay_error *error)
+{
+	char what[128];
+	snprintf(what, sizeof(what), "loading the BPF program for %s", program->name);
+	if (!*log || code == -EPERM)
+		return fay_bpf_refused(code, what, error);
+	return fay_error_set(error, FAY_E_REFUSED,
+			     "the kernel's BPF verifier refused the program for %s (%s); nothing was attached. The end of its log:\n%s", program->name,
+			     strerror(-code), last_lines(log, 8));
+}
+
+/* First without a log, which costs time; once more with one to be told why. */
+static int load_program(struct fay_bpf_session *session, uint32_t index, struct fay_error *error)
+{
+	const struct fay_bpf_program *program = &session->object->programs[index];
+	struct bpf_insn *code = resolve(session, program);
+	int fd = code ? load(session, program, code, NULL) : -ENOMEM;
+	int result = FAY_OK;
+	if (fd < 0) {
+		char *log = code ? calloc(1, LOG_BYTES) : NULL;
+		if (log && (fd = load(session, program, code, log)) < 0)
+			result = explain_refusal(fd, program, log, error);
+		else if (!log)
+			result = fay_error_set(error, FAY_E_LIMIT, "out of memory");
+		free(log);
+	}
+	free(code);
+	if (fd >= 0) {
+		session->programs[index] = fd;
+		session->instructions += program->count;
+	}
+	return result;
+}
+
+int fay_bpf_programs_load(struct fay_bpf_session *session, struct fay_error *error)
+{
+	const struct fay_bpf_object *object = session->object;
+	uint32_t loaded = 0;
+	int code = FAY_OK;
+	for (uint32_t i = 0; i < object->program_count; i++) {
+		struct fay_error one;
+		int failed = load_program(session, i, &one);
+		loaded += !failed;
+		if (!failed)
+			continue;
+		session->refusals[i] = EACCES;
+		if (!code && error)
+			*error = one;
+		code = failed;
+		if (!object->some)
+			return code;
+	}
+	return loaded ? FAY_OK : code;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Between the parts of a session: session.c (its life, attaching), maps.c, programs.c. */
+#ifndef FAY_BPF_SESSION_H
+#define FAY_BPF_SESSION_H
+
+#include "fay/bpf.h"
+
+struct fay_bpf_session {
+	const struct fay_bpf_object *object;
+	int maps[FAY_BPF_MAPS];
+	int *programs, *links; /* -1: none */
+	int *clocks;           /* perf events, by processor; -1: none */
+	int *refusals;         /* errno of programs that were left out; 0 */
+	uint8_t *memory;       /* control page, then the slots */
+	size_t size;
+	/* The ring as the kernel maps it: a page we write, a page it writes, the data twice over. */
+	uint64_t *consumer;
+	const uint64_t *producer;
+	const uint8_t *data;
+	uint32_t instructions;
+};
+
+/* An error of the kernel's (-errno) in words; `what` is what was being done. */
+int fay_bpf_refused(int code, const char *what, struct fay_error *error);
+
+/* --- maps.c --- */
+/* The maps that the object names, with what programs look up in them. */
+int fay_bpf_maps_create(struct fay_bpf_session *session, struct fay_error *error);
+/* Slots and ring into this process. */
+int fay_bpf_maps_map(struct fay_bpf_session *session, struct fay_error *error);
+void fay_bpf_maps_destroy(struct fay_bpf_session *session);
+
+/* --- programs.c --- */
+/* All programs; of an object with `some`, those that the kernel takes, and at least one. */
+int fay_bpf_programs_load(struct fay_bpf_session *session, struct fay_error *error);
+
+#endif
