@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between codegen_bpf.c (what events and state are in a BPF program) and codegen_bpf_object.c (the programs of a query).
+ * Between the parts that make BPF programs of a query: codegen_bpf.c (what events and state are in one), codegen_bpf_filter.c (whose events), codegen_bpf_program.c
+ * (one program), codegen_bpf_object.c (the programs of a query) and codegen_bpf_emit.c (LLVM's BPF target).
  */
 #ifndef FAY_QUERY_CODEGEN_BPF_H
 #define FAY_QUERY_CODEGEN_BPF_H
@@ -55,5 +56,27 @@ void fay_bpf_require(struct fay_codegen *g, LLVMValueRef condition);
 LLVMValueRef fay_bpf_identity(struct fay_codegen *g);
 /* Where STARTS keeps the thread's call; leaves if there is no place. */
 LLVMValueRef fay_bpf_start_of_thread(struct fay_codegen *g);
+
+/* --- codegen_bpf_filter.c --- */
+/* Programs of 32 bits have another table of system calls: leaves if the event is of one. */
+void fay_bpf_require_native(struct fay_codegen *g);
+/* Leaves unless the event is of a process and thread that is asked for. false: the kernel's types lack what is needed. */
+bool fay_bpf_require_process(struct fay_codegen *g);
+/* Whether children of traced processes are traced, too. */
+bool fay_bpf_is_followed(const struct fay_bpf_options *options);
+/* All that a program of sched_process_fork does. false: as above. */
+bool fay_bpf_note_child(struct fay_codegen *g);
+
+/* --- codegen_bpf_program.c --- */
+/* Generates the program that g->bpf->role and ->point say, in a section of its own. false: the kernel's types lack what is needed. */
+bool fay_bpf_program(struct fay_codegen *g, const char *section);
+
+/* --- codegen_bpf_top.c --- */
+/* Feeds x to the `k` counters of a TOP column. */
+void fay_bpf_top(struct fay_codegen *g, uint64_t k, LLVMValueRef column, LLVMValueRef x);
+
+/* --- codegen_bpf_emit.c --- */
+/* Compiles the module; each program's instructions into the object's. */
+int fay_bpf_emit(struct fay_codegen *g, struct fay_bpf_object *object, struct fay_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The summaries of fay/sketch.h in BPF programs, where calling the functions of sketches.c would need bounds that the kernel's verifier does not see.
- * tests/integration/bpf.sh compares the results with what they should be.
+ * tests/integration/bpf.sh and tests/query/test_random.c compare the results with what they should be.
  */
 #include "codegen_bpf.h"
 
@@ -93,10 +93,13 @@ void fay_bpf_sketch(struct fay_codegen *g, const struct fay_aggregate *aggregate
 	case FAY_MERGE_DISTINCT:
 		distinct(g, column, x);
 		break;
+	case FAY_MERGE_TOP:
+		fay_bpf_top(g, aggregate->k, column, x);
+		break;
 	case FAY_MERGE_FIRST:
 		at_time(g, column, x, LLVMBuildNot(g->builder, fay_bpf_time(g), ""));
 		break;
-	default: /* LAST; TOP is refused before */
+	default: /* LAST */
 		at_time(g, column, x, fay_bpf_time(g));
 		break;
 	}

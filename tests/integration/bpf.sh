@@ -51,6 +51,14 @@ ask 'from w in cluster.Syscall("write") group w by w.Failed into g
 	select new { g.Key, first = g.First(x => x.Arg(2)), last = g.Last(x => x.Arg(2)), q = g.Quantile(1, x => x.Arg(2)) }' -- "$BPF_TARGET" $n
 equal "the first and the last, in a group" "[1,$n]" "$(value '[.[0].first, .[0].last]')"
 
+ask 'from w in cluster.Syscall("write") group w by w.Failed into g select new { g.Key, top = g.TopK(4, x => x.Arg(2) % 4) }' -- "$BPF_TARGET" $n
+equal "top values that all fit" "[[0,$((n / 4))],[1,$((n / 4))],[2,$((n / 4))],[3,$((n / 4))]]" "$(value '.[0].top | map([.key, .count]) | sort')"
+ask 'cluster.Syscall("write").TopK(3, w => w.Arg(2) * 4 <= 3 * '$n' ? -7 : w.Arg(2))' -- "$BPF_TARGET" $n
+equal "the one of many that is frequent, within a quarter of all" '[-7,true]' \
+	"$(value ".[0].TopK[0] | [.key, .count <= $((3 * n / 4)) and .count >= $((n / 2))]")"
+ask 'cluster.Syscall("write").TopK(200, w => w.Arg(2) / 10)' -- "$BPF_TARGET" $((n - 11))
+equal "as many values as are kept" "[$((n / 10 - 1)),$((n - 11))]" "$(value '.[0].TopK | [length, (map(.count) | add)]')"
+
 # Division, shifts and comparisons, as the native probe computes them; the oracle is awk's.
 ask 'from w in cluster.Syscall("write") group w by new { q = (w.Arg(2) - 1000) / 7, r = (w.Arg(2) - 1000) % 7, s = (w.Arg(2) - 1000) >> 3, z = w.Arg(2) / (w.Arg(2) % 3) } into g
 	select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" $n
@@ -167,7 +175,7 @@ contains "it is suggested" "$work/err" "did you mean \`sched_switch\`?"
 exits "an unknown field" 2 "$FAY" trace 'cluster.Tracepoint("sched_switch").Count(s => s.next.pdi == 1)'
 contains "it is suggested" "$work/err" "\`struct task_struct\` has no member \`pdi\`; did you mean \`pid\`?"
 exits "an unknown system call" 2 "$FAY" trace 'cluster.Syscall("raed").Count()'
-exits "an aggregate that BPF programs have not" 1 "$FAY" trace --for 1s 'cluster.Syscall("read").TopK(3, r => r.Arg(2))'
+exits "a field that BPF programs have not" 1 "$FAY" trace --for 1s 'cluster.Syscall("read").Max(r => r.cycles)'
 exits "a process that is not there" 1 "$FAY" trace -p 4194303 'cluster.Syscall("read").Count()'
 FAY_BTF=/nonexistent exits "a kernel without types" 1 "$FAY" trace --for 1s 'cluster.Syscall("read").Count()'
 contains "it is said" "$work/err" "the kernel's types are not known"

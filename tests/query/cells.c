@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "cells.h"
 
+#include "fay/sketch.h"
+
 #include <math.h>
 
-const char *const aggregate_names[KINDS] = {"Count", "Count", "Sum", "Min", "Max", "First", "Last", "Average", "Any", "All"};
+const char *const aggregate_names[KINDS] = {"Count", "Count", "Sum", "Min", "Max", "First", "Last", "Average", "Any", "All", "TopK"};
 
 struct cell integer_cell(int64_t x)
 {
@@ -22,6 +24,31 @@ int compare_cells(const struct cell *x, const struct cell *y)
 		return ((uint64_t)x->integer > (uint64_t)y->integer) -
 		       ((uint64_t)x->integer < (uint64_t)y->integer);
 	return (x->integer > y->integer) - (x->integer < y->integer);
+}
+
+static struct tally pool[8192];
+static size_t pooled;
+
+void forget_tallies(void)
+{
+	pooled = 0;
+}
+
+static struct cell tally_samples(const struct sample *samples, size_t count)
+{
+	struct tally *tallies = pool + pooled;
+	struct tallies list = {.total = count, .tallies = tallies};
+	for (size_t i = 0; i < count; i++) {
+		size_t at = 0;
+		while (at < list.count && tallies[at].value != samples[i].value)
+			at++;
+		assert_true(pooled + at < sizeof(pool) / sizeof(*pool));
+		if (at == list.count)
+			tallies[list.count++] = (struct tally){.value = samples[i].value};
+		tallies[at].count++;
+	}
+	pooled += list.count;
+	return (struct cell){.kind = LIST, .list = list};
 }
 
 struct cell aggregate_samples(enum kind kind, const struct sample *samples, size_t count)
@@ -61,9 +88,23 @@ struct cell aggregate_samples(enum kind kind, const struct sample *samples, size
 			     : (struct cell){NONE};
 	case ANY:
 		return integer_cell(matches != 0);
+	case TOP:
+		return tally_samples(samples, count);
 	default:
 		return integer_cell(matches == count);
 	}
+}
+
+/* In memory that the next call uses again. */
+static struct cell list_of(const struct fay_schema_column *column, const uint8_t *row)
+{
+	static struct tally held[256];
+	struct tallies list = {.tallies = held, .k = (column->size - sizeof(struct fay_top)) / sizeof(struct fay_pair)};
+	struct fay_item item;
+	fay_value_top_bound(column, row, &list.total, &list.error);
+	for (; fay_value_item(column, row, list.count, &item); list.count++)
+		held[list.count] = (struct tally){.value = (int64_t)item.key, .count = item.count};
+	return (struct cell){.kind = LIST, .list = list};
 }
 
 struct cell cell_of(const struct fay_plan *plan, const struct fay_schema *schema,
@@ -82,6 +123,8 @@ struct cell cell_of(const struct fay_plan *plan, const struct fay_schema *schema
 							       : 0u)];
 	struct cell cell = {NONE};
 	struct fay_value value;
+	if (column->merge == FAY_MERGE_TOP)
+		return list_of(column, row);
 	if (!fay_value_decode(column, row, &value))
 		return cell;
 	switch (value.kind) {
@@ -96,10 +139,36 @@ struct cell cell_of(const struct fay_plan *plan, const struct fay_schema *schema
 	}
 }
 
+static uint64_t count_of(const struct tallies *list, int64_t value)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->tallies[i].value == value)
+			return list->tallies[i].count;
+	return 0;
+}
+
+/* What fay/sketch.h promises: none too high, none too low by more than `error`, which is at most total / (k + 1); the largest first. */
+static bool within_bounds(const struct tallies *want, const struct tallies *got)
+{
+	if (got->total != want->total || got->error * (got->k + 1) > got->total || got->count > got->k)
+		return false;
+	for (size_t i = 0; i < got->count; i++)
+		if (!count_of(want, got->tallies[i].value) || (i && got->tallies[i - 1].count < got->tallies[i].count))
+			return false;
+	for (size_t i = 0; i < want->count; i++) {
+		uint64_t held = count_of(got, want->tallies[i].value);
+		if (held > want->tallies[i].count || held + got->error < want->tallies[i].count)
+			return false;
+	}
+	return true;
+}
+
 bool equal_cells(const struct cell *want, const struct cell *got)
 {
 	if (want->kind == REAL && got->kind == REAL)
 		return fabs(want->real - got->real) <= 1e-9 * fabs(want->real);
+	if (want->kind == LIST)
+		return got->kind == LIST && within_bounds(&want->list, &got->list);
 	if (want->kind == STRING)
 		return got->kind == STRING && !strcmp(want->string, got->string);
 	return (want->kind == NONE) == (got->kind == NONE) && want->integer == got->integer;

@@ -6,6 +6,7 @@
 static struct aggregate random_aggregate(bool integer)
 {
 	struct aggregate a = {.kind = (enum kind)below(integer ? LAST + 1u : KINDS)};
+	a.k = below(8) ? 1 + below(8) : 200;
 	if (a.kind != COUNT)
 		a.operand = random_tree(a.kind == COUNT_IF || a.kind == ANY || a.kind == ALL, 2);
 	return a;
@@ -53,6 +54,8 @@ void random_shape(struct shape *s)
 	for (unsigned i = 0; i < s->order_count; i++) {
 		s->orders[i].column =
 			below(s->kind == ROWS ? 2 : s->regroups ? 3 : s->key_count + s->aggregate_count);
+		if (!s->regroups && s->orders[i].column >= s->key_count && s->aggregates[s->orders[i].column - s->key_count].kind == TOP)
+			s->orders[i].column = 0; /* lists have no order */
 		s->orders[i].descending = below(2);
 	}
 	s->skip = below(4) ? -1 : (int64_t)below(6);
@@ -75,6 +78,8 @@ void free_shape(struct shape *s)
 static void print_aggregate(FILE *out, const struct aggregate *a)
 {
 	fprintf(out, "%s(", aggregate_names[a->kind]);
+	if (a->kind == TOP)
+		fprintf(out, "%u, ", a->k);
 	if (a->operand) {
 		fputs("x => ", out);
 		print_tree(out, a->operand);

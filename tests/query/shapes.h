@@ -10,6 +10,7 @@
 
 struct aggregate {
 	enum kind kind;
+	unsigned k;           /* TOP: how many values are kept */
 	struct tree *operand; /* NULL: COUNT */
 };
 

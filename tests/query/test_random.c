@@ -211,6 +211,7 @@ static void refer(const struct shape *s, uint64_t start, struct table *t)
 			       (!s->step ||
 				(events[i].time >= start && events[i].time < start + s->width));
 	t->count = 0;
+	forget_tallies();
 	if (s->kind == VALUE)
 		add_group(s, 0, in_window, start, t);
 	for (unsigned i = 0; i < event_count && s->kind != VALUE; i++) {

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whose events a BPF program lets through: processes, threads, names; and children of traced processes, which are traced, too.
+ */
+#include "codegen_bpf.h"
+
+#include <string.h>
+
+#define COMPAT_STATUS 2u /* thread_info.status: a system call of the 32-bit table (arch/x86/include/asm/thread_info.h) */
+
+static LLVMValueRef any_of(struct fay_codegen *g, LLVMValueRef sofar, LLVMValueRef one)
+{
+	return sofar ? LLVMBuildOr(g->builder, sofar, one, "") : one;
+}
+
+static bool note_place(struct fay_bpf_object *object, const char *structure, const char *member, uint32_t offset)
+{
+	struct fay_bpf_place *place = object->places;
+	for (uint32_t i = 0; i < object->place_count; i++, place++)
+		if (!strcmp(place->structure, structure) && !strcmp(place->member, member))
+			return true;
+	if (object->place_count == FAY_BPF_PLACES_MAX)
+		return false;
+	object->place_count++;
+	place->offset = offset;
+	return (size_t)snprintf(place->structure, sizeof(place->structure), "%s", structure) < sizeof(place->structure) &&
+	       (size_t)snprintf(place->member, sizeof(place->member), "%s", member) < sizeof(place->member);
+}
+
+static LLVMValueRef member_offset(struct fay_codegen *g, LLVMValueRef object, const char *structure, const char *name, uint32_t *offset)
+{
+	struct fay_btf_field field;
+	uint32_t id = fay_btf_find(g->bpf->btf, BTF_KIND_STRUCT, structure);
+	if (!id || !fay_btf_member(g->bpf->btf, id, name, &field))
+		return NULL;
+	*offset = field.bit_offset / 8;
+	return note_place(g->bpf->object, structure, name, *offset) ? object : NULL;
+}
+
+static LLVMValueRef current_task(struct fay_codegen *g)
+{
+	return LLVMBuildIntToPtr(g->builder, fay_bpf_helper(g, BPF_FUNC_get_current_task_btf, NULL, 0), g->pointer, "");
+}
+
+void fay_bpf_require_native(struct fay_codegen *g)
+{
+	uint32_t info, status;
+	LLVMValueRef task = current_task(g);
+	if (!member_offset(g, task, "task_struct", "thread_info", &info) || !member_offset(g, task, "thread_info", "status", &status))
+		return;
+	LLVMValueRef bits = LLVMBuildAnd(g->builder, fay_bpf_load(g, task, info + status, 4), fay_codegen_i64(g, COMPAT_STATUS), "");
+	fay_bpf_require(g, LLVMBuildICmp(g->builder, LLVMIntEQ, bits, fay_codegen_i64(g, 0), ""));
+}
+
+static LLVMValueRef is_listed(struct fay_codegen *g, LLVMValueRef process)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(g->context);
+	LLVMBuildStore(g->builder, LLVMBuildTrunc(g->builder, process, i32, ""), g->bpf->buffer);
+	LLVMValueRef arguments[] = {fay_bpf_map_reference(g, FAY_BPF_PIDS, BPF_PSEUDO_MAP_FD), g->bpf->buffer};
+	LLVMValueRef found = fay_bpf_helper(g, BPF_FUNC_map_lookup_elem, arguments, 2);
+	return LLVMBuildICmp(g->builder, LLVMIntNE, found, fay_codegen_i64(g, 0), "");
+}
+
+bool fay_bpf_is_followed(const struct fay_bpf_options *options)
+{
+	return options->follow && options->pid_count;
+}
+
+static LLVMValueRef is_wanted_process(struct fay_codegen *g, const struct fay_bpf_options *options)
+{
+	LLVMValueRef process = LLVMBuildLShr(g->builder, fay_bpf_identity(g), fay_codegen_i64(g, 32), ""), wanted = NULL;
+	if (options->pid_count > 4 || fay_bpf_is_followed(options))
+		return is_listed(g, process);
+	for (size_t i = 0; i < options->pid_count; i++)
+		wanted = any_of(g, wanted, LLVMBuildICmp(g->builder, LLVMIntEQ, process, fay_codegen_i64(g, (uint64_t)options->pids[i]), ""));
+	return wanted;
+}
+
+/* The process's name is that of its first thread. */
+static bool require_name(struct fay_codegen *g, const struct fay_bpf_options *options)
+{
+	LLVMBuilderRef b = g->builder;
+	uint32_t leader, comm;
+	LLVMValueRef task = current_task(g), wanted = NULL;
+	if (!member_offset(g, task, "task_struct", "group_leader", &leader) || !member_offset(g, task, "task_struct", "comm", &comm))
+		return false;
+	LLVMValueRef first = LLVMBuildIntToPtr(b, fay_bpf_load(g, task, leader, 8), g->pointer, "");
+	LLVMValueRef arguments[] = {g->bpf->buffer, fay_codegen_i64(g, FAY_COMM_SIZE), fay_codegen_at(g, first, fay_codegen_i64(g, comm))};
+	fay_bpf_clear_buffer(g);
+	fay_bpf_helper(g, BPF_FUNC_probe_read_kernel_str, arguments, 3);
+	LLVMValueRef low = fay_bpf_load(g, g->bpf->buffer, 0, 8), high = fay_bpf_load(g, g->bpf->buffer, 8, 8);
+	for (size_t i = 0; i < options->comm_count; i++) {
+		uint64_t words[2] = {0};
+		memcpy(words, options->comms[i], strnlen(options->comms[i], FAY_COMM_SIZE - 1));
+		LLVMValueRef other = LLVMBuildOr(b, LLVMBuildXor(b, low, fay_codegen_i64(g, words[0]), ""),
+						 LLVMBuildXor(b, high, fay_codegen_i64(g, words[1]), ""), "");
+		wanted = any_of(g, wanted, LLVMBuildICmp(b, LLVMIntEQ, other, fay_codegen_i64(g, 0), ""));
+	}
+	fay_bpf_require(g, wanted);
+	return true;
+}
+
+static void require_thread(struct fay_codegen *g, const struct fay_bpf_options *options)
+{
+	LLVMValueRef thread = LLVMBuildAnd(g->builder, fay_bpf_identity(g), fay_codegen_i64(g, UINT32_MAX), ""), wanted = NULL;
+	for (size_t i = 0; i < options->tid_count; i++)
+		wanted = any_of(g, wanted, LLVMBuildICmp(g->builder, LLVMIntEQ, thread, fay_codegen_i64(g, (uint64_t)options->tids[i]), ""));
+	fay_bpf_require(g, wanted);
+}
+
+bool fay_bpf_require_process(struct fay_codegen *g)
+{
+	const struct fay_bpf_options *options = g->bpf->options;
+	if (options->tid_count)
+		require_thread(g, options);
+	if (options->pid_count) {
+		fay_bpf_require(g, is_wanted_process(g, options));
+	} else if (options->not_self) {
+		LLVMValueRef process = LLVMBuildLShr(g->builder, fay_bpf_identity(g), fay_codegen_i64(g, 32), "");
+		fay_bpf_require(g, LLVMBuildICmp(g->builder, LLVMIntNE, process, fay_bpf_machine_value(g, FAY_BPF_VALUE_SELF), ""));
+	}
+	return !options->comm_count || require_name(g, options);
+}
+
+/* sched_process_fork hands over parent and child. A new thread is of a process that is listed already. */
+bool fay_bpf_note_child(struct fay_codegen *g)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(g->context);
+	uint32_t tgid;
+	LLVMValueRef tasks[2];
+	for (unsigned i = 0; i < 2; i++)
+		tasks[i] = LLVMBuildIntToPtr(g->builder, fay_bpf_context(g, i), g->pointer, "");
+	if (!member_offset(g, tasks[0], "task_struct", "tgid", &tgid))
+		return false;
+	fay_bpf_require(g, is_listed(g, fay_bpf_load(g, tasks[0], tgid, 4)));
+	LLVMBuildStore(g->builder, LLVMBuildTrunc(g->builder, fay_bpf_load(g, tasks[1], tgid, 4), i32, ""), g->bpf->buffer);
+	LLVMValueRef value = fay_codegen_at(g, g->bpf->buffer, fay_codegen_i64(g, 8));
+	LLVMBuildStore(g->builder, LLVMConstInt(i32, 0, 0), value);
+	LLVMValueRef arguments[] = {fay_bpf_map_reference(g, FAY_BPF_PIDS, BPF_PSEUDO_MAP_FD), g->bpf->buffer, value, fay_codegen_i64(g, BPF_ANY)};
+	fay_bpf_helper(g, BPF_FUNC_map_update_elem, arguments, 4);
+	LLVMBuildBr(g->builder, g->leave);
+	fay_codegen_continue(g, g->leave);
+	return true;
+}
