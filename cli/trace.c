@@ -55,8 +55,20 @@ void fay_trace_deinit(struct trace *trace)
 	if (trace->verified)
 		fay_verdict_deinit(&trace->verdict);
 	fay_buffer_deinit(&trace->image);
+	if (trace->side_verified)
+		fay_verdict_deinit(&trace->side_verdict);
+	fay_buffer_deinit(&trace->side_image);
 	if (trace->plan)
 		fay_plan_destroy(trace->plan);
+}
+
+int fay_trace_spawn(struct trace *trace, struct fay_error *error)
+{
+	bool early = fay_trace_is_kernel(trace) || trace->native;
+	int result = early ? fay_cli_spawn_early(trace->command, &trace->child, error) : fay_cli_spawn(trace->command, &trace->child, error);
+	if (!result)
+		trace->pids[trace->pid_count++] = trace->child;
+	return result;
 }
 
 static int prepare(struct trace *trace, struct fay_error *error)
@@ -75,14 +87,7 @@ static int prepare(struct trace *trace, struct fay_error *error)
 		return FAY_OK;
 	if (trace->follow && !fay_trace_is_kernel(trace) && !trace->native && (result = fay_follow_start(&trace->follower, error)))
 		return result;
-	if (trace->command) {
-		result = fay_trace_is_kernel(trace) ? fay_cli_spawn_early(trace->command, &trace->child, error)
-						    : fay_cli_spawn(trace->command, &trace->child, error);
-		if (result)
-			return result;
-		trace->pids[trace->pid_count++] = trace->child;
-	}
-	return FAY_OK;
+	return trace->command && !trace->child ? fay_trace_spawn(trace, error) : FAY_OK;
 }
 
 static void catch_signals(void)
@@ -106,6 +111,33 @@ void fay_trace_init(struct trace *trace)
 	catch_signals();
 }
 
+/* Attaches to all that the trace is about, here. What the kernel sees of a process is watched before the process goes on. */
+static int attach(struct trace *trace, struct fay_error *error)
+{
+	int result = FAY_OK;
+	if (trace->native)
+		return fay_trace_native_attach(trace, error);
+	if (trace->native_side)
+		result = fay_trace_native_side_attach(trace, error);
+	else if (trace->bpf_count)
+		result = fay_trace_bpf_attach(trace, error);
+	return result || fay_trace_is_kernel(trace) ? result : fay_trace_attach(trace, error);
+}
+
+/* From the first event to the last result. */
+static int run(struct trace *trace, struct fay_error *error)
+{
+	if (!fay_trace_is_kernel(trace) && !trace->native)
+		fay_trace_report_points(trace);
+	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
+	int result = fay_trace_finish(trace, fay_trace_run(trace, error), error);
+	if (!result && !trace->session_count && !trace->gone_count && trace->first_failure.code) {
+		*error = trace->first_failure; /* of all that was followed nothing could be traced */
+		result = error->code;
+	}
+	return result;
+}
+
 int fay_trace_main(int argc, char **argv)
 {
 	static struct trace trace; /* large; one a process */
@@ -120,29 +152,13 @@ int fay_trace_main(int argc, char **argv)
 	}
 	trace.writer.live = trace.writer.format == FAY_FORMAT_TABLE && isatty(STDOUT_FILENO);
 	result = prepare(&trace, &error);
-	if (!result && trace.cluster.root.bus.url) {
-		result = fay_trace_cluster(&trace, &error);
-	} else if (!result && fay_trace_is_file(&trace)) {
-		result = fay_trace_file(&trace, &error);
-	} else if (!result) {
-		bool processes = !fay_trace_is_kernel(&trace) && !trace.native;
-		/* What the kernel sees of a process is watched before the process goes on. */
-		result = !trace.native && trace.bpf_count ? fay_trace_bpf_attach(&trace, &error) : FAY_OK;
-		if (!result && (processes || trace.native))
-			result = processes ? fay_trace_attach(&trace, &error) : fay_trace_native_attach(&trace, &error);
-		if (result && trace.child)
-			kill(trace.child, SIGKILL);
-		if (!result) {
-			if (processes)
-				fay_trace_report_points(&trace);
-			fay_write_schema(&trace.writer, trace.query, trace.views, trace.view_count);
-			result = fay_trace_finish(&trace, fay_trace_run(&trace, &error), &error);
-			if (!result && !trace.session_count && !trace.gone_count && trace.first_failure.code) {
-				error = trace.first_failure; /* of all that was followed nothing could be traced */
-				result = error.code;
-			}
-		}
-	}
+	bool file = !result && fay_trace_is_file(&trace), cluster = trace.cluster.root.bus.url;
+	if (!result && !file && !cluster)
+		result = attach(&trace, &error);
+	if (result && trace.child)
+		kill(trace.child, SIGKILL); /* it has done nothing yet */
+	if (!result)
+		result = cluster ? fay_trace_cluster(&trace, &error) : file ? fay_trace_file(&trace, &error) : run(&trace, &error);
 	fay_trace_deinit(&trace);
 	if (result && fay_trace_errno_of_output == EPIPE)
 		return FAY_OK; /* who read our output has had enough, as with `| head -1` */

@@ -91,6 +91,11 @@ struct trace {
 	/* kernel functions through fay.ko (trace_native.c) */
 	bool native; /* known once the query is planned, or the image verified */
 	struct fay_kernel_session *functions; /* NULL: not attached */
+	/* The same of a source in the kernel beside one in programs: an image of its own. */
+	bool native_side;
+	struct fay_buffer side_image;
+	struct fay_verdict side_verdict;
+	bool side_verified;
 	/* the cluster (trace_cluster.c); root NULL: this machine alone */
 	struct fay_cli_cluster cluster;
 	struct fay_root *root;
@@ -111,6 +116,8 @@ extern volatile sig_atomic_t fay_trace_interrupted; /* the signal that asks for 
 void fay_trace_init(struct trace *trace);
 void fay_trace_deinit(struct trace *trace);
 void fay_trace_stage(struct trace *trace, const char *name, uint64_t since);
+/* Starts the command, stopped: in the kernel it is seen from its first instruction on, else once its libraries are there. It is one of `pids` then. */
+int fay_trace_spawn(struct trace *trace, struct fay_error *error);
 
 /* trace_options.c */
 int fay_trace_options(struct trace *trace, int argc, char **argv);
@@ -122,8 +129,12 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error);
 
 /* trace_image.c: query or file to an accepted image, and its views. */
 int fay_trace_image(struct trace *trace, struct fay_error *error);
+/* The accepted image of a `native_side`, now that its processes are known. */
+int fay_trace_side_image(struct trace *trace, struct fay_error *error);
 
 /* trace_targets.c */
+/* That all processes that are asked for are there. */
+int fay_trace_check_processes(const struct trace *trace, struct fay_error *error);
 int fay_trace_attach(struct trace *trace, struct fay_error *error);
 /* `later`: it began, or loaded a module, after the others: what is not there is no error, what was attached is said. */
 int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error);
@@ -166,9 +177,11 @@ void fay_trace_bpf_deinit(struct trace *trace);
 const char *fay_trace_bpf_name(const struct trace *trace, uint64_t hash);
 
 /* trace_native.c */
-/* Whether verified code of the trace's would run in the kernel: sets `native`, and refuses what means nothing there. */
+/* Whether verified code of the trace's would run in the kernel: sets `native` or `native_side`, and refuses what means nothing there. */
 int fay_trace_native_prepare(struct trace *trace, struct fay_error *error);
 int fay_trace_native_attach(struct trace *trace, struct fay_error *error);
+/* Of a `native_side`: before the processes are attached to. */
+int fay_trace_native_side_attach(struct trace *trace, struct fay_error *error);
 int fay_trace_native_detach(struct trace *trace, struct fay_error *error);
 
 /* trace_follow.c */

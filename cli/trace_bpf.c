@@ -115,10 +115,7 @@ static int attach(struct trace *trace, struct trace_bpf *bpf, struct fay_error *
 int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error)
 {
 	int result;
-	for (size_t i = 0; i < trace->pid_count; i++)
-		if (kill(trace->pids[i], 0) && errno == ESRCH)
-			return fay_error_set(error, FAY_E_REFUSED, "there is no process %d", trace->pids[i]);
-	if ((result = fay_trace_bpf_generate(trace, error)))
+	if ((result = fay_trace_check_processes(trace, error)) || (result = fay_trace_bpf_generate(trace, error)))
 		return result;
 	for (size_t i = 0; trace->plan->addresses && !trace->child && i < trace->pid_count; i++)
 		fay_cli_addresses_take(&trace->addresses, trace->pids[i]);

@@ -43,12 +43,27 @@ static int compile_plan(struct trace *trace, struct fay_error *error)
 	fay_trace_stage(trace, "generate IR", since);
 	since = fay_cli_monotonic();
 	if (!result) {
-		struct fay_compile_options options = { .size = sizeof(options), .march = trace->native ? "general" : NULL, .confined = trace->native };
-		result = fay_compile_module(module, &trace->plan->spec, &options, &trace->image,
-					    error);
+		struct fay_compile_options options = { .size = sizeof(options) };
+		result = fay_compile_module(module, &trace->plan->spec, &options, &trace->image, error);
 	}
 	LLVMContextDispose(context);
 	fay_trace_stage(trace, "guard and compile", since);
+	return result;
+}
+
+/* For the kernel, and for the processes and threads that are asked for. */
+static int compile_for_kernel(struct trace *trace, struct fay_buffer *image, struct fay_error *error)
+{
+	uint64_t since = fay_cli_monotonic();
+	LLVMContextRef context = LLVMContextCreate();
+	LLVMModuleRef module;
+	struct fay_event_filter filter = { .pids = trace->pids, .pid_count = trace->pid_count, .tids = trace->tids, .tid_count = trace->tid_count };
+	struct fay_compile_options options = { .size = sizeof(options), .march = "general", .confined = true };
+	int result = fay_plan_generate_kernel(trace->plan, &filter, context, &module, error);
+	if (!result)
+		result = fay_compile_module(module, fay_plan_kernel_spec(trace->plan), &options, image, error);
+	LLVMContextDispose(context);
+	fay_trace_stage(trace, "compile for the kernel", since);
 	return result;
 }
 
@@ -77,15 +92,35 @@ static int read_image(struct trace *trace, struct fay_error *error)
 	return FAY_OK;
 }
 
+static int read_policy(const struct trace *trace, struct fay_policy *policy, struct fay_error *error)
+{
+	char message[512];
+	fay_policy_default(policy);
+	if (trace->policy_path && fay_policy_read(trace->policy_path, policy, message, sizeof(message)))
+		return fay_error_set(error, FAY_E_USAGE, "%s", message);
+	return FAY_OK;
+}
+
+/* What the verdict means for the trace. */
+static int judge(const struct trace *trace, const struct fay_verdict *verdict, struct fay_error *error)
+{
+	const char *name = trace->probe_path ? trace->probe_path : "query";
+	if (verdict->outcome != FAY_ACCEPTED) {
+		fay_verdict_print(stderr, name, verdict);
+		return fay_error_set(error, verdict->outcome == FAY_EXHAUSTED ? FAY_E_LIMIT : FAY_E_REFUSED,
+				     "the probe was refused by the verifier (%s); nothing was installed", fay_rule_id(verdict->rejection.rule));
+	}
+	if (trace->verbose)
+		fay_verdict_print(stderr, name, verdict);
+	return FAY_OK;
+}
+
 static int verify_image(struct trace *trace, struct fay_error *error)
 {
 	struct fay_policy policy;
-	char message[512];
-	fay_policy_default(&policy);
-	if (trace->policy_path &&
-	    fay_policy_read(trace->policy_path, &policy, message, sizeof(message)))
-		return fay_error_set(error, FAY_E_USAGE, "%s", message);
 	uint64_t since = fay_cli_monotonic();
+	if (read_policy(trace, &policy, error))
+		return error->code;
 	if (trace->native)
 		fay_policy_restrict_kernel(&policy);
 	fay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict);
@@ -97,18 +132,20 @@ static int verify_image(struct trace *trace, struct fay_error *error)
 		fay_verify(trace->image.data, trace->image.size, &policy, &trace->verdict);
 	}
 	fay_trace_stage(trace, "verify", since);
-	const char *name = trace->probe_path ? trace->probe_path : "query";
-	if (trace->verdict.outcome != FAY_ACCEPTED) {
-		fay_verdict_print(stderr, name, &trace->verdict);
-		return fay_error_set(error,
-				     trace->verdict.outcome == FAY_EXHAUSTED ? FAY_E_LIMIT :
-									       FAY_E_REFUSED,
-				     "the probe was refused by the verifier (%s); nothing was installed",
-				     fay_rule_id(trace->verdict.rejection.rule));
-	}
-	if (trace->verbose)
-		fay_verdict_print(stderr, name, &trace->verdict);
-	return FAY_OK;
+	return judge(trace, &trace->verdict, error);
+}
+
+int fay_trace_side_image(struct trace *trace, struct fay_error *error)
+{
+	struct fay_policy policy;
+	if (read_policy(trace, &policy, error) || compile_for_kernel(trace, &trace->side_image, error))
+		return error->code;
+	uint64_t since = fay_cli_monotonic();
+	fay_policy_restrict_kernel(&policy);
+	fay_verify(trace->side_image.data, trace->side_image.size, &policy, &trace->side_verdict);
+	trace->side_verified = true;
+	fay_trace_stage(trace, "verify for the kernel", since);
+	return judge(trace, &trace->side_verdict, error);
 }
 
 /* As if the image had it. */
@@ -184,17 +221,20 @@ int fay_trace_image(struct trace *trace, struct fay_error *error)
 		return result;
 	if (trace->query && ((result = fay_trace_native_prepare(trace, error)) || (result = fay_trace_find_processes(trace, error))))
 		return result;
+	if (trace->query && trace->native && trace->command && (result = fay_trace_spawn(trace, error)))
+		return result;
 	if (fay_trace_is_kernel(trace)) {
 		result = fay_trace_bpf_prepare(trace, error);
 		return result ? result : make_views(trace, error);
 	}
-	if (fay_trace_is_mixed(trace) && (result = fay_trace_bpf_prepare(trace, error)))
+	if (fay_trace_is_mixed(trace) && !trace->native_side && (result = fay_trace_bpf_prepare(trace, error)))
 		return result;
 	trace->schema = &trace->verdict.schema;
 	if (trace->image.data) {
 		/* of a detached query */
 	} else if (trace->query) {
-		if ((result = compile_plan(trace, error)))
+		result = trace->native ? compile_for_kernel(trace, &trace->image, error) : compile_plan(trace, error);
+		if (result)
 			return result;
 	} else if ((result = read_image(trace, error))) {
 		return result;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes that a trace attaches to. */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,14 @@
 
 #define SKIPPED_SHOWN 5
 #define LATER_SHOWN 20u
+
+int fay_trace_check_processes(const struct trace *trace, struct fay_error *error)
+{
+	for (size_t i = 0; i < trace->pid_count; i++)
+		if (kill(trace->pids[i], 0) && errno == ESRCH)
+			return fay_error_set(error, FAY_E_REFUSED, "there is no process %d", trace->pids[i]);
+	return FAY_OK;
+}
 
 /* The live sessions of one process. */
 static size_t sessions_of(const struct trace *trace, pid_t pid, struct fay_session **list)
@@ -144,22 +153,21 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error)
 const char *fay_trace_function_name(void *context, uint64_t hash)
 {
 	const struct trace *trace = context;
+	const char *name;
 	if (trace->root && !fay_trace_is_kernel(trace))
 		return fay_root_function_name(trace->root, hash);
 	if (fay_trace_is_file(trace))
 		return fay_saved_name(trace->plan->saved, hash) ?: trace->plan->joins ? fay_saved_name(trace->plan->saved_right, hash) : NULL;
-	if (trace->functions)
-		return fay_kernel_session_function_name(trace->functions, hash);
+	if (trace->functions && ((name = fay_kernel_session_function_name(trace->functions, hash)) || trace->native))
+		return name;
 	if (fay_trace_is_kernel(trace))
 		return fay_trace_bpf_name(trace, hash);
 	for (size_t i = 0; i < trace->session_count; i++) {
-		const char *name = fay_target_function_name(trace->targets[i], hash);
-		if (name)
+		if ((name = fay_target_function_name(trace->targets[i], hash)))
 			return name;
 	}
 	for (size_t i = 0; i < trace->gone_count; i++) {
-		const char *name = fay_target_function_name(trace->gone[i], hash);
-		if (name)
+		if ((name = fay_target_function_name(trace->gone[i], hash)))
 			return name;
 	}
 	return fay_trace_is_mixed(trace) ? fay_trace_bpf_name(trace, hash) : NULL;

@@ -17,10 +17,7 @@
  */
 #include "codegen.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include <llvm-c/Analysis.h>
 
 #define HASH_FACTOR 0x9e3779b97f4a7c15u
 
@@ -41,7 +38,7 @@ static void add_attribute(struct fay_codegen *g, LLVMValueRef function, unsigned
 	LLVMAddAttributeAtIndex(function, index, LLVMCreateEnumAttribute(g->context, kind, 0));
 }
 
-static void begin_function(struct fay_codegen *g, const char *symbol)
+void fay_codegen_begin(struct fay_codegen *g, const char *symbol)
 {
 	LLVMTypeRef parameters[] = {g->pointer, g->pointer, g->pointer};
 	LLVMTypeRef type =
@@ -427,72 +424,4 @@ void fay_codegen_body(struct fay_codegen *g)
 		break;
 	}
 	fay_codegen_continue(g, g->leave);
-}
-
-static void generate_probe(struct fay_codegen *g, const struct fay_spec_probe *probe)
-{
-	g->failed = probe->kind == FAY_PROBE_EXCEPTION;
-	memset(g->values, 0, (g->p->checked.exprs.count + 1) * sizeof(*g->values));
-	g->frames = g->kept = NULL;
-	begin_function(g, probe->symbol);
-	bool begins = g->p->kept_arguments && probe->kind == FAY_PROBE_ENTRY;
-	if (begins) {
-		fay_codegen_keep_call(g);
-		LLVMBuildBr(g->builder, g->leave);
-		fay_codegen_continue(g, g->leave);
-	} else {
-		if (g->p->kept_arguments)
-			fay_codegen_find_call(g);
-		fay_codegen_body(g);
-	}
-	LLVMBuildRetVoid(g->builder);
-}
-
-void fay_codegen_init(struct fay_codegen *g)
-{
-	g->builder = LLVMCreateBuilderInContext(g->context);
-	g->i1 = LLVMInt1TypeInContext(g->context);
-	g->i8 = LLVMInt8TypeInContext(g->context);
-	g->i64 = LLVMInt64TypeInContext(g->context);
-	g->pointer = LLVMPointerTypeInContext(g->context, 0);
-}
-
-int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module,
-		      struct fay_error *error)
-{
-	struct fay_codegen g = {.plan = plan, .p = fay_plan_private(plan), .context = context};
-	if (plan->domain == DOMAIN_KERNEL && plan->kernel != FAY_KERNEL_FUNCTIONS)
-		return fay_error_set(error, FAY_E_REFUSED, "query: system calls and tracepoints of the kernel have no native probe");
-	if (plan->domain == DOMAIN_KERNEL && g.p->checked.exprs.stack_frames)
-		return fay_error_set(error, FAY_E_REFUSED, "query: native probes in the kernel walk no stacks");
-	g.values = calloc(g.p->checked.exprs.count + 1, sizeof(*g.values));
-	if (!g.values)
-		return fay_error_set(error, FAY_E_LIMIT, "query: out of memory");
-	g.module = LLVMModuleCreateWithNameInContext("query", context);
-	LLVMSetTarget(g.module, "x86_64-unknown-linux-gnu");
-	fay_codegen_init(&g);
-	for (unsigned side = 0; side < (plan->joins ? 2 : 1); side++) {
-		g.p = fay_plan_stage(plan, side);
-		if (plan->domain == DOMAIN_USER && plan->kernel_sides >> side & 1)
-			continue; /* its events come through BPF */
-		for (uint32_t i = 0; i < g.p->probe_count; i++)
-			generate_probe(&g, &g.p->probes[i]);
-	}
-	LLVMDisposeBuilder(g.builder);
-	free(g.values);
-	char *message = NULL;
-	int code = fay_codegen_link(&g, error);
-	if (code) {
-		LLVMDisposeModule(g.module);
-		return code;
-	}
-	if (LLVMVerifyModule(g.module, LLVMReturnStatusAction, &message)) {
-		code = fay_error_set(error, FAY_E_INTERNAL, "query: the generated code is malformed: %s",
-				     message ? message : "");
-		LLVMDisposeModule(g.module);
-	} else {
-		*module = g.module;
-	}
-	LLVMDisposeMessage(message);
-	return code;
 }

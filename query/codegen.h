@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by codegen.c (the probe's shape: filters, table, stream) and codegen_expr.c (expressions).
+ * Shared by codegen_module.c (which probes there are), codegen.c (the probe's shape: filters, table, stream) and codegen_expr.c (expressions).
  */
 #ifndef FAY_QUERY_CODEGEN_H
 #define FAY_QUERY_CODEGEN_H
@@ -17,6 +17,7 @@ struct fay_operand_value {
 struct fay_codegen {
 	const struct fay_plan *plan;
 	const struct fay_plan_private *p;
+	const struct fay_event_filter *filter; /* which events there are; NULL: all */
 	LLVMContextRef context;
 	LLVMModuleRef module;
 	LLVMBuilderRef builder;
@@ -68,6 +69,8 @@ LLVMBasicBlockRef fay_codegen_block(struct fay_codegen *g, const char *name);
 void fay_codegen_continue(struct fay_codegen *g, LLVMBasicBlockRef block);
 /* Zero-extended if it is a truth value. */
 LLVMValueRef fay_codegen_word(struct fay_codegen *g, LLVMValueRef value);
+/* Begins a probe's function. */
+void fay_codegen_begin(struct fay_codegen *g, const char *symbol);
 /* From the function's beginning to `leave`, where the caller goes on: conditions, then the state's update. */
 void fay_codegen_body(struct fay_codegen *g);
 void fay_codegen_init(struct fay_codegen *g);

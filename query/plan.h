@@ -66,8 +66,8 @@ struct fay_plan_join {
 	struct fay_plan_private *sides[2];
 	struct fay_schema_column columns[FAY_QUERY_MAX_COLUMNS * 2]; /* of a pair: the left row's, the right row's */
 	uint32_t *column_of; /* by expression id: column + 1, or 0 */
-	/* What plan->spec points to. */
-	struct fay_spec_probe probes[4];
+	/* What plan->spec and plan->kernel_spec point to. */
+	struct fay_spec_probe probes[4], kernel_probes[2];
 	struct fay_spec_state states[2];
 	struct fay_spec_column spec_columns[FAY_QUERY_MAX_COLUMNS * 2];
 	/* What fay_plan_sources_schema() points to. */

@@ -78,20 +78,35 @@ static void find_keys(struct fay_plan *plan, const struct fay_check_join *join, 
 	plan->join.within = join->within;
 }
 
+static void add_probes(struct fay_image_spec *spec, struct fay_spec_probe *probes, const struct fay_plan_private *p)
+{
+	memcpy(probes + spec->probe_count, p->probes, p->probe_count * sizeof(p->probes[0]));
+	spec->probe_count += p->probe_count;
+}
+
 /* An image has the states of both sides, whatever it has probes of: their rows come together. */
 static void add_to_image(struct fay_plan *plan, struct fay_plan_join *join, const struct fay_plan_private *p)
 {
 	struct fay_image_spec *spec = &plan->spec;
-	if (plan->domain != DOMAIN_USER || p->checked.domain != DOMAIN_KERNEL) {
-		memcpy(join->probes + spec->probe_count, p->probes, p->probe_count * sizeof(p->probes[0]));
-		spec->probe_count += p->probe_count;
-	}
+	if (plan->domain != DOMAIN_USER || p->checked.domain != DOMAIN_KERNEL)
+		add_probes(spec, join->probes, p);
+	else if (!fay_source_is_bpf(p->checked.kind))
+		add_probes(&plan->kernel_spec, join->kernel_probes, p);
 	memcpy(join->spec_columns + spec->column_count, p->spec_columns, p->keys * sizeof(p->spec_columns[0]));
 	join->states[p->state_index] = p->state;
 	join->states[p->state_index].name = p->state_index ? "right" : "left";
 	join->states[p->state_index].first_column = spec->column_count;
 	spec->column_count += p->keys;
 	spec->state_count++;
+}
+
+static void share_states(struct fay_plan *plan)
+{
+	plan->kernel_spec.local_size = plan->spec.local_size;
+	plan->kernel_spec.states = plan->spec.states;
+	plan->kernel_spec.state_count = plan->spec.state_count;
+	plan->kernel_spec.columns = plan->spec.columns;
+	plan->kernel_spec.column_count = plan->spec.column_count;
 }
 
 /* Where the events are: processes are attached to if one side needs it. Both sides are native code in the kernel only if both are functions of it. */
@@ -179,6 +194,7 @@ bool fay_planner_join(struct fay_planner *planner)
 	plan->joins = true;
 	find_domains(plan, pairs->checked.join);
 	plan->spec = (struct fay_image_spec){.local_size = 8, .probes = pairs->join->probes, .states = pairs->join->states, .columns = pairs->join->spec_columns};
+	plan->kernel_spec.probes = pairs->join->kernel_probes;
 	for (unsigned s = 0; s < 2; s++) {
 		struct fay_plan_private *p = sides[s].private_plan;
 		if (!fay_planner_lay_out(&sides[s]))
@@ -190,6 +206,7 @@ bool fay_planner_join(struct fay_planner *planner)
 		if (end && (!plan->deadline || end < plan->deadline - plan->join.within))
 			plan->deadline = end > UINT64_MAX - plan->join.within ? UINT64_MAX : end + plan->join.within;
 	}
+	share_states(plan);
 	if (!describe_pairs(planner))
 		return false;
 	/* The code generator's tables are by expression. */

@@ -529,6 +529,8 @@ static void print_join(FILE *out, const struct fay_plan *plan, const struct fay_
 		const struct fay_plan_private *side = p->join->sides[s];
 		fputs("tracepoint   ", out);
 		fay_print_tracepoint(out, side);
+		if (plan->back_end && side->checked.domain == DOMAIN_KERNEL)
+			fprintf(out, "back end     %s\n", plan->back_end);
 		fputs(probe_text(side), out);
 		fay_print_filters(out, side);
 		print_state(out, side);

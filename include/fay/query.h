@@ -101,7 +101,7 @@ struct fay_plan {
 	uint64_t window_width, window_step; /* ns; windows begin at multiples of the step since the epoch, key column 0 of rows is the start. 0: no windows */
 	/*
 	 * Two sources: state 0 of the image is of the left one, state 1 of the right one, both streams (of a source in the kernel and one in programs the image has probes
-	 * of the latter only, and the former's rows come through BPF); `join` puts them together, fay_plan_pair() makes rows of the
+	 * of the latter only, and the former's rows come through BPF, or from an image of their own); `join` puts them together, fay_plan_pair() makes rows of the
 	 * result's state (fay_plan_schema()) of the pairs.
 	 */
 	bool joins;
@@ -110,6 +110,7 @@ struct fay_plan {
 	uint64_t deadline;            /* ns since the epoch after which no event can pass `where`; 0: none */
 	struct fay_measured *measured; /* the caller's, or NULL: fay_plan_finish() fills in what the root does */
 	struct fay_image_spec spec;   /* for fay_compile_module(); strings owned by the plan */
+	struct fay_image_spec kernel_spec; /* of a join of functions of the kernel with something in programs: the former's probes, with the same states */
 	struct fay_plan_column *columns;
 	uint32_t column_count;
 	void *private_plan;
@@ -159,8 +160,19 @@ bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint
  */
 bool fay_plan_pair(const struct fay_plan *plan, const uint8_t *left, const uint8_t *right, uint8_t *row);
 void fay_plan_destroy(struct fay_plan *plan);
-/* The probe stage as a module in `context`, for fay_compile_module() with plan->spec. */
+/* The probes in programs as a module in `context`, for fay_compile_module() with plan->spec; of a query about functions of the kernel alone, those for all processes. */
 int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error);
+
+/* Whose events an image in the kernel lets through. */
+struct fay_event_filter {
+	const pid_t *pids; /* only events of these processes; none: of all */
+	size_t pid_count;
+	const pid_t *tids; /* only events of these threads; none: of all */
+	size_t tid_count;
+};
+/* The probes in the kernel, as a module for fay_compile_module() with fay_plan_kernel_spec(). Only of functions of the kernel. */
+const struct fay_image_spec *fay_plan_kernel_spec(const struct fay_plan *plan);
+int fay_plan_generate_kernel(const struct fay_plan *plan, const struct fay_event_filter *filter, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error);
 
 /* What a BPF object is made for. */
 struct fay_bpf_options {

@@ -32,6 +32,15 @@ check "a program's function and the kernel's" 64 "$(q "$inside group r by r.comm
 pairs='(from a in cluster.Function(kernel, "vfs_read") where a.comm == "kernel_calls" join b in cluster.Return(kernel, "__x64_sys_close") on a.tid equals b.tid within 1min
 	where b.ReturnValue == -9 && b.time > a.time select a).Count()'
 check "two functions of the kernel" 640 "$(q "$pairs" -- kernel_calls read 64 badclose 10 | value Count)"
+check "top values, all of which fit" 4 "$(q 'cluster.Function(kernel, "vfs_read").TopK(8, io => io.count % 4)' -- kernel_calls read 64 | grep '"final":true' | grep -o '"count":16' | wc -l)"
+check_has "the one of many that is frequent" '{"key":7,"count":' "$(q 'cluster.Function(kernel, "vfs_read").TopK(2, io => io.count <= 48 ? 7 : io.count)' -- kernel_calls read 64)"
+by_stack() { q "from r in cluster.Function(kernel, \"vfs_read\") group r by r.$1 into g select new { g.Key, n = g.Count() }" -- kernel_calls read 64 | grep '"final":true' | sed 's/+0x[0-9a-f]*//g'; }
+callers='"kernel!vfs_read","kernel!ksys_read","kernel!do_syscall_64","kernel!entry_SYSCALL_64_after_hwframe"'
+by_stack KernelStack >/tmp/rows
+check "stacks of the kernel: one" 1 "$(grep -c '"n":64' /tmp/rows)"
+check_has "its functions" "$callers" "$(cat /tmp/rows)"
+check "stacks of the program" 64 "$(by_stack UserStack | sed -n 's/.*"n":\([0-9]*\).*/\1/p' | awk '{n += $1} END {print n}')"
+check_has "what runs, by stack" "kernel!" "$(q 'from t in cluster.Timer(1ms) group t by t.KernelStack into g orderby g.Count() descending select new { g.Key, n = g.Count() } take 1' -- kernel_calls read 100000)"
 q 'cluster.Function(kernel, "no_such_function").Count()'; check "no such function" 1 $?
 check_has "said" "no function of the kernel that its types describe" "$(cat /tmp/said)"
 
@@ -41,7 +50,15 @@ check "native: arguments by name" 2080 "$(q 'cluster.Function(kernel, "vfs_read"
 check_has "it was native" "native code" "$(cat /tmp/said)"
 check "native: two functions of the kernel" 640 "$(q "$pairs" -- kernel_calls read 64 badclose 10 | value Count)"
 check_has "they were native" "native code" "$(cat /tmp/said)"
-check "native beside it: a program's function and the kernel's" 64 "$(q "$inside group r by r.comm into g select new { g.Key, n = g.Count() }" -- kernel_calls read 64 | value n)"
+q "$inside group r by new { r.comm, r.function } into g select new { g.Key, n = g.Count() }" -- kernel_calls read 64 >/tmp/rows
+check_has "native beside it: a program's function and the kernel's" '"comm":"kernel_calls","function":"vfs_read","n":64' "$(cat /tmp/rows)"
+check_has "native beside it: events of the program only" '"join":{"left":1,"right":64' "$(cat /tmp/rows)"
+check_has "it was native" "native code through fay.ko" "$(cat /tmp/said)"
+check_has "explained" "back end     native code through fay.ko" "$(fay explain "$inside select r" -- kernel_calls)"
+check "through BPF where children are followed" 64 "$(q --follow "$inside group r by r.comm into g select new { g.Key, n = g.Count() }" -- kernel_calls read 64 | value n)"
+check_has "it was BPF" "through BPF" "$(cat /tmp/said)"
+by_stack KernelStack >/tmp/rows
+check_has "stacks go through BPF" "$callers" "$(cat /tmp/rows)"
 check "native: a member" 64 "$(q 'cluster.Function(kernel, "vfs_read").Count(io => io.comm == "kernel_calls" && (io.file.f_flags & 3) == 2)' -- kernel_calls read 64 | value Count)"
 check "native: a name by four pointers" 64 "$(q 'cluster.Function(kernel, "vfs_read").Count(io => io.comm == "kernel_calls" && io.file->f_path.dentry->d_name.name == "zero")' -- kernel_calls read 64 | value Count)"
 q 'from io in cluster.Function(kernel, "vfs_read") where io.comm == "kernel_calls"

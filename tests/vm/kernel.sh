@@ -26,6 +26,18 @@ q 'from c in cluster.Return(kernel, "vfs_*") where c.comm == "kernel_calls" grou
 check_has "values of several types at once" '"f":"vfs_read","n":64,"sum":2080' "$(cat /tmp/rows)"
 check_has "an int beside them" '"f":"vfs_open","n":1,"sum":0' "$(cat /tmp/rows)"
 
+# Of some processes only, while another one calls the same.
+(while :; do kernel_calls getpgid 50; done) &
+others=$!
+check "a command's own calls" 100 "$(q 'cluster.Function(kernel, "__x64_sys_getpgid").Count()' -- kernel_calls getpgid 100 | value Count)"
+check_has "natively" "native code through fay.ko" "$(cat /tmp/said)"
+check "a process's" 0 "$(q --for 1s -p 1 'cluster.Return(kernel, "__x64_sys_getpgid").Count()' | value Count)"
+check "a thread's" 0 "$(q --for 1s --tid 1 'cluster.Function(kernel, "__x64_sys_getpgid").Count()' | value Count)"
+q --for 1s --comm kernel_calls 'cluster.Function(kernel, "__x64_sys_getpgid").Count()' >/tmp/rows
+[ "$(value Count </tmp/rows)" -gt 0 ] || check "processes of a name" "some" "$(cat /tmp/rows)"
+check_has "through BPF" "through BPF" "$(cat /tmp/said)"
+kill $others
+
 # What is refused, in words.
 q 'cluster.Function(kernel, "no_such_function").Count()'; check "no such function" 2 $?
 check_has "no such function, said" "no kernel function matches" "$(cat /tmp/said)"
@@ -33,8 +45,10 @@ q 'cluster.Function(kernel, "exc_page_fault").Count()'; check "notrace" 1 $?
 check_has "notrace, said" "has no hotpatch point" "$(cat /tmp/said)"
 q 'cluster.Return(kernel, "do_exit").Count()'; check "never returns" 1 $?
 check_has "never returns, said" "does not return" "$(cat /tmp/said)"
-q -p 1 'cluster.Function(kernel, "vfs_read").Count()'; check "a process with kernel functions" 2 $?
+q -p 4194303 'cluster.Function(kernel, "vfs_read").Count()'; check "a process that is not there" 1 $?
+check_has "said" "there is no process" "$(cat /tmp/said)"
+fay trace -p 1 --probe /probes/pair.fay >/dev/null 2>/tmp/said; check "a process with an image for the kernel" 2 $?
 check_has "a process, said" "in all processes" "$(cat /tmp/said)"
 finish
 IN
-inside "$work/script"
+inside "$work/script" --with "$BUILD/tests/vm/pair.fay:probes/pair.fay"
