@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Instructions that tracing adds to a getppid system call: with -icount shift=0 the guest's time stamp counter counts executed instructions. One boot, one CPU, each
 # way of tracing in turn. Compared is fay with its own limit (40 for an entry count) and with the others; nothing here depends on the host's speed.
-# FAY_VM_PEERS=1: other tracers in the same boot, too, as far as they are installed here (scripts/deps --bench): ftrace's function_graph, perf, bpftrace, SystemTap.
+# FAY_VM_PEERS=1: other tracers in the same boot, too, as far as they are installed here (scripts/deps --bench): ftrace's function_graph, perf, bpftrace, libbpf, SystemTap.
 . "$(dirname "$0")/lib.sh"
 cat >"$work/script" <<'IN'
 . /inside.sh
@@ -65,6 +65,9 @@ if [ -n "${FAY_VM_PEERS:-}" ]; then
 	if "$here/stap.sh" "$kernel" "$BUILD/stap"; then
 		peers+=(--with "$BUILD/stap/stap_entry.ko:stap/stap_entry.ko" --with "$BUILD/stap/stap_return.ko:stap/stap_return.ko")
 		peers+=(--with "$(command -v staprun)" --with /usr/lib/systemtap/stapio:usr/lib/systemtap/stapio)
+	fi
+	if "$here/libbpf.sh" "$BUILD/libbpf_peer"; then
+		peers+=(--with "$BUILD/libbpf_peer/libbpf_peer" --with "$BUILD/libbpf_peer/libbpf_peer.bpf.o:libbpf_peer.bpf.o")
 	fi
 fi
 inside "$work/script" --icount "${peers[@]}"

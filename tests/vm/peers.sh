@@ -30,6 +30,11 @@ if [ -e /stap/stap_entry.ko ]; then
 fi
 mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 D=__do_sys_getppid
+if [ -e /libbpf_peer.bpf.o ]; then
+	for what in entry leave duration; do
+		echo "libbpf, $what $(with_peer "libbpf, $what" ready counted libbpf_peer /libbpf_peer.bpf.o $what)"
+	done
+fi
 echo "bpftrace, kprobe count $(with_peer 'bpftrace, kprobe' Attaching @: bpftrace -e "kprobe:$F { @ = count(); }")"
 echo "bpftrace, kfunc (fentry) count $(with_peer 'bpftrace, kfunc' Attaching @: bpftrace -e "kfunc:$D { @ = count(); }")"
 echo "bpftrace, kretfunc (fexit) count $(with_peer 'bpftrace, kretfunc' Attaching @: bpftrace -e "kretfunc:$D { @ = count(); }")"
