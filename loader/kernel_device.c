@@ -156,6 +156,17 @@ int fay_kernel_device_open(struct fay_kernel_session *session, const char *ko, s
 
 /* ---- a session there ---- */
 
+/* The numbers of calls have their structures' sizes in them. */
+static int create_refused(int code, struct fay_error *error)
+{
+	if (code == EPROTO || code == ENOTTY)
+		return fay_error_set(error, FAY_E_REFUSED, "the fay.ko that is loaded belongs to another version of fay: `rmmod fay`, then fay loads its own");
+	return fay_error_set(error, code == ENOMEM || code == EUSERS || code == E2BIG ? FAY_E_LIMIT : FAY_E_INTERNAL, "fay.ko makes no session: %s",
+			     code == ENOMEM   ? "its state does not fit into the kernel's memory"
+			     : code == EUSERS ? "sixteen traces run already"
+					      : strerror(code));
+}
+
 int fay_kernel_device_create(struct fay_kernel_session *session, struct fay_error *error)
 {
 	const struct fay_layout *layout = &session->verdict->layout;
@@ -187,10 +198,7 @@ int fay_kernel_device_create(struct fay_kernel_session *session, struct fay_erro
 	int code = errno;
 	free(states);
 	if (failed)
-		return fay_error_set(error, code == ENOMEM || code == EUSERS || code == E2BIG ? FAY_E_LIMIT : FAY_E_INTERNAL, "fay.ko makes no session: %s",
-				     code == ENOMEM   ? "its state does not fit into the kernel's memory"
-				     : code == EUSERS ? "sixteen traces run already"
-						      : strerror(code));
+		return create_refused(code, error);
 	snprintf(session->name, sizeof(session->name), FAY_KERNEL_MODULE_PREFIX "%u", session->made.session);
 	session->shm = mmap(NULL, session->made.shm_size, PROT_READ | PROT_WRITE, MAP_SHARED, session->device, 0);
 	if (session->shm == MAP_FAILED) {

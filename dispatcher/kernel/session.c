@@ -85,7 +85,7 @@ static bool states_valid(const struct fay_kernel_create *made, const struct fay_
 
 static bool sizes_valid(const struct fay_kernel_create *c)
 {
-	return c->abi == FAY_KERNEL_ABI && c->local_size <= FAY_IMAGE_MAX_LOCAL && c->local_size % 8 == 0 &&
+	return c->local_size <= FAY_IMAGE_MAX_LOCAL && c->local_size % 8 == 0 &&
 	       c->global_size <= FAY_IMAGE_MAX_GLOBAL && c->global_size % 8 == 0 &&
 	       (!c->spill_size || (is_power_of_2(c->spill_size) && c->spill_size >= PAGE_SIZE && c->spill_size <= 16u << 20)) &&
 	       c->layout_size && c->layout_size <= FAY_KERNEL_LAYOUT_MAX && c->code_offset <= c->layout_size && c->code_size &&
@@ -188,6 +188,8 @@ int fay_session_create(struct fay_kernel_create *create, struct fay_session **re
 	unsigned int number = 0;
 	int error;
 
+	if (create->abi != FAY_KERNEL_ABI)
+		return -EPROTO;
 	if (!sizes_valid(create))
 		return -EINVAL;
 	while (number < FAY_KERNEL_SESSIONS_MAX && fay_sessions[number])

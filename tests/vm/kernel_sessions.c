@@ -3,8 +3,9 @@
  * Kernel sessions by the loader's own functions, inside the machine:
  *
  *   kernel_sessions cycles IMAGE COUNT PATTERN   attaches to other functions than the image's and detaches; prints memory before and after
- *   kernel_sessions tampered IMAGE       after the verdict, changes code, hash, trampolines: each must be refused by fay.ko
+ *   kernel_sessions tampered IMAGE       after the verdict, changes code, hash, trampolines: each must be refused by fay.ko; so must a loader of another version of fay
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,25 @@ uint32_t __wrap_fay_kernel_trampoline_write(struct fay_kernel_trampoline *trampo
 	if (spoil_trampoline && spoil_trampoline <= size)
 		code[spoil_trampoline - 1] ^= 1;
 	return size;
+}
+
+static enum { THIS_VERSION, OTHER_NUMBER, OTHER_SIZE } version;
+
+/* As a loader of another version calls fay.ko. */
+int __real_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, request);
+	void *argument = va_arg(arguments, void *);
+	va_end(arguments);
+	if (request == FAY_KERNEL_CREATE && version == OTHER_NUMBER)
+		((struct fay_kernel_create *)argument)->abi++;
+	if (request == FAY_KERNEL_CREATE && version == OTHER_SIZE)
+		request = _IOWR('F', 0x80, uint64_t);
+	return __real_ioctl(fd, request, argument);
 }
 
 static void *read_file(const char *path, size_t *size)
@@ -83,8 +103,8 @@ static int cycles(const struct fay_verdict *verdict, long count)
 	return before - memory_kib() > 8192;
 }
 
-/* 0 if fay.ko refused. */
-static int refused(const struct fay_verdict *verdict, const char *what)
+/* 0 if fay.ko refused, and the loader says `why`. */
+static int refused(const struct fay_verdict *verdict, const char *what, const char *why)
 {
 	struct fay_kernel_session *session;
 	struct fay_error error;
@@ -95,26 +115,32 @@ static int refused(const struct fay_verdict *verdict, const char *what)
 		return 1;
 	}
 	printf("%s: %s\n", what, error.message);
-	return strstr(error.message, "not what was verified") == NULL;
+	return strstr(error.message, why) == NULL;
 }
 
 static int tampered(struct fay_verdict *verdict)
 {
+	static const char other_bytes[] = "not what was verified", other_version[] = "belongs to another version of fay";
 	struct fay_layout *layout = &verdict->layout;
 	int wrong = 0;
 
 	layout->bytes[layout->code_offset] ^= 1;
-	wrong += refused(verdict, "first byte of the code");
+	wrong += refused(verdict, "first byte of the code", other_bytes);
 	layout->bytes[layout->code_offset] ^= 1;
 	layout->bytes[layout->code_offset + layout->code_size - 1] ^= 0x80;
-	wrong += refused(verdict, "last byte of the code");
+	wrong += refused(verdict, "last byte of the code", other_bytes);
 	layout->bytes[layout->code_offset + layout->code_size - 1] ^= 0x80;
 	layout->sha256[31] ^= 1;
-	wrong += refused(verdict, "another hash");
+	wrong += refused(verdict, "another hash", other_bytes);
 	layout->sha256[31] ^= 1;
 	for (spoil_trampoline = 1; spoil_trampoline < 400; spoil_trampoline += 57)
-		wrong += refused(verdict, "a trampoline's byte");
+		wrong += refused(verdict, "a trampoline's byte", other_bytes);
 	spoil_trampoline = 0;
+	version = OTHER_NUMBER;
+	wrong += refused(verdict, "another version's number", other_version);
+	version = OTHER_SIZE;
+	wrong += refused(verdict, "another version's structures", other_version);
+	version = THIS_VERSION;
 	struct fay_kernel_session *session;
 	struct fay_error error;
 	int result = attach(verdict, &session, &error);
