@@ -3,7 +3,7 @@
  * fay_top_add() of fay/sketch.h in BPF programs: Misra and Gries' counters, found by a loop over all that are held.
  *
  * The kernel's verifier goes through each round of a loop, and through each of the paths of a round. So there is one: what a round decides is computed as a bit and
- * applied as a mask, hidden from the optimiser, which would make branches of it. The rounds are counted by a hidden number: the verifier knows it in each round, and the
+ * multiplied with, hidden from the optimiser, which would make branches of it. The rounds are counted by a hidden number: the verifier knows it in each round, and the
  * optimiser cannot replace it by an address, whose end the verifier would not know.
  */
 #include "codegen_bpf.h"
@@ -21,7 +21,8 @@ static LLVMValueRef i64(const struct fay_codegen *g, uint64_t value)
 static LLVMValueRef is_set(struct fay_codegen *g, LLVMValueRef x)
 {
 	LLVMValueRef negative = fay_bpf_hide(g, LLVMBuildNeg(g->builder, x, ""));
-	return LLVMBuildLShr(g->builder, LLVMBuildOr(g->builder, x, negative, ""), i64(g, 63), "");
+	LLVMValueRef sign = LLVMBuildOr(g->builder, x, negative, "");
+	return fay_bpf_hide(g, LLVMBuildLShr(g->builder, sign, i64(g, 63), ""));
 }
 
 static LLVMValueRef invert(struct fay_codegen *g, LLVMValueRef bit)
@@ -29,12 +30,11 @@ static LLVMValueRef invert(struct fay_codegen *g, LLVMValueRef bit)
 	return LLVMBuildXor(g->builder, bit, i64(g, 1), "");
 }
 
-/* bit ? x : y */
+/* bit ? x : y. By a product: of an AND with a mask that is all or nothing the verifier of 6.18 follows both outcomes. */
 static LLVMValueRef pick(struct fay_codegen *g, LLVMValueRef bit, LLVMValueRef x, LLVMValueRef y)
 {
 	LLVMBuilderRef b = g->builder;
-	LLVMValueRef mask = fay_bpf_hide(g, LLVMBuildNeg(b, bit, ""));
-	return LLVMBuildXor(b, y, LLVMBuildAnd(b, LLVMBuildXor(b, x, y, ""), mask, ""), "");
+	return LLVMBuildXor(b, y, LLVMBuildMul(b, LLVMBuildXor(b, x, y, ""), bit, ""), "");
 }
 
 /* --- the loop: numbers carried from round to round, the first of which counts them --- */
