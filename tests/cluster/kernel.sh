@@ -79,7 +79,7 @@ exits "a limit that cannot be told" 1 asks_as vendor -p "$pid" 'cluster.Syscall(
 contains "why" "$work/err" "cannot be told of BPF programs"
 exits "no such process" 1 asks_as asker -p 4194303 'cluster.Syscall("write").Count()'
 contains "why" "$work/err" "no such process"
-exits "a field that BPF programs have not" 1 asks_as asker 'cluster.Syscall("read").Max(r => r.cycles)'
+exits "a field that system calls have not" 2 asks_as asker 'cluster.Syscall("read").Max(r => r.cycles)'
 kill "${nodes_here[one]}" "${nodes_here[two]}"
 wait "${nodes_here[one]}" "${nodes_here[two]}" || true
 agent 1

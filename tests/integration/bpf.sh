@@ -175,7 +175,7 @@ contains "it is suggested" "$work/err" "did you mean \`sched_switch\`?"
 exits "an unknown field" 2 "$FAY" trace 'cluster.Tracepoint("sched_switch").Count(s => s.next.pdi == 1)'
 contains "it is suggested" "$work/err" "\`struct task_struct\` has no member \`pdi\`; did you mean \`pid\`?"
 exits "an unknown system call" 2 "$FAY" trace 'cluster.Syscall("raed").Count()'
-exits "a field that BPF programs have not" 1 "$FAY" trace --for 1s 'cluster.Syscall("read").Max(r => r.cycles)'
+exits "a field that system calls have not" 2 "$FAY" trace --for 1s 'cluster.Syscall("read").Max(r => r.cycles)'
 exits "a process that is not there" 1 "$FAY" trace -p 4194303 'cluster.Syscall("read").Count()'
 FAY_BTF=/nonexistent exits "a kernel without types" 1 "$FAY" trace --for 1s 'cluster.Syscall("read").Count()'
 contains "it is said" "$work/err" "the kernel's types are not known"
