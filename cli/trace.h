@@ -18,6 +18,7 @@ struct stage {
 };
 
 #define TRACE_COMMS_MAX 16u
+#define TRACE_WATCHED_MAX 1024u
 
 struct trace {
 	/* options */
@@ -44,7 +45,6 @@ struct trace {
 	bool child_ended;
 	struct fay_target *targets[FAY_CLI_MAX_TARGETS];
 	struct fay_session *sessions[FAY_CLI_MAX_TARGETS];
-	uint64_t modules[FAY_CLI_MAX_TARGETS]; /* fay_process_modules() when the session's process was last looked at */
 	size_t session_count;
 	/* following (trace_follow.c) */
 	struct fay_follow follower;
@@ -52,6 +52,11 @@ struct trace {
 	size_t gone_count;
 	pid_t *seen; /* processes of that name which are, or cannot be, traced */
 	size_t seen_count;
+	struct trace_watched {
+		pid_t pid;
+		uint64_t modules; /* fay_process_modules() before it was attached to, or last looked at */
+	} watched[TRACE_WATCHED_MAX]; /* processes that may load more of what is asked for, traced already or not */
+	size_t watched_count;
 	uint64_t next_look, next_names; /* monotonic ns */
 	struct fay_error first_failure; /* code 0: none */
 	size_t later, later_failures; /* processes and modules that came later */
@@ -185,6 +190,10 @@ int fay_trace_native_side_attach(struct trace *trace, struct fay_error *error);
 int fay_trace_native_detach(struct trace *trace, struct fay_error *error);
 
 /* trace_follow.c */
+/* From now on the process is looked at for modules other than it has now. Beyond TRACE_WATCHED_MAX none is. */
+void fay_trace_watch(struct trace *trace, pid_t pid);
+/* Whether any process that is watched still runs. */
+bool fay_trace_watches(const struct trace *trace);
 int fay_trace_follow_tick(struct trace *trace, struct fay_error *error);
 /* Makes room for one more session, if need be by letting go of some whose process is gone. False: there is none. */
 bool fay_trace_make_room(struct trace *trace, struct fay_error *error);

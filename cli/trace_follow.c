@@ -10,7 +10,8 @@
 
 #include "trace.h"
 
-#define LOOK_EVERY 250000000u  /* ns between two looks for new modules */
+#define LOOK_EVERY 20000000u   /* ns between two looks for new modules, at least */
+#define LOOK_SHARE 50u         /* of the time that looking may take: one part in so many */
 #define NAMES_EVERY 100000000u /* for new processes */
 #define FAILURES_SHOWN 10u
 
@@ -30,7 +31,6 @@ static void forget_session(struct trace *trace, size_t index)
 	size_t last = --trace->session_count;
 	trace->sessions[index] = trace->sessions[last];
 	trace->targets[index] = trace->targets[last];
-	trace->modules[index] = trace->modules[last];
 	trace->stack_tables[index] = trace->stack_tables[last];
 }
 
@@ -53,6 +53,26 @@ bool fay_trace_make_room(struct trace *trace, struct fay_error *error)
 	return false;
 }
 
+void fay_trace_watch(struct trace *trace, pid_t pid)
+{
+	size_t i = 0;
+	while (i < trace->watched_count && trace->watched[i].pid != pid)
+		i++;
+	if (i == TRACE_WATCHED_MAX)
+		return;
+	if (i == trace->watched_count)
+		trace->watched_count++;
+	trace->watched[i] = (struct trace_watched){ pid, fay_process_modules(pid) };
+}
+
+bool fay_trace_watches(const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->watched_count; i++)
+		if (fay_process_modules(trace->watched[i].pid))
+			return true;
+	return false;
+}
+
 static void attach_later(struct trace *trace, pid_t pid)
 {
 	struct fay_error error = { 0 };
@@ -60,6 +80,14 @@ static void attach_later(struct trace *trace, pid_t pid)
 		return;
 	if (++trace->later_failures <= FAILURES_SHOWN || trace->verbose)
 		fprintf(stderr, "fay: process %d is not traced: %s\n", pid, error.message);
+}
+
+static bool is_traced(const struct trace *trace, pid_t pid)
+{
+	for (size_t i = 0; i < trace->session_count; i++)
+		if (fay_target_pid(trace->targets[i]) == pid && fay_session_target_alive(trace->sessions[i]))
+			return true;
+	return false;
 }
 
 /* --- --comm NAME --wait ----------------------------------------------------------------------------------------------- */
@@ -102,11 +130,8 @@ static void look_for_names(struct trace *trace)
 		if (is_seen(trace, pids[i]))
 			continue;
 		trace->seen[trace->seen_count++] = pids[i];
-		bool traced = false;
-		for (size_t s = 0; s < trace->session_count && !traced; s++)
-			traced = fay_target_pid(trace->targets[s]) == pids[i] && fay_session_target_alive(trace->sessions[s]);
 		/* A child of one that is followed is counted there. */
-		if (traced || (trace->follower.follower && fay_cli_tracer_of(pids[i]) == trace->follower.follower))
+		if (is_traced(trace, pids[i]) || (trace->follower.follower && fay_cli_tracer_of(pids[i]) == trace->follower.follower))
 			continue;
 		attach_later(trace, pids[i]);
 		if (trace->follower.follower)
@@ -116,29 +141,38 @@ static void look_for_names(struct trace *trace)
 
 /* --- modules ---------------------------------------------------------------------------------------------------------- */
 
+static void attach_to_new_modules(struct trace *trace, pid_t pid)
+{
+	if (trace->plan && trace->plan->addresses)
+		fay_cli_addresses_take(&trace->addresses, pid);
+	fay_trace_stacks_update(trace, pid);
+	if (trace->follower.follower)
+		fay_follow_release(&trace->follower, pid);
+	attach_later(trace, pid);
+	if (trace->follower.follower)
+		fay_follow_take(&trace->follower, pid);
+}
+
+/* A program that has become another has other modules, too, but is left alone unless that was asked for. */
+static void look_at_watched(struct trace *trace)
+{
+	for (size_t i = trace->watched_count; i-- > 0;) {
+		struct trace_watched *watched = &trace->watched[i];
+		uint64_t modules = fay_process_modules(watched->pid);
+		if (!modules)
+			*watched = trace->watched[--trace->watched_count];
+		else if (modules != watched->modules && (trace->follow || trace->wait || is_traced(trace, watched->pid)))
+			attach_to_new_modules(trace, watched->pid);
+	}
+}
+
+/* So often that a module is found soon, and so rarely that looking takes no more than its share of the time. */
 static void look_for_modules(struct trace *trace)
 {
-	size_t count = trace->session_count;
-	for (size_t i = 0; i < count && i < trace->session_count; i++) {
-		pid_t pid = fay_target_pid(trace->targets[i]);
-		bool first = true; /* of this process's sessions */
-		for (size_t k = 0; k < i && first; k++)
-			first = fay_target_pid(trace->targets[k]) != pid;
-		if (!first || !fay_session_target_alive(trace->sessions[i]))
-			continue;
-		uint64_t modules = fay_process_modules(pid);
-		if (!modules || modules == trace->modules[i])
-			continue;
-		trace->modules[i] = modules;
-		if (trace->plan && trace->plan->addresses)
-			fay_cli_addresses_take(&trace->addresses, pid);
-		fay_trace_stacks_update(trace, pid);
-		if (trace->follower.follower)
-			fay_follow_release(&trace->follower, pid);
-		attach_later(trace, pid);
-		if (trace->follower.follower)
-			fay_follow_take(&trace->follower, pid);
-	}
+	uint64_t since = fay_cli_monotonic();
+	look_at_watched(trace);
+	uint64_t now = fay_cli_monotonic(), rest = LOOK_SHARE * (now - since);
+	trace->next_look = now + (rest > LOOK_EVERY ? rest : LOOK_EVERY);
 }
 
 int fay_trace_follow_tick(struct trace *trace, struct fay_error *error)
@@ -155,9 +189,7 @@ int fay_trace_follow_tick(struct trace *trace, struct fay_error *error)
 		trace->next_names = now + NAMES_EVERY;
 		look_for_names(trace);
 	}
-	if (now >= trace->next_look) {
-		trace->next_look = now + LOOK_EVERY;
+	if (now >= trace->next_look)
 		look_for_modules(trace);
-	}
 	return FAY_OK;
 }

@@ -8,7 +8,7 @@
 #include "trace.h"
 
 static const char usage_text[] =
-	"usage: fay trace [-p PID | --comm NAME [--wait] | --tid TID] [--follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
+	"usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait] [--follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
 	"                 [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE] [--budget 2%] [--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
@@ -27,7 +27,7 @@ void fay_trace_help(void)
 	       "  --comm NAME      all processes of that name\n"
 	       "                   (a query about the kernel needs neither: it is about the whole machine then)\n"
 	       "  --tid TID        only this thread; may be given several times\n"
-	       "  --wait           with --comm: also those that start later\n"
+	       "  --wait           what is asked for may come later: processes of the name, or modules that a process loads\n"
 	       "  -- COMMAND       start a program and trace it from the start\n"
 	       "  --follow         count forked children, too, and trace what they and the process execute\n"
 	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
@@ -275,8 +275,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage("no command after --");
 	if (trace->save_path && !trace->query)
 		return usage("--save goes with a query");
-	if (trace->wait && !trace->comm_count)
-		return usage("--wait goes with --comm NAME");
+	if (trace->wait && !trace->comm_count && !trace->pid_count && !trace->command)
+		return usage("--wait goes with --comm NAME, -p PID or a command");
 	if (trace->tid_count && (trace->comm_count || trace->command || trace->follow))
 		return usage("--tid names threads that run; it goes with -p or alone");
 	if (trace->command && (trace->pid_count || trace->comm_count))
@@ -323,7 +323,7 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 		return FAY_OK;
 	if ((result = find_threads(trace, error)))
 		return result;
-	if (!trace->command && !trace->pid_count && !trace->wait)
+	if (!trace->command && !trace->pid_count && !(trace->wait && trace->comm_count))
 		return fay_error_set(error, FAY_E_USAGE, "which process? Give -p PID, --comm NAME, or -- COMMAND");
 	return FAY_OK;
 }

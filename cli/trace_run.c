@@ -20,10 +20,12 @@ static bool targets_alive(struct trace *trace)
 	}
 	if (fay_trace_is_kernel(trace) || trace->native)
 		return fay_trace_bpf_goes_on(trace);
-	if (trace->wait)
+	if (trace->wait && trace->comm_count)
 		return true;
 	if (trace->follow)
 		return !trace->follower.ended;
+	if (trace->wait && fay_trace_watches(trace))
+		return true;
 	for (size_t i = 0; i < trace->session_count; i++) {
 		if (fay_session_target_alive(trace->sessions[i]))
 			return true;

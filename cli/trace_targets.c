@@ -51,10 +51,10 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	struct fay_target *target;
 	struct fay_stack_tables *tables;
 	size_t size;
+	fay_trace_watch(trace, pid); /* before its modules are read: one that comes meanwhile is seen later */
 	if (!fay_trace_make_room(trace, error))
 		return error->code;
 	size_t index = trace->session_count;
-	uint64_t modules = fay_process_modules(pid); /* before its modules are read: one that comes meanwhile is seen later */
 	options.beside_count = sessions_of(trace, pid, beside);
 	if (fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &target, error))
 		return error->code;
@@ -75,7 +75,6 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 		fay_cli_addresses_take(&trace->addresses, pid);
 	trace->targets[index] = target;
 	trace->stack_tables[index] = tables;
-	trace->modules[index] = modules;
 	trace->session_count++;
 	struct fay_shm_control *shm = fay_session_shm(trace->sessions[index], &size);
 	if (!options.beside_count)
@@ -115,13 +114,21 @@ void fay_trace_report_points(const struct trace *trace)
 			skipped_count - SKIPPED_SHOWN);
 	if (!trace->session_count) {
 		fprintf(stderr, "fay: tracing nothing yet, %s; Ctrl-C ends\n",
-			trace->wait ? "waiting for processes" : "following");
+			trace->comm_count ? "waiting for processes" : trace->follow ? "following" : "waiting for modules");
 		return;
 	}
 	if (trace->verbose)
 		fay_trace_report_dispatch(trace);
 	fprintf(stderr, "fay: tracing %zu function%s in %zu process%s; Ctrl-C ends\n", points,
 		points == 1 ? "" : "s", trace->session_count, trace->session_count == 1 ? "" : "es");
+}
+
+/* How a module that is not there yet is traced. */
+static void say_how_to_wait(struct fay_error *error)
+{
+	size_t used = strlen(error->message);
+	if (!strncmp(error->message, "no module ", 10))
+		snprintf(error->message + used, sizeof(error->message) - used, "\nif it is loaded later: with --wait it is traced then");
 }
 
 /* Several processes by name: one that cannot be traced is named, the others are traced. What is followed may come to something that can be traced. */
@@ -133,10 +140,12 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error)
 			continue;
 		if (!trace->first_failure.code)
 			trace->first_failure = *error;
-		if (trace->follow && error->code == FAY_E_USAGE)
+		if ((trace->follow || trace->wait) && error->code == FAY_E_USAGE)
 			continue;
-		if (trace->pid_count == 1)
+		if (trace->pid_count == 1) {
+			say_how_to_wait(error);
 			return error->code;
+		}
 		fprintf(stderr, "fay: process %d is not traced: %s\n", trace->pids[i],
 			error->message);
 	}

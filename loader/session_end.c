@@ -124,20 +124,30 @@ bool fay_session_in_use(const struct fay_session *session)
 	return found;
 }
 
+static bool is_of_file(const struct fay_map *map)
+{
+	return map->name[0] == '/' && strncmp(map->name, "/memfd:fay-", 11) != 0;
+}
+
 uint64_t fay_process_modules(pid_t pid)
 {
 	struct fay_maps maps;
-	uint64_t number = 0xcbf29ce484222325u;
+	uint64_t number;
+	size_t end;
 
 	if (fay_maps_read(pid, &maps, NULL))
 		return 0;
-	for (size_t i = 0; i < maps.count; i++) {
-		const struct fay_map *map = &maps.items[i];
+	number = maps.count ? 0xcbf29ce484222325u : 0; /* one that has ended and is not waited for yet has none */
+	/* Of a file with code all mappings count: while it is being loaded some are not there yet. */
+	for (size_t begin = 0; begin < maps.count; begin = end) {
+		bool code = false;
 
-		if (map->permissions[2] != 'x' || map->name[0] != '/' || !strncmp(map->name, "/memfd:fay-", 11))
-			continue;
-		number = (number ^ map->start) * 0x100000001b3u;
-		number = (number ^ map->inode) * 0x100000001b3u;
+		for (end = begin; end < maps.count && maps.items[end].inode == maps.items[begin].inode; end++)
+			code = code || maps.items[end].permissions[2] == 'x';
+		for (size_t i = begin; code && is_of_file(&maps.items[begin]) && i < end; i++) {
+			number = (number ^ maps.items[i].start) * 0x100000001b3u;
+			number = (number ^ maps.items[i].inode) * 0x100000001b3u;
+		}
 	}
 	fay_maps_deinit(&maps);
 	return number;

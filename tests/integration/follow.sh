@@ -80,6 +80,28 @@ echo >&9
 exec 9>&-
 wait "$target"
 
+# A process that has nothing yet of what is asked for; a command likewise, which ends without having loaded it.
+"$program" wait load "$bin/follow_plugin.so" plugin 250 wait <"$work/in" >"$work/target.out" &
+target=$!
+started+=("$target")
+exec 9>"$work/in"
+wait_for "$work/target.out" waiting
+plugin='cluster.Function("follow_plugin!*work").Count()'
+exits "a module that is not loaded, without --wait" 2 "$FAY" trace -p "$target" "$plugin"
+contains "what would help" "$work/err" "with --wait"
+trace --wait -p "$target" "$plugin"
+contains "nothing is traced yet" "$work/trace.err" "tracing nothing yet, waiting for modules"
+echo >&9
+wait_for "$work/trace.err" "1 function more"
+echo >&9
+for _ in $(seq 400); do [ "$(grep -c waiting "$work/target.out")" = 2 ] && break; sleep 0.05; done
+end_trace
+equal "calls of a module that was waited for" 250 "$(final_sum Count)"
+echo >&9
+exec 9>&-
+wait "$target"
+exits "a command that never loads what is waited for" 2 "$FAY" trace --wait "$plugin" -- "$program" calls 3
+
 # --comm NAME --wait
 trace --comm follow_target --wait "$count"
 for calls in 30 400; do
@@ -96,7 +118,7 @@ for calls in 30 400; do
 done
 end_trace
 equal "processes of a name that started later" 430 "$(final_sum Count)"
-exits "--wait without a name" 2 "$FAY" trace --wait -p 1 "$count"
+exits "--wait without a process" 2 "$FAY" trace --wait "$count"
 
 # Slots of threads that have ended are used again.
 counts "a million threads" 1000000 "$count" -- "$program" threads 1000000
