@@ -3,9 +3,10 @@
  * A discrete-event simulation of windows going up a tree of agents, for more machines than can be had: what arrives at the root, and how long after a window's end all of
  * it is merged there.
  *
- *     cluster_sim MACHINES FANOUT GROUPS WINDOW_S SPREAD_MS POLL_MS PROCESSORS HELLOS LATENCY_US SIGN_NS SIGN_BYTE_NS VERIFY_NS VERIFY_BYTE_NS MERGE_NS
+ *     cluster_sim MACHINES FANOUT GROUPS WINDOW_S SPREAD_MS POLL_MS PROCESSORS HELLOS LATENCY_US SIGN_NS SIGN_BYTE_NS VERIFY_NS VERIFY_BYTE_NS MERGE_NS [PHASES]
  *
- * prints a JSON line. SPREAD: the machines' windows end within so long of one another, as START reached them. POLL: a machine notices that its window is over up to so long later.
+ * prints a JSON line. SPREAD: the machines' windows end within so long of one another, as START reached them. PHASES: a file that says how long, in ms, the windows of each machine
+ * are behind, in the order of the tree; instead of SPREAD. POLL: a machine notices that its window is over up to so long later.
  * PROCESSORS: that all machines share, being processes of one; 0: each has its own. HELLOS: that come to the root each second.
  *
  * The rules are those of cluster/reduce.c: a parent sends on what it has merged when its children have told the window that it has closed itself, when half a window has passed since
@@ -214,11 +215,24 @@ static void handle(const struct event *event)
 	}
 }
 
+/* `path` NULL: made up. */
+static bool read_phases(const char *path)
+{
+	FILE *file = path ? fopen(path, "re") : NULL;
+	double ms;
+	uint32_t known = 0;
+	for (uint32_t i = 0; !path && i < model.count; i++)
+		phases[i] = next_random() % (model.spread + 1);
+	for (; file && known < model.count && fscanf(file, "%lf", &ms) == 1 && ms >= 0 && ms < 1e9; known++)
+		phases[known] = (uint64_t)(ms * 1e6);
+	if (file)
+		fclose(file);
+	return !path || known == model.count;
+}
+
 /* The windows' ends. */
 static void prepare(void)
 {
-	for (uint32_t i = 0; i < model.count; i++)
-		phases[i] = next_random() % (model.spread + 1);
 	for (uint32_t w = 0; w < WINDOWS; w++)
 		for (uint32_t i = 0; i < model.count; i++) {
 			struct event event = { .time = (w + 1) * model.window + phases[i] + next_random() % (model.poll + 1), .machine = i, .what = CLOSE };
@@ -245,14 +259,18 @@ static bool read_model(char **argv)
 
 int main(int argc, char **argv)
 {
-	if (argc != 15 || !read_model(argv)) {
-		fprintf(stderr, "usage: %s MACHINES FANOUT GROUPS WINDOW_S SPREAD_MS POLL_MS PROCESSORS HELLOS LATENCY_US SIGN_NS SIGN_BYTE_NS VERIFY_NS VERIFY_BYTE_NS MERGE_NS\n", argv[0]);
+	if ((argc != 15 && argc != 16) || !read_model(argv)) {
+		fprintf(stderr, "usage: %s MACHINES FANOUT GROUPS WINDOW_S SPREAD_MS POLL_MS PROCESSORS HELLOS LATENCY_US SIGN_NS SIGN_BYTE_NS VERIFY_NS VERIFY_BYTE_NS MERGE_NS [PHASES]\n", argv[0]);
 		return 2;
 	}
 	machines = calloc(model.count + 1, sizeof(*machines));
 	phases = calloc(model.count, sizeof(*phases));
 	if (!machines || !phases)
 		return 1;
+	if (!read_phases(argv[15])) {
+		fprintf(stderr, "%s: %s does not have a number for each machine\n", argv[0], argv[15]);
+		return 2;
+	}
 	prepare();
 	while (heap_count) {
 		struct event event = pop();

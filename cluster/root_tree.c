@@ -13,6 +13,7 @@
 #define TELL_AGAIN_MS 1000
 #define CONTROL_MIN_MS 20
 #define CONTROL_MAX_MS 500
+#define CONTROL_DELIVERIES 5000u /* a second: a CONTROL goes to each machine, which checks its signature */
 #define BEHIND_MIN 16u
 
 /* --- the tree ------------------------------------------------------------------------------------------------------------------- */
@@ -137,11 +138,12 @@ void fay_root_send_control(struct fay_root *root, uint32_t flags)
 
 void fay_root_control(struct fay_root *root, uint64_t now)
 {
-	uint64_t period = root->options.window / 2;
+	uint64_t period = root->stopping ? 0 : root->options.window / 2, least = root->machine_count * 1000 * MS / CONTROL_DELIVERIES;
 	if (now < root->next_control)
 		return;
-	period = period < CONTROL_MIN_MS * MS ? CONTROL_MIN_MS * MS : period > CONTROL_MAX_MS * MS ? CONTROL_MAX_MS * MS : period;
-	root->next_control = now + (root->stopping ? CONTROL_MIN_MS * MS : period);
+	least = least < CONTROL_MIN_MS * MS ? CONTROL_MIN_MS * MS : least;
+	period = period > CONTROL_MAX_MS * MS ? CONTROL_MAX_MS * MS : period;
+	root->next_control = now + (period < least ? least : period);
 	fay_root_send_control(root, root->stopping ? FAY_CONTROL_STOP : 0);
 }
 
