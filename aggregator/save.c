@@ -19,8 +19,10 @@ struct hashes {
 struct fay_save {
 	FILE *file;
 	struct fay_saved_header header;
-	struct fay_saved_column columns[FAY_SAVED_COLUMNS];
-	uint32_t function_columns[FAY_SAVED_COLUMNS], function_count; /* offsets in the row */
+	struct stream {
+		uint32_t row_size;
+		uint32_t function_columns[FAY_SAVED_COLUMNS], function_count; /* offsets in the row */
+	} streams[FAY_SAVED_STREAMS];
 	struct hashes hashes;
 	uint64_t last; /* hash that was seen last */
 	bool failed, out_of_memory;
@@ -71,16 +73,57 @@ static void remember(struct fay_save *s, uint64_t hash)
 		insert(&s->hashes, hash);
 }
 
-int fay_save_create(const char *path, uint32_t source, const char *text,
-		    const struct fay_saved_column *columns, uint32_t column_count,
-		    uint32_t row_size, struct fay_save **save, struct fay_error *error)
+static const char *check_layout(const struct fay_save_layout *layout)
+{
+	if (!layout->stream_count || layout->stream_count > FAY_SAVED_STREAMS)
+		return "so many sources";
+	for (uint32_t i = 0; i < layout->stream_count; i++) {
+		const struct fay_saved_stream *stream = &layout->streams[i];
+		if (!stream->column_count || stream->column_count > FAY_SAVED_COLUMNS)
+			return "rows of so many columns";
+		if (!stream->row_size || stream->row_size % 8 || stream->row_size > FAY_SAVED_ROW)
+			return "rows of this size";
+	}
+	return NULL;
+}
+
+/* Where names of functions lie. */
+static void find_functions(struct stream *s, const struct fay_saved_stream *stream, const struct fay_saved_column *columns)
+{
+	s->row_size = stream->row_size;
+	for (uint32_t i = 0; i < stream->column_count; i++)
+		if (columns[i].type == FAY_TYPE_FUNCTION)
+			s->function_columns[s->function_count++] = columns[i].offset;
+}
+
+static void put_layout(struct fay_save *s, const struct fay_save_layout *layout)
 {
 	static const char zeros[8];
-	if (!column_count || column_count > FAY_SAVED_COLUMNS || !row_size || row_size % 8 ||
-	    row_size > FAY_SAVED_ROW)
-		return fay_error_set(error, FAY_E_LIMIT,
-				     "rows of %u bytes in %u columns cannot be saved", row_size,
-				     column_count);
+	size_t length = strlen(layout->text), padding = (8 - length % 8) % 8;
+	uint64_t columns = 0;
+	for (uint32_t i = 0; i < layout->stream_count; i++)
+		columns += layout->streams[i].column_count;
+	s->header = (struct fay_saved_header){
+		.magic = FAY_SAVED_MAGIC,
+		.header_size = sizeof(s->header),
+		.stream_count = layout->stream_count,
+		.rows_at = sizeof(s->header) + layout->stream_count * sizeof(*layout->streams) + columns * sizeof(struct fay_saved_column) + length + padding,
+		.rows_size = UINT64_MAX,
+		.text_size = (uint32_t)length};
+	put(s, &s->header, sizeof(s->header));
+	put(s, layout->streams, layout->stream_count * sizeof(*layout->streams));
+	for (uint32_t i = 0; i < layout->stream_count; i++)
+		put(s, layout->columns[i], layout->streams[i].column_count * sizeof(struct fay_saved_column));
+	put(s, layout->text, length);
+	put(s, zeros, padding);
+	s->header.rows_size = 0;
+}
+
+int fay_save_create(const char *path, const struct fay_save_layout *layout, struct fay_save **save, struct fay_error *error)
+{
+	const char *wrong = check_layout(layout);
+	if (wrong)
+		return fay_error_set(error, FAY_E_LIMIT, "%s cannot be saved", wrong);
 	struct fay_save *s = calloc(1, sizeof(*s));
 	if (!s)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
@@ -91,44 +134,40 @@ int fay_save_create(const char *path, uint32_t source, const char *text,
 		return FAY_E_USAGE;
 	}
 	setvbuf(s->file, NULL, _IOFBF, BUFFER);
-	size_t length = strlen(text), padding = (8 - length % 8) % 8;
-	memcpy(s->columns, columns, column_count * sizeof(*columns));
-	for (uint32_t i = 0; i < column_count; i++)
-		if (columns[i].type == FAY_TYPE_FUNCTION)
-			s->function_columns[s->function_count++] = columns[i].offset;
-	s->header = (struct fay_saved_header){
-		.magic = FAY_SAVED_MAGIC,
-		.header_size = sizeof(s->header),
-		.column_count = column_count,
-		.row_size = row_size,
-		.source = source,
-		.rows_at = sizeof(s->header) + column_count * sizeof(*columns) + length + padding,
-		.row_count = UINT64_MAX,
-		.text_size = (uint32_t)length};
-	put(s, &s->header, sizeof(s->header));
-	put(s, columns, column_count * sizeof(*columns));
-	put(s, text, length);
-	put(s, zeros, padding);
-	s->header.row_count = 0;
+	for (uint32_t i = 0; i < layout->stream_count; i++)
+		find_functions(&s->streams[i], &layout->streams[i], layout->columns[i]);
+	put_layout(s, layout);
 	*save = s;
 	return FAY_OK;
 }
 
-void fay_save_row(struct fay_save *s, const uint8_t *row)
+void fay_save_row(struct fay_save *s, uint32_t stream, const uint8_t *row)
 {
-	for (uint32_t i = 0; i < s->function_count; i++) {
+	const struct stream *of = &s->streams[stream];
+	for (uint32_t i = 0; i < of->function_count; i++) {
 		uint64_t hash;
-		memcpy(&hash, row + s->function_columns[i], sizeof(hash));
+		memcpy(&hash, row + of->function_columns[i], sizeof(hash));
 		remember(s, hash);
 	}
-	put(s, row, s->header.row_size);
+	if (s->header.stream_count > 1) {
+		uint64_t number = stream;
+		put(s, &number, sizeof(number));
+		s->header.rows_size += sizeof(number);
+	}
+	put(s, row, of->row_size);
+	s->header.rows_size += of->row_size;
 	s->header.row_count++;
+}
+
+uint64_t fay_save_size(const struct fay_save *s)
+{
+	return s->header.rows_at + s->header.rows_size;
 }
 
 static void put_names(struct fay_save *s, fay_save_name_function *name, void *context)
 {
 	static const char zeros[8];
-	s->header.names_at = s->header.rows_at + s->header.row_count * s->header.row_size;
+	s->header.names_at = fay_save_size(s);
 	for (size_t i = 0; i < s->hashes.size; i++) {
 		const char *text = s->hashes.slots[i] ? name(context, s->hashes.slots[i]) : NULL;
 		if (!text)

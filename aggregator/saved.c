@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading saved traces. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,51 +13,64 @@
 struct name {
 	uint64_t hash;
 	char *text;
+	bool wanted; /* of fay_saved_only() */
 };
 
 struct fay_saved {
 	FILE *file;
 	struct fay_saved_header header;
-	struct fay_saved_column columns[FAY_SAVED_COLUMNS];
+	struct fay_saved_stream streams[FAY_SAVED_STREAMS];
+	struct fay_saved_column columns[FAY_SAVED_STREAMS][FAY_SAVED_COLUMNS];
 	struct name *names; /* by hash */
 	size_t name_count;
-	uint64_t size, next; /* bytes of the file; number of the next row */
-	uint8_t *row;
+	uint64_t size, left; /* bytes of the file, and of the rows that were not read yet */
+	bool ended; /* the trace did: rows_size is what there must be */
+	uint32_t selected, stream; /* selected: FAY_SAVED_STREAMS for all; stream: of the last row */
+	const struct fay_saved_column *only; /* NULL: rows of all functions are read */
+	uint8_t row[FAY_SAVED_ROW];
 };
 
-static const char *check_column(const struct fay_saved_header *h, const struct fay_saved_column *c)
+static const char *check_column(const struct fay_saved_stream *stream, const struct fay_saved_column *c)
 {
 	if (!memchr(c->name, 0, sizeof(c->name)) || !c->name[0])
 		return "a column has no name";
-	if (!c->size || c->size % 8 || c->offset % 8 || c->offset > h->row_size ||
-	    c->size > h->row_size - c->offset)
+	if (!c->size || c->size % 8 || c->offset % 8 || c->offset > stream->row_size || c->size > stream->row_size - c->offset)
 		return "a column lies outside the row";
 	if (c->type > 0xff)
 		return "a column of an unknown type";
 	return NULL;
 }
 
-static const char *check_header(struct fay_saved_header *h, uint64_t size)
+static const char *check_stream(const struct fay_saved_stream *stream)
 {
-	if (memcmp(h->magic, FAY_SAVED_MAGIC, sizeof(h->magic)))
-		return "it does not begin as one";
-	if (h->header_size != sizeof(*h) || !h->column_count || h->column_count > FAY_SAVED_COLUMNS)
-		return "header or columns";
-	if (!h->row_size || h->row_size % 8 || h->row_size > FAY_SAVED_ROW)
+	if (!stream->column_count || stream->column_count > FAY_SAVED_COLUMNS)
+		return "columns";
+	if (!stream->row_size || stream->row_size % 8 || stream->row_size > FAY_SAVED_ROW)
 		return "size of a row";
-	uint64_t least =
-		sizeof(*h) + h->column_count * sizeof(struct fay_saved_column) + h->text_size;
-	if (h->rows_at < least || h->rows_at > size)
+	return memchr(stream->pattern, 0, sizeof(stream->pattern)) ? NULL : "a source";
+}
+
+static const char *check_header(struct fay_saved *s)
+{
+	struct fay_saved_header *h = &s->header;
+	if (memcmp(h->magic, FAY_SAVED_MAGIC, sizeof(h->magic)))
+		return memcmp(h->magic, FAY_SAVED_MAGIC, sizeof(h->magic) - 1) ? "it does not begin as one" : "it is of another version of fay";
+	if (h->header_size != sizeof(*h) || !h->stream_count || h->stream_count > FAY_SAVED_STREAMS)
+		return "header or sources";
+	if (h->rows_at < sizeof(*h) || h->rows_at > s->size)
 		return "where rows begin";
-	if (h->row_count == UINT64_MAX) {
-		h->row_count = (size - h->rows_at) / h->row_size;
+	s->ended = h->rows_size != UINT64_MAX;
+	if (!s->ended) {
+		h->rows_size = s->size - h->rows_at;
 		h->name_count = 0;
 		return NULL;
 	}
-	if (h->row_count > (size - h->rows_at) / h->row_size)
+	if (h->rows_size > s->size - h->rows_at)
 		return "rows are missing at its end";
-	if (h->name_count > FAY_SAVED_NAMES || h->names_at > size ||
-	    h->name_count > (size - h->names_at) / sizeof(struct fay_saved_name))
+	if (h->row_count > h->rows_size / 8)
+		return "number of rows";
+	if (h->name_count > FAY_SAVED_NAMES || h->names_at > s->size ||
+	    h->name_count > (s->size - h->names_at) / sizeof(struct fay_saved_name))
 		return "names";
 	return NULL;
 }
@@ -78,7 +92,7 @@ static bool read_names(struct fay_saved *s)
 		if (padded > left || name.size > FAY_SAVED_ROW)
 			return false;
 		left -= padded;
-		s->names[i] = (struct name){name.hash, calloc(1, padded + 1)};
+		s->names[i] = (struct name){.hash = name.hash, .text = calloc(1, padded + 1)};
 		s->name_count++;
 		if (!s->names[i].text ||
 		    (padded && fread(s->names[i].text, padded, 1, s->file) != 1))
@@ -93,27 +107,46 @@ static int compare_names(const void *left, const void *right)
 	return (a->hash > b->hash) - (a->hash < b->hash);
 }
 
+static const char *read_streams(struct fay_saved *s)
+{
+	const char *wrong = NULL;
+	uint32_t count = s->header.stream_count;
+	uint64_t end = sizeof(s->header) + count * sizeof(*s->streams) + (uint64_t)s->header.text_size;
+	if (fread(s->streams, sizeof(*s->streams), count, s->file) != count)
+		return "it is too short";
+	for (uint32_t i = 0; i < count; i++) {
+		struct fay_saved_stream *stream = &s->streams[i];
+		if ((wrong = check_stream(stream)))
+			return wrong;
+		if (fread(s->columns[i], sizeof(**s->columns), stream->column_count, s->file) != stream->column_count)
+			return "it is too short";
+		for (uint32_t c = 0; c < stream->column_count && !wrong; c++)
+			wrong = check_column(stream, &s->columns[i][c]);
+		if (wrong)
+			return wrong;
+		end += stream->column_count * sizeof(struct fay_saved_column);
+	}
+	return s->header.rows_at < end ? "where rows begin" : NULL;
+}
+
 static const char *read_all(struct fay_saved *s)
 {
 	if (fread(&s->header, sizeof(s->header), 1, s->file) != 1)
 		return "it is too short";
-	const char *wrong = check_header(&s->header, s->size);
+	const char *wrong = check_header(s);
+	if (!wrong)
+		wrong = read_streams(s);
 	if (wrong)
 		return wrong;
-	if (fread(s->columns, sizeof(*s->columns), s->header.column_count, s->file) !=
-	    s->header.column_count)
-		return "it is too short";
-	for (uint32_t i = 0; i < s->header.column_count && !wrong; i++)
-		wrong = check_column(&s->header, &s->columns[i]);
-	if (wrong)
-		return wrong;
-	s->row = malloc(s->header.row_size);
-	if (!s->row || !read_names(s))
+	if (!s->ended)
+		s->header.row_count = s->header.rows_size / (s->streams[0].row_size + (s->header.stream_count > 1 ? 8 : 0));
+	if (!read_names(s))
 		return "its names cannot be read";
 	if (s->name_count)
 		qsort(s->names, s->name_count, sizeof(*s->names), compare_names);
-	return fseeko(s->file, (off_t)s->header.rows_at, SEEK_SET) ? "its rows cannot be read"
-								   : NULL;
+	s->left = s->header.rows_size;
+	s->selected = s->header.stream_count == 1 ? 0 : FAY_SAVED_STREAMS;
+	return fseeko(s->file, (off_t)s->header.rows_at, SEEK_SET) ? "its rows cannot be read" : NULL;
 }
 
 int fay_saved_open(const char *path, struct fay_saved **saved, struct fay_error *error)
@@ -146,7 +179,6 @@ void fay_saved_close(struct fay_saved *s)
 	for (size_t i = 0; i < s->name_count; i++)
 		free(s->names[i].text);
 	free(s->names);
-	free(s->row);
 	if (s->file)
 		fclose(s->file);
 	free(s);
@@ -157,38 +189,115 @@ const struct fay_saved_header *fay_saved_header(const struct fay_saved *s)
 	return &s->header;
 }
 
-const struct fay_saved_column *fay_saved_column_at(const struct fay_saved *s, uint32_t index)
+const struct fay_saved_stream *fay_saved_stream_at(const struct fay_saved *s, uint32_t stream)
 {
-	return &s->columns[index];
+	return &s->streams[stream];
+}
+
+const struct fay_saved_column *fay_saved_column_at(const struct fay_saved *s, uint32_t stream, uint32_t index)
+{
+	return &s->columns[stream][index];
+}
+
+void fay_saved_select(struct fay_saved *s, uint32_t stream)
+{
+	s->selected = stream;
+}
+
+uint32_t fay_saved_selected(const struct fay_saved *s)
+{
+	return s->selected == FAY_SAVED_STREAMS ? 0 : s->selected;
 }
 
 const struct fay_saved_column *fay_saved_column(const struct fay_saved *s, const char *name)
 {
-	for (uint32_t i = 0; i < s->header.column_count; i++)
-		if (!strcmp(s->columns[i].name, name))
-			return &s->columns[i];
+	uint32_t stream = fay_saved_selected(s);
+	const struct fay_saved_column *columns = s->columns[stream];
+	for (uint32_t i = 0; i < s->streams[stream].column_count; i++)
+		if (!strcmp(columns[i].name, name))
+			return &columns[i];
 	return NULL;
+}
+
+static struct name *find_name(const struct fay_saved *s, uint64_t hash)
+{
+	struct name key = {.hash = hash};
+	return s->name_count ? bsearch(&key, s->names, s->name_count, sizeof(key), compare_names) : NULL;
 }
 
 const char *fay_saved_name(const struct fay_saved *s, uint64_t hash)
 {
-	struct name key = {hash, NULL};
-	const struct name *found =
-		s->name_count ? bsearch(&key, s->names, s->name_count, sizeof(key), compare_names)
-			      : NULL;
+	const struct name *found = find_name(s, hash);
 	return found ? found->text : NULL;
+}
+
+size_t fay_saved_only(struct fay_saved *s, const char *glob)
+{
+	size_t count = 0;
+	const struct fay_saved_column *function = fay_saved_column(s, "function");
+	if (!function || function->type != FAY_TYPE_FUNCTION)
+		return 0;
+	s->only = function;
+	for (size_t i = 0; i < s->name_count; i++)
+		count += s->names[i].wanted = !fnmatch(glob, s->names[i].text, 0);
+	return count;
+}
+
+static bool read_bytes(struct fay_saved *s, void *to, size_t size, struct fay_error *error)
+{
+	if (fread(to, size, 1, s->file) == 1)
+		return true;
+	fay_error_set(error, FAY_E_INTERNAL, "the saved trace cannot be read: %s", ferror(s->file) ? strerror(errno) : "it became shorter");
+	return false;
+}
+
+static bool damaged(const char *how, struct fay_error *error)
+{
+	fay_error_set(error, FAY_E_REFUSED, "the saved trace is damaged: %s", how);
+	return false;
+}
+
+/* Into s->row; false: there are no more rows, or *error is set. A trace that did not end may end within a row. */
+static bool read_row(struct fay_saved *s, struct fay_error *error)
+{
+	uint64_t number = 0, before = s->header.stream_count > 1 ? sizeof(number) : 0;
+	if (s->left <= before)
+		return false;
+	if (before && !read_bytes(s, &number, sizeof(number), error))
+		return false;
+	if (number >= s->header.stream_count)
+		return damaged("a row of no source", error);
+	s->stream = (uint32_t)number;
+	s->left -= before;
+	uint32_t size = s->streams[s->stream].row_size;
+	if (s->left < size)
+		return s->ended ? damaged("it ends within a row", error) : false;
+	s->left -= size;
+	return read_bytes(s, s->row, size, error);
+}
+
+static bool is_wanted(const struct fay_saved *s)
+{
+	uint64_t hash;
+	if (s->selected != FAY_SAVED_STREAMS && s->stream != s->selected)
+		return false;
+	if (!s->only)
+		return true;
+	memcpy(&hash, s->row + s->only->offset, sizeof(hash));
+	const struct name *name = find_name(s, hash);
+	return name && name->wanted;
 }
 
 const uint8_t *fay_saved_next(struct fay_saved *s, struct fay_error *error)
 {
 	error->code = FAY_OK;
-	if (s->next == s->header.row_count)
-		return NULL;
-	if (fread(s->row, s->header.row_size, 1, s->file) != 1) {
-		fay_error_set(error, FAY_E_INTERNAL, "the saved trace cannot be read: %s",
-			      ferror(s->file) ? strerror(errno) : "it became shorter");
-		return NULL;
-	}
-	s->next++;
-	return s->row;
+	while (read_row(s, error))
+		if (is_wanted(s))
+			return s->row;
+	return NULL;
+}
+
+uint32_t fay_saved_row_stream(const struct fay_saved *s)
+{
+	return s->stream;
 }

@@ -26,6 +26,8 @@ int fay_bench_main(int argc, char **argv);
 
 /* "10s", "500ms", "2m", "1h", "250us" to nanoseconds; a bare number means seconds. false: not a duration. */
 bool fay_cli_duration(const char *text, uint64_t *nanoseconds);
+/* "64MB", "1GiB"; false: it is no size, or none of at least a byte. */
+bool fay_cli_size(const char *text, uint64_t *bytes);
 /* Prints "fay: MESSAGE" to standard error and returns the exit code. */
 int fay_cli_fail(const struct fay_error *error);
 uint64_t fay_cli_monotonic(void); /* ns */
@@ -151,6 +153,11 @@ enum fay_address_form {
 };
 typedef void fay_address_function(void *context, uint64_t address, unsigned form, char *text, size_t size);
 
+/* Which buckets of a histogram a heat map shows; `end` 0: none yet. */
+struct fay_heat {
+	size_t first, end, buckets; /* buckets: of the histogram */
+};
+
 struct fay_writer {
 	FILE *out;
 	enum fay_format format;
@@ -158,6 +165,8 @@ struct fay_writer {
 	unsigned lines_drawn; /* of the last live picture */
 	bool header_written;  /* of a stream or of CSV */
 	bool revised;         /* rows were shown before, with other values */
+	bool heat_map;        /* histograms of a table are lines of a heat map; of rows that come one by one they are in any case */
+	struct fay_heat heat; /* of rows that come one by one */
 	fay_name_function *function_name;
 	void *name_context;
 	fay_address_function *address_name; /* NULL: addresses are shown as numbers */

@@ -32,6 +32,26 @@ bool fay_cli_duration(const char *text, uint64_t *nanoseconds)
 	return false;
 }
 
+bool fay_cli_size(const char *text, uint64_t *bytes)
+{
+	static const struct {
+		const char *unit;
+		double factor;
+	} units[] = { { "KB", 1e3 }, { "kB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "KiB", 1024 }, { "MiB", 1048576 }, { "GiB", 1073741824 } };
+	char *end;
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	double number = strtod(text, &end);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		double value = number * units[i].factor;
+		if (strcmp(end, units[i].unit) || !(value >= 1 && value < 9e18))
+			continue;
+		*bytes = (uint64_t)value;
+		return true;
+	}
+	return false;
+}
+
 int fay_cli_fail(const struct fay_error *error)
 {
 	fprintf(stderr, "fay: %s\n", error->message);

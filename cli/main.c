@@ -19,6 +19,7 @@ static const struct command {
 	{ "trace", fay_trace_main, "trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv] 'QUERY' [-- COMMAND...]" },
 	{ "verify", fay_verify_main, "verify [--json] [--policy FILE] [--smt2 DIR] IMAGE" },
 	{ "cc", fay_cc_main, "cc probe.c -o IMAGE" },
+	{ "export", fay_export_main, "export --ctf DIRECTORY SAVED.fay..." },
 	{ "list", fay_list_main, "list [-p PID | --kernel | FILE] 'module!glob'" },
 	{ "explain", fay_explain_main, "explain [--json] 'QUERY'" },
 	{ "cluster", fay_cluster_main, "cluster keygen NAME | cluster status | cluster top" },

@@ -15,6 +15,7 @@
 #include "output.h"
 
 #define MAX_BAR 40
+#define STREAM_CELL 16
 #define HISTOGRAM_LABELS (2 + 24 + 1 + 12 + 1)
 
 static const char *const merge_names[] = { "key",     "count",	   "sum",	 "min", "max",
@@ -43,11 +44,8 @@ static const char *type_name(const struct fay_view_column *view)
 /* How long bars may be behind `used` columns. A line that the terminal wraps would be two, and could not be drawn over. */
 static int bar_width(const struct fay_writer *writer, int used)
 {
-	struct winsize window;
-	if (!writer->live || ioctl(fileno(writer->out), TIOCGWINSZ, &window) || !window.ws_col)
-		return MAX_BAR;
-	int room = (int)window.ws_col - used - 2;
-	return room < 0 ? 0 : room < MAX_BAR ? room : MAX_BAR;
+	int width = fay_output_width(writer), room = width - used - 2;
+	return !width ? MAX_BAR : room < 0 ? 0 : room < MAX_BAR ? room : MAX_BAR;
 }
 
 static void bar(char text[MAX_BAR + 1], uint64_t value, uint64_t largest, int width)
@@ -197,12 +195,6 @@ static void write_csv_row(struct fay_writer *writer, const struct fay_view *view
 	fputc('\n', writer->out);
 }
 
-static bool is_histogram(const struct fay_view_column *column)
-{
-	return column->column->merge == FAY_MERGE_HIST_LOG2 || column->column->merge == FAY_MERGE_HIST_LOGLINEAR ||
-	       column->column->merge == FAY_MERGE_HIST_LINEAR;
-}
-
 static bool is_numeric(const struct fay_view_column *column)
 {
 	return !column->address && column->column->type != FAY_TYPE_STRING && column->column->type != FAY_TYPE_FUNCTION &&
@@ -282,61 +274,106 @@ static void print_cell(FILE *out, const struct fay_view_column *column, int widt
 	fprintf(out, is_numeric(column) ? "%*s  " : "%-*s  ", width, text);
 }
 
+/* What is behind a row's cells, and below them. */
+struct table {
+	const struct ranked *ranked; /* NULL: rows are in the result's order */
+	size_t rows;		     /* that are shown */
+	int *widths;
+	int used; /* characters of all cells */
+	int bars; /* the column that bars are drawn for, or -1 */
+	int bar_width;
+	uint64_t largest;
+	const struct fay_view_column *heat_column; /* NULL: no heat map */
+	struct fay_heat heat;
+};
+
+static void measure_table(const struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result, struct table *table)
+{
+	column_widths(writer, view, result, table->ranked, table->rows, table->widths);
+	for (uint32_t c = 0; c < view->column_count; c++)
+		table->used += table->widths[c] + 2;
+	table->bar_width = bar_width(writer, table->used);
+	for (size_t r = 0; table->bars >= 0 && r < result->row_count; r++) {
+		uint64_t count = column_count_value(view, table->bars, result->rows + r * result->row_size);
+		table->largest = count > table->largest ? count : table->largest;
+	}
+	for (size_t r = 0; table->heat_column && r < table->rows; r++)
+		fay_output_heat_widen(&table->heat, table->heat_column, row_at(result, table->ranked, r));
+}
+
+static void print_head(const struct fay_writer *writer, const struct fay_view *view, const int *widths)
+{
+	for (uint32_t c = 0; c < view->column_count; c++)
+		print_cell(writer->out, &view->columns[c], widths ? widths[c] : STREAM_CELL, view->columns[c].name);
+	fputc('\n', writer->out);
+}
+
+static void print_cells(const struct fay_writer *writer, const struct fay_view *view, const uint8_t *row, const int *widths)
+{
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		char text[CELL_SIZE];
+		fay_output_format_value(writer, &view->columns[c], row, text, sizeof(text));
+		print_cell(writer->out, &view->columns[c], widths ? widths[c] : STREAM_CELL, text);
+	}
+}
+
+/* Stacks, and histograms that are not in the heat map. Returns how many lines. */
+static unsigned print_below(const struct fay_writer *writer, const struct fay_view *view, const struct table *table, const uint8_t *row)
+{
+	unsigned lines = 0;
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		const struct fay_view_column *column = &view->columns[c];
+		struct fay_value value;
+		if (column->stack_frames)
+			lines += fay_output_stack_lines(writer, column, row);
+		if (fay_output_is_histogram(column) && column != table->heat_column && fay_value_decode(column->column, row, &value))
+			lines += print_histogram(writer, column, value.histogram.buckets, value.histogram.count);
+	}
+	return lines;
+}
+
+static unsigned print_rows(const struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result, const struct table *table)
+{
+	unsigned lines = 0;
+	for (size_t r = 0; r < table->rows; r++, lines++) {
+		const uint8_t *row = row_at(result, table->ranked, r);
+		print_cells(writer, view, row, table->widths);
+		if (table->heat_column) {
+			fay_output_heat_line(writer, &table->heat, table->heat_column, row, table->used);
+		} else if (table->bars >= 0 && table->bar_width) {
+			char text[MAX_BAR + 1];
+			bar(text, column_count_value(view, table->bars, row), table->largest, table->bar_width);
+			fprintf(writer->out, "|%-*s|", table->bar_width, text);
+		}
+		fputc('\n', writer->out);
+		lines += print_below(writer, view, table, row);
+	}
+	return lines;
+}
+
 static unsigned print_table(struct fay_writer *writer, const struct fay_view *view,
 			    const struct fay_result *result, size_t rows)
 {
-	FILE *out = writer->out;
-	int *widths = calloc(view->column_count + 1, sizeof(*widths));
-	if (!widths)
-		return 0;
-	int bars = bar_column(view);
-	uint64_t largest = 0;
+	struct table table = { .rows = rows, .bars = bar_column(view), .heat_column = writer->heat_map ? fay_output_heat_column(view) : NULL };
 	unsigned lines = 1;
-	struct ranked *ranked = bars >= 0 && !view->ordered && rows < result->row_count ? rank_rows(view, result, bars) : NULL;
-	column_widths(writer, view, result, ranked, rows, widths);
-	for (size_t r = 0; bars >= 0 && r < result->row_count; r++) {
-		uint64_t count =
-			column_count_value(view, bars, result->rows + r * result->row_size);
-		largest = count > largest ? count : largest;
+	table.widths = calloc(view->column_count + 1, sizeof(*table.widths));
+	if (!table.widths)
+		return 0;
+	struct ranked *ranked = table.bars >= 0 && !view->ordered && rows < result->row_count ? rank_rows(view, result, table.bars) : NULL;
+	table.ranked = ranked;
+	measure_table(writer, view, result, &table);
+	print_head(writer, view, table.widths);
+	if (table.heat.end) {
+		fay_output_heat_axis(writer, &table.heat, table.heat_column, table.used);
+		lines++;
 	}
-	int used = 0;
-	for (uint32_t c = 0; c < view->column_count; c++)
-		used += widths[c] + 2;
-	int width = bar_width(writer, used);
-	for (uint32_t c = 0; c < view->column_count; c++)
-		print_cell(out, &view->columns[c], widths[c], view->columns[c].name);
-	fputc('\n', out);
-	for (size_t r = 0; r < rows; r++, lines++) {
-		const uint8_t *row = row_at(result, ranked, r);
-		for (uint32_t c = 0; c < view->column_count; c++) {
-			char text[CELL_SIZE];
-			fay_output_format_value(writer, &view->columns[c], row, text, sizeof(text));
-			print_cell(out, &view->columns[c], widths[c], text);
-		}
-		if (bars >= 0) {
-			char text[MAX_BAR + 1];
-			bar(text, column_count_value(view, bars, row), largest, width);
-			if (width)
-				fprintf(out, "|%-*s|", width, text);
-		}
-		fputc('\n', out);
-		for (uint32_t c = 0; c < view->column_count; c++) {
-			struct fay_value value;
-			if (view->columns[c].stack_frames)
-				lines += fay_output_stack_lines(writer, &view->columns[c], row);
-			if (!is_histogram(&view->columns[c]) ||
-			    !fay_value_decode(view->columns[c].column, row, &value))
-				continue;
-			lines += print_histogram(writer, &view->columns[c], value.histogram.buckets,
-						 value.histogram.count);
-		}
-	}
+	lines += print_rows(writer, view, result, &table);
 	if (rows < result->row_count) {
-		fprintf(out, "... and %zu more\n", result->row_count - rows);
+		fprintf(writer->out, "... and %zu more\n", result->row_count - rows);
 		lines++;
 	}
 	free(ranked);
-	free(widths);
+	free(table.widths);
 	return lines;
 }
 
@@ -390,6 +427,25 @@ void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
 	writer->lines_drawn += print_table(writer, view, result, rows);
 }
 
+/* Rows that come one by one: what is wide enough for them all is not known. */
+static void write_table_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row)
+{
+	const struct fay_view_column *heat = fay_output_heat_column(view);
+	int used = (int)view->column_count * (STREAM_CELL + 2);
+	if (!writer->header_written)
+		print_head(writer, view, NULL);
+	writer->header_written = true;
+	if (heat && fay_output_heat_widen(&writer->heat, heat, row))
+		fay_output_heat_axis(writer, &writer->heat, heat, used);
+	print_cells(writer, view, row, NULL);
+	if (heat)
+		fay_output_heat_line(writer, &writer->heat, heat, row, used);
+	fputs(writer->revised ? "  (revised)\n" : "\n", writer->out);
+	for (uint32_t c = 0; c < view->column_count; c++)
+		if (view->columns[c].stack_frames)
+			fay_output_stack_lines(writer, &view->columns[c], row);
+}
+
 void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row)
 {
 	if (writer->format == FAY_FORMAT_JSON) {
@@ -407,19 +463,5 @@ void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const
 		fay_output_folded(writer, view, &(struct fay_result){ .rows = (uint8_t *)row, .row_count = 1, .row_size = view->row_size });
 		return;
 	}
-	if (!writer->header_written) {
-		for (uint32_t c = 0; c < view->column_count; c++)
-			print_cell(writer->out, &view->columns[c], 16, view->columns[c].name);
-		fputc('\n', writer->out);
-		writer->header_written = true;
-	}
-	for (uint32_t c = 0; c < view->column_count; c++) {
-		char text[CELL_SIZE];
-		fay_output_format_value(writer, &view->columns[c], row, text, sizeof(text));
-		print_cell(writer->out, &view->columns[c], 16, text);
-	}
-	fputs(writer->revised ? "  (revised)\n" : "\n", writer->out);
-	for (uint32_t c = 0; c < view->column_count; c++)
-		if (view->columns[c].stack_frames)
-			fay_output_stack_lines(writer, &view->columns[c], row);
+	write_table_row(writer, view, row);
 }

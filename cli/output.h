@@ -15,6 +15,20 @@ void fay_output_bucket_label(const struct fay_schema_column *column, size_t buck
 void fay_output_format_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, char *text, size_t size);
 void fay_output_json_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row);
 
+/* --- output_heat.c --- */
+
+bool fay_output_is_histogram(const struct fay_view_column *column);
+/* The column that is shown as a heat map, the first histogram; NULL: there is none. */
+const struct fay_view_column *fay_output_heat_column(const struct fay_view *view);
+/* Of the terminal; 0: it is none. */
+int fay_output_width(const struct fay_writer *writer);
+/* The map shows the row's buckets, too; whether it did not before. */
+bool fay_output_heat_widen(struct fay_heat *heat, const struct fay_view_column *column, const uint8_t *row);
+/* A line with the values at both ends; the map begins behind `used` characters. */
+void fay_output_heat_axis(const struct fay_writer *writer, const struct fay_heat *heat, const struct fay_view_column *column, int used);
+/* The row's part of the map. */
+void fay_output_heat_line(const struct fay_writer *writer, const struct fay_heat *heat, const struct fay_view_column *column, const uint8_t *row, int used);
+
 /* --- output_stack.c --- */
 
 /* How many frames the stack has. */

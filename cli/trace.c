@@ -12,11 +12,19 @@
 
 #include "trace.h"
 
-volatile sig_atomic_t fay_trace_interrupted;
+volatile sig_atomic_t fay_trace_interrupted, fay_trace_asked_for_figures, fay_trace_asked_for_snapshot;
 
 static void on_signal(int number)
 {
 	fay_trace_interrupted = number;
+}
+
+static void on_question(int number)
+{
+	if (number == SIGUSR1)
+		fay_trace_asked_for_figures = number;
+	else
+		fay_trace_asked_for_snapshot = number;
 }
 
 void fay_trace_stage(struct trace *trace, const char *name, uint64_t since)
@@ -150,6 +158,11 @@ int fay_trace_main(int argc, char **argv)
 		fay_trace_help();
 		return FAY_OK;
 	}
+	const struct sigaction question = { .sa_handler = on_question, .sa_flags = SA_RESTART };
+	if (trace.analyze)
+		sigaction(SIGUSR1, &question, NULL);
+	if (trace.save_path)
+		sigaction(SIGUSR2, &question, NULL);
 	trace.writer.live = trace.writer.format == FAY_FORMAT_TABLE && isatty(STDOUT_FILENO);
 	result = prepare(&trace, &error);
 	bool file = !result && fay_trace_is_file(&trace), cluster = trace.cluster.root.bus.url;

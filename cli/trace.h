@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_stacks.c, trace_join.c, trace_file.c, trace_budget.c, trace_analyze.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_stacks.c, trace_join.c, trace_file.c, trace_save.c, trace_budget.c, trace_analyze.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -31,7 +31,10 @@ struct trace {
 	double budget; /* share of the programs' processor time that the probes may take; 0: any */
 	bool timing, verbose, help, analyze;
 	struct fay_measured measured; /* trace_analyze.c */
+	bool analyze_due; /* it is printed with this picture */
 	const char *save_path; /* of --save */
+	uint64_t save_bytes, save_age; /* of --rotate: after so many bytes, ns a new file begins; 0: never */
+	uint64_t save_keep; /* so many files stay; 0: all */
 	bool follow, wait;
 	pid_t tids[FAY_TIDS_MAX]; /* of --tid */
 	size_t tid_count;
@@ -90,7 +93,7 @@ struct trace {
 		struct fay_bpf_session *session; /* NULL: not attached */
 	} bpf[2];
 	size_t bpf_count;
-	struct fay_save *save;             /* trace_file.c; NULL: rows are shown */
+	struct fay_trace_save *save;       /* trace_save.c; NULL: rows are shown */
 	struct fay_trace_windows *windows; /* trace_windows.c; NULL: the query has none */
 	struct fay_trace_budget *spending; /* trace_budget.c; NULL: there is no budget */
 	/* kernel functions through fay.ko (trace_native.c) */
@@ -117,6 +120,8 @@ struct trace {
 
 /* trace.c */
 extern volatile sig_atomic_t fay_trace_interrupted; /* the signal that asks for the end; 0 none */
+extern volatile sig_atomic_t fay_trace_asked_for_figures; /* SIGUSR1 came, of --analyze */
+extern volatile sig_atomic_t fay_trace_asked_for_snapshot; /* SIGUSR2 came, of --save */
 /* Output, names and signals; all else is zero. */
 void fay_trace_init(struct trace *trace);
 void fay_trace_deinit(struct trace *trace);
@@ -223,7 +228,9 @@ int fay_trace_join_error(const struct trace *trace, struct fay_error *error);
 void fay_trace_analyze_start(struct trace *trace);
 int64_t fay_trace_poll(struct trace *trace, struct fay_error *error);
 /* `last`: the merged rows. */
-void fay_trace_analyze_print(struct trace *trace, const struct fay_result *last);
+void fay_trace_analyze_print(struct trace *trace, const struct fay_result *last, bool final);
+/* The figures so far, where they are due (`analyze_due`) or were asked for by a signal. */
+int fay_trace_analyze_tick(struct trace *trace, struct fay_error *error);
 
 /* Into `measured`, if there is a join. */
 void fay_trace_join_counts(const struct trace *trace, struct fay_measured *measured);
@@ -255,9 +262,13 @@ void fay_trace_budget_forget(struct trace *trace, const struct fay_session *sess
 void fay_trace_budget_print(const struct trace *trace);
 void fay_trace_budget_deinit(struct trace *trace);
 
-/* trace_file.c: --save, and file("NAME") from the first saved event to the last result. */
+/* trace_save.c: --save. `lost`: events, since the trace began. */
 int fay_trace_save_start(struct trace *trace, struct fay_error *error);
+void fay_trace_save_row(struct trace *trace, uint32_t state, const uint8_t *row);
+/* Begins a new file where it is time to, or SIGUSR2 asked for what is there. */
+int fay_trace_save_tick(struct trace *trace, struct fay_error *error);
 int fay_trace_save_end(struct trace *trace, uint64_t lost, struct fay_error *error);
+/* trace_file.c: file("NAME") from the first saved event to the last result. */
 int fay_trace_file(struct trace *trace, struct fay_error *error);
 static inline bool fay_trace_is_file(const struct trace *trace)
 {

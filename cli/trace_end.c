@@ -160,7 +160,7 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 		drawn = second.code;
 	}
 	if (!drawn || !result) {
-		fay_trace_analyze_print(trace, &last);
+		fay_trace_analyze_print(trace, &last, true);
 		fay_trace_print_end(trace, &last);
 	}
 	if (!result && drawn) {
@@ -178,7 +178,7 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 			result = error->code;
 		}
 	} else if (trace->save_path && !result) {
-		fprintf(stderr, "fay: %" PRIu64 " events saved in %s\n", rows, trace->save_path);
+		fprintf(stderr, "fay: %" PRIu64 " events saved in %s%s\n", rows, trace->save_path, trace->save_bytes || trace->save_age ? " and the files before it" : "");
 	}
 	fay_result_deinit(&last);
 	print_timing(trace);

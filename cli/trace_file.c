@@ -1,55 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Saved traces: writing one (--save), and the same queries over one (file("NAME")). docs/saved-trace.md */
+/* Queries over saved traces, file("NAME"): docs/saved-trace.md */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace.h"
-
-/* --- writing --- */
-
-int fay_trace_save_start(struct trace *trace, struct fay_error *error)
-{
-	if (!trace->save_path)
-		return FAY_OK;
-	const struct fay_schema_state *state = &trace->schema->states[0];
-	struct fay_saved_column columns[FAY_SAVED_COLUMNS];
-	uint32_t count = (uint32_t)state->keys + state->values;
-	if (trace->plan->domain != DOMAIN_USER)
-		return fay_error_set(error, FAY_E_REFUSED,
-				     "events of the kernel cannot be saved yet");
-	if (trace->plan->joins)
-		return fay_error_set(error, FAY_E_USAGE, "--save keeps events of one source: save each side of the join, and join the saved traces by file(\"...\")");
-	if (!trace->plan->streams || trace->plan->collects)
-		return fay_error_set(error, FAY_E_USAGE,
-				     "--save keeps rows of events, and this query has none: leave "
-				     "out the aggregates, groups and order, "
-				     "and ask them of the saved trace by file(\"%s\")",
-				     trace->save_path);
-	if (count > FAY_SAVED_COLUMNS)
-		return fay_error_set(error, FAY_E_LIMIT, "rows of %u columns cannot be saved",
-				     count);
-	memset(columns, 0, sizeof(columns));
-	for (uint32_t i = 0; i < count; i++) {
-		const struct fay_schema_column *c =
-			&trace->schema->columns[state->first_column + i];
-		columns[i].type = c->type;
-		columns[i].offset = c->offset;
-		columns[i].size = c->size;
-		snprintf(columns[i].name, sizeof(columns[i].name), "%s", c->name);
-	}
-	return fay_save_create(trace->save_path, fay_plan_source(trace->plan), trace->query,
-			       columns, count, state->row_size, &trace->save, error);
-}
-
-int fay_trace_save_end(struct trace *trace, uint64_t lost, struct fay_error *error)
-{
-	struct fay_save *save = trace->save;
-	trace->save = NULL;
-	return save ? fay_save_finish(save, lost, fay_trace_function_name, trace, error) : FAY_OK;
-}
-
-/* --- reading --- */
 
 struct taker {
 	struct trace *trace;

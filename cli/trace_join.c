@@ -41,8 +41,8 @@ static void take_row(void *context, uint32_t state, const uint8_t *row)
 
 int fay_trace_join_start(struct trace *trace, struct fay_error *error)
 {
-	if (!trace->plan || !trace->plan->joins)
-		return FAY_OK;
+	if (!trace->plan || !trace->plan->joins || trace->save_path)
+		return FAY_OK; /* saved events are joined when they are asked for */
 	struct fay_trace_join *j = trace->join = calloc(1, sizeof(*j));
 	if (!j)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");

@@ -9,7 +9,7 @@
 
 static const char usage_text[] =
 	"usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait] [--follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
-	"                 [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE] [--budget 2%] [--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+	"                 [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE [--rotate 64MB]] [--budget 2%] [--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
 {
@@ -33,13 +33,18 @@ void fay_trace_help(void)
 	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
 	       "  --every T        print the result so far each T\n"
 	       "  --json, --csv    for other programs to read\n"
+	       "  --heat-map       histograms of groups as lines of a heat map; those of windows of time are in any case\n"
 	       "  --folded         stacks as lines `outermost;...;innermost COUNT`, for flame graphs\n"
 	       "  --save FILE      keep rows of events in a file, for queries over file(\"FILE\")\n"
+	       "  --rotate SIZE|T  begin a new file after so many bytes, such as 64MB, or so long, such as 10m; FILE.1 is the first\n"
+	       "                   that is full. SIGUSR2 sets apart what is there\n"
+	       "  --keep N         with --rotate: keep only the last N files\n"
 	       "  --probe IMAGE    a probe image, made by `fay cc` or a vendor, instead of a query\n"
 	       "  --policy FILE    limits and permissions for the probe (docs/policy.md)\n"
 	       "  --budget P%%      leave functions out, the costliest first, where probes take more than P%% of the processor time\n"
 	       "  --share N        N functions with the same probes share one trampoline (256 unless given)\n"
-	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each of its edges, at the end\n"
+	       "  --analyze        the plan with rows, bytes, nanoseconds and losses at each of its edges: at the end, with each\n"
+	       "                   result of --every, and when SIGUSR1 comes\n"
 	       "  --timing         how long each stage took, on standard error\n"
 	       "  -v, --verbose    the verifier's report and how each probe is run, on standard error\n"
 	       "\nOn many machines (docs/cluster.md):\n"
@@ -163,6 +168,28 @@ static int set_budget(struct trace *trace, const char *text)
 	return FAY_OK;
 }
 
+/* After so many bytes, or so long; both may be given. */
+static int set_rotation(struct trace *trace, const char *text)
+{
+	if (fay_cli_size(text, &trace->save_bytes) || (fay_cli_duration(text, &trace->save_age) && trace->save_age))
+		return FAY_OK;
+	fprintf(stderr, "fay trace: --rotate wants a size such as 64MB or a duration such as 10m, not '%s'\n", text);
+	return FAY_E_USAGE;
+}
+
+static int set_keep(struct trace *trace, const char *text)
+{
+	char *end;
+	errno = 0;
+	long keep = strtol(text, &end, 10);
+	if (errno || *end || end == text || keep < 2 || keep > 1000000) {
+		fprintf(stderr, "fay trace: --keep wants a number of files, at least 2, not '%s'\n", text);
+		return FAY_E_USAGE;
+	}
+	trace->save_keep = (uint64_t)keep;
+	return FAY_OK;
+}
+
 static int parse_option(struct trace *trace, int option)
 {
 	switch (option) {
@@ -205,6 +232,13 @@ static int parse_option(struct trace *trace, int option)
 	case 'A':
 		trace->analyze = true;
 		return FAY_OK;
+	case 'r':
+		return set_rotation(trace, optarg);
+	case 'k':
+		return set_keep(trace, optarg);
+	case 'H':
+		trace->writer.heat_map = true;
+		return FAY_OK;
 	case 't':
 		trace->timing = true;
 		return FAY_OK;
@@ -240,6 +274,9 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "policy", required_argument, NULL, 'o' }, { "verbose", no_argument, NULL, 'v' },
 		{ "follow", no_argument, NULL, 'F' },	    { "wait", no_argument, NULL, 'w' },
 		{ "save", required_argument, NULL, 'S' },
+		{ "rotate", required_argument, NULL, 'r' },
+		{ "keep", required_argument, NULL, 'k' },
+		{ "heat-map", no_argument, NULL, 'H' },
 		FAY_CLUSTER_OPTIONS,
 		{ "detach", no_argument, NULL, 'D' },
 		{ "tid", required_argument, NULL, 'T' },
@@ -275,6 +312,10 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage("no command after --");
 	if (trace->save_path && !trace->query)
 		return usage("--save goes with a query");
+	if ((trace->save_bytes || trace->save_age) && !trace->save_path)
+		return usage("--rotate goes with --save FILE");
+	if (trace->save_keep && !trace->save_bytes && !trace->save_age)
+		return usage("--keep goes with --rotate");
 	if (trace->wait && !trace->comm_count && !trace->pid_count && !trace->command)
 		return usage("--wait goes with --comm NAME, -p PID or a command");
 	if (trace->tid_count && (trace->comm_count || trace->command || trace->follow))

@@ -50,7 +50,7 @@ static void show(struct trace *trace, const struct fay_view *view, const uint8_t
 		return;
 	trace->rows_shown++;
 	if (trace->save)
-		fay_save_row(trace->save, row);
+		fay_trace_save_row(trace, 0, row);
 	else
 		fay_write_row(&trace->writer, view, row);
 }

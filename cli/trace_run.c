@@ -213,11 +213,12 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 			fay_trace_stage(trace, "start to first event", trace->started);
 			waiting_first = false;
 		}
-		if (fay_trace_budget_tick(trace, error))
+		if (fay_trace_budget_tick(trace, error) || fay_trace_analyze_tick(trace, error) || fay_trace_save_tick(trace, error))
 			return error->code;
 		if (fay_cli_monotonic() < next)
 			continue;
 		next += every;
+		trace->analyze_due = trace->every;
 		if (pictures && fay_trace_draw(trace, false, NULL, error))
 			return error->code;
 		if (fay_trace_check_output(trace, error))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checking of expressions: names, members, operators, `Now` and the event's methods. Sequences, groups
- * and comprehensions are in check_sequence.c.
+ * Checking of expressions: names, members, calls, records, `Now`. Operators are in check_operators.c, what
+ * an event has in check_event.c, sequences, groups and comprehensions in check_sequence.c.
  */
 #include "check_join.h"
 #include "check_types.h"
@@ -64,14 +64,6 @@ const struct fay_expr *fay_check_typed(struct fay_checked *checked, const struct
 
 /* --- names and members --- */
 
-static bool is_event_member(const char *name)
-{
-	for (size_t i = 0; i < fay_field_count; i++)
-		if (fay_fields[i].sources && strcmp(fay_fields[i].name, name) == 0)
-			return true;
-	return strcmp(name, "Arg") == 0 || strcmp(name, "Caller") == 0 || fay_check_is_stack(name);
-}
-
 static struct fay_value_node *unknown_name(struct fay_checked *checked,
 					   const struct fay_scope *scope,
 					   const struct fay_node *node)
@@ -82,7 +74,7 @@ static struct fay_value_node *unknown_name(struct fay_checked *checked,
 	size_t count = 0;
 	for (const struct fay_scope *s = scope; s && count < 57; s = s->outer) {
 		candidates[count++] = s->name;
-		if (s->value->kind == VALUE_EVENT && is_event_member(node->name))
+		if (s->value->kind == VALUE_EVENT && fay_check_is_event_member(node->name))
 			return fay_query_fail(query, FAY_E_USAGE, node->span,
 					      "unknown name `%s`; did you mean `%s.%s`?",
 					      node->name, s->name, node->name);
@@ -116,76 +108,6 @@ static struct fay_value_node *check_name(struct fay_checked *checked,
 	return unknown_name(checked, scope, node);
 }
 
-/* A name that events of the other sources have. */
-static void *fail_elsewhere(struct fay_checked *checked, const struct fay_node *node, bool of_return)
-{
-	if (of_return)
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->name_span,
-				      "`%s` is known when a call ends: use cluster.Return(...) as the source",
-				      node->name);
-	return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->name_span,
-			      "`%s` is known when a call begins: use cluster.Function(...) as the source",
-			      node->name);
-}
-
-static struct fay_value_node *event_member(struct fay_checked *checked,
-					   const struct fay_node *node)
-{
-	struct fay_query *query = checked->exprs.query;
-	const char *candidates[64];
-	size_t count = 0;
-	for (size_t i = 0; i < fay_field_count; i++) {
-		const struct fay_field *field = &fay_fields[i];
-		bool here = field->sources & checked->kind;
-		if (here)
-			candidates[count++] = field->name;
-		if (strcmp(field->name, node->name) != 0 || !field->sources)
-			continue;
-		if (!here && fay_source_is_bpf(checked->kind))
-			return fay_query_fail(query, FAY_E_USAGE, node->name_span, "events of cluster.%s have no `%s`",
-					      checked->kind == SOURCE_SYSCALL ? "Syscall" : checked->kind == SOURCE_TIMER ? "Timer" : "Tracepoint", node->name);
-		if (!here)
-			return fail_elsewhere(checked, node, true);
-		if (checked->domain == DOMAIN_FILE && !fay_check_saved(checked, node->name_span, field->name))
-			return NULL;
-		checked->uses_failed |= field->size == 0;
-		checked->uses_end |= field->sources == (SOURCE_RETURN | SOURCE_SYSCALL);
-		checked->uses_duration |= field->offset == offsetof(struct fay_event, duration);
-		const struct fay_expr *value = fay_expr_field(&checked->exprs, field);
-		bool result = checked->kind == SOURCE_RETURN && checked->domain == DOMAIN_USER && field->offset == offsetof(struct fay_event, retval);
-		return value && result ? fay_check_function_result(checked, value) : fay_check_scalar(checked, value);
-	}
-	if (strcmp(node->name, "Caller") == 0)
-		return fay_check_caller(checked, node);
-	if (fay_check_is_stack(node->name))
-		return fay_check_stack(checked, node);
-	if (strcmp(node->name, "Arg") == 0)
-		return checked->kind != SOURCE_RETURN || fay_check_keeps_arguments(checked)
-			       ? fay_query_fail(query, FAY_E_USAGE, node->name_span,
-						"`Arg` needs a number: `Arg(0)` is the first argument")
-			       : fail_elsewhere(checked, node, false);
-	if (checked->kind != SOURCE_RETURN || fay_check_keeps_arguments(checked))
-		candidates[count++] = "Arg";
-	if (checked->kind == SOURCE_ENTRY && checked->domain == DOMAIN_USER)
-		candidates[count++] = "Caller";
-	if (checked->domain == DOMAIN_KERNEL || checked->kind != SOURCE_RETURN) {
-		candidates[count++] = "Stack";
-		candidates[count++] = "UserStack";
-	}
-	if (checked->domain == DOMAIN_KERNEL)
-		candidates[count++] = "KernelStack";
-	struct fay_value_node *argument = checked->kernel ? fay_check_kernel_argument(checked, node) : fay_check_function_argument(checked, node);
-	if (argument || query->failed)
-		return argument;
-	for (uint32_t i = 0; checked->kernel && i < checked->kernel->argument_count; i++)
-		candidates[count++] = checked->kernel->arguments[i].name;
-	count += fay_check_function_names(checked, candidates + count, COUNT_OF(candidates) - count);
-	const char *hint = fay_query_did_you_mean(query, node->name, candidates, count);
-	const char *event = node->a->kind == NODE_NAME ? node->a->name : "";
-	return fay_query_fail(query, FAY_E_USAGE, node->name_span, "unknown field `%s` of event%s%s%s%s", node->name, *event ? " `" : "", event, *event ? "`" : "",
-			      *hint ? hint : fay_check_function_reason(checked));
-}
-
 static struct fay_value_node *record_member(struct fay_checked *checked,
 					    const struct fay_node *node,
 					    const struct fay_value_node *record)
@@ -216,7 +138,7 @@ static struct fay_value_node *check_member(struct fay_checked *checked,
 		return NULL;
 	if (object->kind == VALUE_EVENT) {
 		unsigned outside = fay_check_enter_side(checked, object->side);
-		return fay_check_leave_side(checked, outside, event_member(checked, node));
+		return fay_check_leave_side(checked, outside, fay_check_event_member(checked, node));
 	}
 	if (object->kind == VALUE_RECORD)
 		return record_member(checked, node, object);
@@ -242,39 +164,6 @@ static struct fay_value_node *check_member(struct fay_checked *checked,
 }
 
 /* --- calls --- */
-
-static struct fay_value_node *check_arg(struct fay_checked *checked,
-					const struct fay_scope *scope, const struct fay_node *call)
-{
-	struct fay_query *query = checked->exprs.query;
-	if (checked->kind == SOURCE_RETURN && !fay_check_keeps_arguments(checked))
-		return fail_elsewhere(checked, call->a, false);
-	checked->return_arguments |= checked->kind == SOURCE_RETURN;
-	if (checked->kind == SOURCE_TIMER)
-		return fay_query_fail(query, FAY_E_USAGE, call->span, "events of cluster.Timer have no arguments");
-	if (call->item_count != 1)
-		return fay_query_fail(query, FAY_E_USAGE, call->span,
-				      "`Arg` takes one number, 0 to 5");
-	const struct fay_node *index = call->items->value;
-	const struct fay_expr *expr =
-		fay_check_typed(checked, scope, index, TYPE_INT, "an argument's number");
-	if (!expr)
-		return NULL;
-	if (!fay_expr_is_constant(expr))
-		return fay_query_fail(query, FAY_E_USAGE, index->span,
-				      "an argument's number must be a constant");
-	if (checked->kind == SOURCE_TRACEPOINT)
-		return fay_check_kernel_arg(checked, index, expr->value < 0 || expr->value > 11 ? 12 : (uint32_t)expr->value);
-	if (expr->value < 0 || expr->value > 5)
-		return fay_query_fail(query, FAY_E_USAGE, index->span,
-				      "there is no argument %lld: `Arg` takes 0 to 5, the six "
-				      "arguments in registers",
-				      (long long)expr->value);
-	if (checked->domain == DOMAIN_FILE &&
-	    !fay_check_saved(checked, call->span, fay_query_format(query, "Arg(%lld)", (long long)expr->value)))
-		return NULL;
-	return fay_check_scalar(checked, fay_expr_arg(&checked->exprs, (unsigned)expr->value));
-}
 
 static struct fay_value_node *check_add_time(struct fay_checked *checked,
 					     const struct fay_scope *scope,
@@ -327,133 +216,6 @@ static struct fay_value_node *check_add_time(struct fay_checked *checked,
 		      : NULL;
 }
 
-/* Other tracers write module:function; who does so here is shown the same name with a `!`. */
-static void *fail_without_module(struct fay_query *query, const struct fay_node *at, const char *pattern)
-{
-	const char *colon = strchr(pattern, ':');
-	if (colon && colon != pattern && colon[1] && at->length < 64)
-		return fay_query_fail(query, FAY_E_USAGE, at->span,
-				      "a function is given as \"module!function\": \"%.*s!%s\"",
-				      (int)(colon - pattern), pattern, colon + 1);
-	return fay_query_fail(query, FAY_E_USAGE, at->span,
-			      "a function is given as \"module!function\", for example \"libc!%s\"",
-			      at->length && at->length < 64 ? pattern : "read");
-}
-
-/* "module!function" in one string or two; NULL on error. */
-static const char *check_pattern(struct fay_checked *checked, const struct fay_node *call)
-{
-	struct fay_query *query = checked->exprs.query;
-	struct fay_argument *first = call->items, *second = first ? first->next : NULL;
-	for (struct fay_argument *item = first; item; item = item->next)
-		if (item->value->kind != NODE_STRING &&
-		    !(item == first && call->item_count == 2 && checked->domain == DOMAIN_KERNEL))
-			return fay_query_fail(query, FAY_E_USAGE, item->value->span,
-					      "`%s` takes a string such as \"libc!read\"",
-					      call->a->name);
-	if (call->item_count < 1 || call->item_count > 2)
-		return fay_query_fail(query, FAY_E_USAGE, call->span,
-				      "`%s` takes one string such as \"libc!read\"", call->a->name);
-	const struct fay_node *last = second ? second->value : first->value;
-	const char *module = checked->domain == DOMAIN_KERNEL ? "kernel" : second ? first->value->name : NULL;
-	const char *pattern = module ? fay_query_format(query, "%s!%s", module, last->name)
-				     : last->name;
-	if (!pattern)
-		return NULL;
-	const char *bang = strchr(pattern, '!');
-	if (!bang)
-		return fail_without_module(query, last, pattern);
-	if (bang == pattern || !bang[1] || strchr(bang + 1, '!'))
-		return fay_query_fail(query, FAY_E_USAGE, last->span,
-				      "a function is given as \"module!function\", with one `!`");
-	if (strlen(pattern) >= FAY_IMAGE_MAX_STRING)
-		return fay_query_fail(query, FAY_E_LIMIT, last->span,
-				      "a function's pattern may have %u bytes",
-				      FAY_IMAGE_MAX_STRING - 1);
-	for (const char *c = pattern; *c; c++)
-		if ((unsigned char)*c <= ' ' || *c == 0x7f)
-			return fay_query_fail(query, FAY_E_USAGE, last->span,
-					      "a function's pattern has no blanks");
-	return pattern;
-}
-
-/* "module!provider:name"; NULL on error. */
-static const char *check_marker_pattern(struct fay_checked *checked, const struct fay_node *call)
-{
-	struct fay_query *query = checked->exprs.query;
-	const struct fay_node *at = call->item_count == 1 ? call->items->value : NULL;
-	if (!at || at->kind != NODE_STRING)
-		return fay_query_fail(query, FAY_E_USAGE, at ? at->span : call->span,
-				      "`Usdt` takes one string such as "
-				      "\"postgres!postgresql:query__start\"");
-	const char *pattern = at->name, *bang = strchr(pattern, '!');
-	const char *colon = bang ? strchr(bang, ':') : NULL;
-	if (!bang || bang == pattern || strchr(bang + 1, '!') || !colon || colon == bang + 1 || !colon[1])
-		return fay_query_fail(query, FAY_E_USAGE, at->span,
-				      "a marker is given as \"module!provider:name\", for example "
-				      "\"postgres!postgresql:query__start\"; `*` stands for any part");
-	if (at->length >= FAY_IMAGE_MAX_STRING)
-		return fay_query_fail(query, FAY_E_LIMIT, at->span,
-				      "a marker's pattern may have %u bytes", FAY_IMAGE_MAX_STRING - 1);
-	for (const char *c = pattern; *c; c++)
-		if ((unsigned char)*c <= ' ' || *c == 0x7f)
-			return fay_query_fail(query, FAY_E_USAGE, at->span,
-					      "a marker's pattern has no blanks");
-	return pattern;
-}
-
-static struct fay_value_node *check_cluster_method(struct fay_checked *checked,
-						   const struct fay_scope *scope,
-						   const struct fay_node *call)
-{
-	static const char *const names[] = {"Function", "Return", "Usdt", "Syscall", "Tracepoint", "Timer"};
-	static const enum fay_source kinds[] = {SOURCE_ENTRY, SOURCE_RETURN, SOURCE_MARKER, SOURCE_SYSCALL, SOURCE_TRACEPOINT, SOURCE_TIMER};
-	struct fay_query *query = checked->exprs.query;
-	size_t source = 0;
-	while (source < COUNT_OF(names) && strcmp(call->a->name, names[source]) != 0)
-		source++;
-	if (source == COUNT_OF(names))
-		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span,
-				      "the cluster has no method `%s`%s", call->a->name,
-				      fay_query_did_you_mean(query, call->a->name, names,
-							     COUNT_OF(names)));
-	if (checked->pattern)
-		return fay_query_fail(query, FAY_E_REFUSED, call->span,
-				      "a second source stands in a join: `join b in cluster.%s(...) on a.tid equals b.tid within 5ms`", call->a->name);
-	checked->kind = kinds[source];
-	bool marker = checked->kind == SOURCE_MARKER, point = fay_source_is_bpf(checked->kind);
-	if (!marker && !point && call->item_count == 2 && call->items->value->kind == NODE_NAME) {
-		struct fay_value_node *where = check_name(checked, scope, call->items->value);
-		if (!where)
-			return NULL;
-		checked->domain = where->kind == VALUE_KERNEL ? DOMAIN_KERNEL : DOMAIN_USER;
-	}
-	checked->pattern = marker  ? check_marker_pattern(checked, call)
-			   : checked->kind == SOURCE_TIMER ? fay_check_timer(checked, call)
-			   : point ? fay_check_kernel_pattern(checked, call)
-				   : check_pattern(checked, call);
-	checked->source = call->span;
-	if (checked->pattern && checked->domain == DOMAIN_KERNEL && !point && !fay_check_kernel_function(checked, checked->pattern))
-		return NULL;
-	struct fay_value_node *sequence =
-		checked->pattern ? fay_check_value(checked, VALUE_SEQUENCE) : NULL;
-	if (sequence)
-		sequence->element = fay_check_value(checked, VALUE_EVENT);
-	return sequence && sequence->element ? sequence : NULL;
-}
-
-/* event.name(arguments) */
-static struct fay_value_node *event_call(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call)
-{
-	if (strcmp(call->a->name, "Arg") == 0)
-		return check_arg(checked, scope, call);
-	if (fay_check_is_stack(call->a->name))
-		return fay_check_stack_call(checked, scope, call);
-	if (is_event_member(call->a->name))
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->span, "`%s` is a field, not a method", call->a->name);
-	return event_member(checked, call->a);
-}
-
 static struct fay_value_node *check_call(struct fay_checked *checked,
 					 const struct fay_scope *scope,
 					 const struct fay_node *call)
@@ -466,18 +228,20 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 	if (call->a->kind != NODE_MEMBER)
 		return fay_query_fail(query, FAY_E_USAGE, call->a->span,
 				      "only methods can be called, as in `io.Arg(0)`");
+	if (fay_check_is_file_source(call))
+		return fay_check_file_source(checked, call);
 	struct fay_value_node *object = fay_check_node(checked, scope, call->a->a);
 	if (!object)
 		return NULL;
 	switch (object->kind) {
 	case VALUE_CLUSTER:
-		return fay_check_one_process(checked, call, object->process) ? check_cluster_method(checked, scope, call) : NULL;
+		return fay_check_one_process(checked, call, object->process) ? fay_check_cluster_method(checked, scope, call) : NULL;
 	case VALUE_GROUP:
 	case VALUE_SEQUENCE:
 		return fay_check_method(checked, scope, call, object);
 	case VALUE_EVENT: {
 		unsigned outside = fay_check_enter_side(checked, object->side);
-		return fay_check_leave_side(checked, outside, event_call(checked, scope, call));
+		return fay_check_leave_side(checked, outside, fay_check_event_call(checked, scope, call));
 	}
 	case VALUE_SCALAR:
 		if (object->expr->type == TYPE_TIME && !object->expr->has_aggregate)
@@ -491,198 +255,6 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 	}
 	return fay_query_fail(query, FAY_E_USAGE, call->a->name_span, "%s has no method `%s`",
 			      fay_check_describe(checked, object), call->a->name);
-}
-
-/* --- operators --- */
-
-static const struct {
-	enum fay_operator token;
-	enum fay_expr_op op;
-	enum { ARITHMETIC, EQUALITY, ORDER, LOGIC } group;
-} binary_operators[] = {
-	{OPERATOR_ADD, EXPR_ADD, ARITHMETIC},	  {OPERATOR_SUB, EXPR_SUB, ARITHMETIC},
-	{OPERATOR_MUL, EXPR_MUL, ARITHMETIC},	  {OPERATOR_DIV, EXPR_DIV, ARITHMETIC},
-	{OPERATOR_MOD, EXPR_MOD, ARITHMETIC},	  {OPERATOR_SHL, EXPR_SHL, ARITHMETIC},
-	{OPERATOR_SHR, EXPR_SHR, ARITHMETIC},	  {OPERATOR_SHR_LOGICAL, EXPR_SHR_LOGICAL, ARITHMETIC},
-	{OPERATOR_BIT_AND, EXPR_BIT_AND, ARITHMETIC}, {OPERATOR_BIT_OR, EXPR_BIT_OR, ARITHMETIC},
-	{OPERATOR_BIT_XOR, EXPR_BIT_XOR, ARITHMETIC}, {OPERATOR_EQ, EXPR_EQ, EQUALITY},
-	{OPERATOR_NE, EXPR_NE, EQUALITY},	  {OPERATOR_LT, EXPR_LT, ORDER},
-	{OPERATOR_LE, EXPR_LE, ORDER},		  {OPERATOR_GT, EXPR_GT, ORDER},
-	{OPERATOR_GE, EXPR_GE, ORDER},		  {OPERATOR_AND, EXPR_AND, LOGIC},
-	{OPERATOR_OR, EXPR_OR, LOGIC},
-};
-
-/* What an operand must be: a scalar that the probe can compute with. */
-static const struct fay_expr *operand(struct fay_checked *checked, const struct fay_scope *scope,
-				      const struct fay_node *node)
-{
-	struct fay_value_node *value = fay_check_node(checked, scope, node);
-	if (!value)
-		return NULL;
-	struct fay_query *query = checked->exprs.query;
-	if (value->kind != VALUE_SCALAR)
-		return fay_query_fail(query, FAY_E_USAGE, node->span,
-				      "an operator needs a number, string or time, but this is %s",
-				      fay_check_describe(checked, value));
-	return value->expr;
-}
-
-static bool is_name_hash(enum fay_type type)
-{
-	return type == TYPE_FUNCTION || type == TYPE_MODULE;
-}
-
-/* A string constant compared with a function or module stands for its name's hash, with an enumeration for its constant. */
-static const struct fay_expr *adapt(struct fay_checked *checked, const struct fay_node *node,
-				    const struct fay_expr *expr, const struct fay_expr *other)
-{
-	struct fay_query *query = checked->exprs.query;
-	if (expr->type != TYPE_STRING || !fay_expr_is_constant(expr))
-		return expr;
-	if (is_name_hash(other->type)) {
-		if (memchr(expr->string, '!', expr->length))
-			return fay_query_fail(query, FAY_E_USAGE, node->span,
-					      "a %s is compared by its bare name, without `!`",
-					      fay_type_name(other->type));
-		return fay_expr_int(&checked->exprs, other->type, (int64_t)fay_name_hash(expr->string));
-	}
-	if (other->type == TYPE_INT && other->enumeration) {
-		int64_t value;
-		if (!fay_check_enumerator(checked, node, other->enumeration, expr->string, &value))
-			return NULL;
-		return fay_expr_int(&checked->exprs, TYPE_INT, value);
-	}
-	if (other->type == TYPE_STRING && expr->length >= FAY_COMM_SIZE)
-		return fay_query_fail(query, FAY_E_USAGE, node->span,
-				      "a thread's name has at most %d bytes, so it is never this",
-				      FAY_COMM_SIZE - 1);
-	return expr;
-}
-
-static bool is_number(const struct fay_expr *expr)
-{
-	return expr->type == TYPE_INT || expr->type == TYPE_REAL;
-}
-
-static const struct fay_expr *mismatch(struct fay_checked *checked, const struct fay_node *node,
-				       const struct fay_expr *a, const struct fay_expr *b)
-{
-	const char *extra = "";
-	if ((a->type == TYPE_BOOL && b->type == TYPE_INT) ||
-	    (a->type == TYPE_INT && b->type == TYPE_BOOL))
-		extra = "; is a bracket missing? Comparisons bind tighter than & | ^";
-	if (is_number(a) && is_number(b))
-		extra = "; a probe computes with integers, real numbers are for computing with aggregates";
-	return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
-			      "`%s` does not go with %s and %s%s", fay_operator_text(node->op),
-			      fay_type_name(a->type), fay_type_name(b->type), extra);
-}
-
-/* Computing with real numbers: at the root only, that is, where an aggregate is among the operands. */
-static bool is_real(const struct fay_expr *a, const struct fay_expr *b)
-{
-	return is_number(a) && is_number(b) && (a->type == TYPE_REAL || b->type == TYPE_REAL) &&
-	       (a->has_aggregate || b->has_aggregate);
-}
-
-/* Two times differ by nanoseconds; nanoseconds are added to a time or taken from it. */
-static bool is_time_arithmetic(enum fay_expr_op op, const struct fay_expr *a, const struct fay_expr *b, enum fay_type *type)
-{
-	bool difference = op == EXPR_SUB && a->type == TYPE_TIME && b->type == TYPE_TIME;
-	bool moved = (op == EXPR_SUB || op == EXPR_ADD) && a->type == TYPE_TIME && b->type == TYPE_INT;
-	*type = difference ? TYPE_INT : TYPE_TIME;
-	return difference || moved;
-}
-
-static const struct fay_expr *check_binary(struct fay_checked *checked,
-					   const struct fay_scope *scope,
-					   const struct fay_node *node)
-{
-	struct fay_exprs *exprs = &checked->exprs;
-	size_t i = 0;
-	while (binary_operators[i].token != node->op)
-		i++;
-	enum fay_expr_op op = binary_operators[i].op;
-	const struct fay_expr *a = operand(checked, scope, node->a);
-	const struct fay_expr *b = a ? operand(checked, scope, node->b) : NULL;
-	if (b && (a = adapt(checked, node->a, a, b)))
-		b = adapt(checked, node->b, b, a);
-	if (!a || !b)
-		return NULL;
-	bool real = is_real(a, b);
-	bool fine = a->type == b->type && a->type != TYPE_REAL;
-	enum fay_type type = TYPE_BOOL;
-	switch (binary_operators[i].group) {
-	case ARITHMETIC:
-		if (is_time_arithmetic(op, a, b, &type))
-			return fay_expr_make(exprs, node->span, op, type, a, b, NULL);
-		type = real ? TYPE_REAL : a->type;
-		fine = fine && (a->type == TYPE_INT ||
-				(a->type == TYPE_BOOL && (op == EXPR_BIT_AND || op == EXPR_BIT_OR ||
-							  op == EXPR_BIT_XOR)));
-		fine |= real && (op == EXPR_ADD || op == EXPR_SUB || op == EXPR_MUL || op == EXPR_DIV);
-		break;
-	case ORDER:
-		fine = real || (fine && (a->type == TYPE_INT || a->type == TYPE_TIME));
-		break;
-	case LOGIC:
-		fine = fine && a->type == TYPE_BOOL;
-		break;
-	case EQUALITY:
-		fine = (fine || real) && a->type != TYPE_HISTOGRAM && a->type != TYPE_LIST && a->type != TYPE_STACK;
-		break;
-	}
-	if (!fine)
-		return mismatch(checked, node, a, b);
-	return fay_expr_make(exprs, node->span, op, type, a, b, NULL);
-}
-
-static const struct fay_expr *check_unary(struct fay_checked *checked,
-					  const struct fay_scope *scope,
-					  const struct fay_node *node)
-{
-	const struct fay_expr *a = operand(checked, scope, node->a);
-	if (!a)
-		return NULL;
-	if (a->type == TYPE_REAL && fay_expr_is_constant(a) && node->op == OPERATOR_SUB)
-		return fay_expr_real(&checked->exprs, -a->real);
-	enum fay_type needed = node->op == OPERATOR_NOT ? TYPE_BOOL : TYPE_INT;
-	bool real = a->type == TYPE_REAL && a->has_aggregate && (node->op == OPERATOR_SUB || node->op == OPERATOR_ADD);
-	if (a->type != needed && !real)
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
-				      "`%s` needs %s %s, but this is %s %s",
-				      fay_operator_text(node->op), needed == TYPE_INT ? "an" : "a",
-				      fay_type_name(needed), a->type == TYPE_INT ? "an" : "a",
-				      fay_type_name(a->type));
-	if (node->op == OPERATOR_ADD)
-		return a;
-	enum fay_expr_op op = node->op == OPERATOR_SUB	 ? EXPR_NEG
-			      : node->op == OPERATOR_NOT ? EXPR_NOT
-							 : EXPR_BIT_NOT;
-	return fay_expr_make(&checked->exprs, node->span, op, a->type, a, NULL, NULL);
-}
-
-static const struct fay_expr *check_cond(struct fay_checked *checked,
-					 const struct fay_scope *scope,
-					 const struct fay_node *node)
-{
-	const struct fay_expr *a = operand(checked, scope, node->a);
-	const struct fay_expr *b = a ? operand(checked, scope, node->b) : NULL;
-	const struct fay_expr *c = b ? operand(checked, scope, node->c) : NULL;
-	if (c && (b = adapt(checked, node->b, b, c)))
-		c = adapt(checked, node->c, c, b);
-	if (!b || !c)
-		return NULL;
-	if (a->type != TYPE_BOOL)
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->a->span,
-				      "the condition of `? :` must be a bool, but this is %s %s",
-				      a->type == TYPE_INT ? "an" : "a", fay_type_name(a->type));
-	bool real = is_real(b, c) || (a->has_aggregate && b->type == TYPE_REAL && c->type == TYPE_REAL);
-	if ((b->type != c->type || b->type == TYPE_REAL || b->type == TYPE_HISTOGRAM || b->type == TYPE_LIST || b->type == TYPE_STACK) && !real)
-		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, node->span,
-				      "the sides of `? :` must be of one type, not %s and %s",
-				      fay_type_name(b->type), fay_type_name(c->type));
-	return fay_expr_make(&checked->exprs, node->span, EXPR_COND, real ? TYPE_REAL : b->type, a, b, c);
 }
 
 static struct fay_value_node *check_new(struct fay_checked *checked,
@@ -743,11 +315,11 @@ struct fay_value_node *fay_check_node(struct fay_checked *checked, const struct 
 	case NODE_CALL:
 		return check_call(checked, scope, node);
 	case NODE_UNARY:
-		return fay_check_scalar(checked, check_unary(checked, scope, node));
+		return fay_check_scalar(checked, fay_check_unary(checked, scope, node));
 	case NODE_BINARY:
-		return fay_check_scalar(checked, check_binary(checked, scope, node));
+		return fay_check_scalar(checked, fay_check_binary(checked, scope, node));
 	case NODE_COND:
-		return fay_check_scalar(checked, check_cond(checked, scope, node));
+		return fay_check_scalar(checked, fay_check_cond(checked, scope, node));
 	case NODE_NEW:
 		return check_new(checked, scope, node);
 	case NODE_QUERY:

@@ -100,6 +100,7 @@ struct fay_checked {
 	bool return_arguments;   /* arguments are asked for of calls that have ended */
 	bool whole_events;       /* an event as a row has all its fields */
 	bool uses_failed;        /* `Failed` is asked for: calls that end by an exception take part, too */
+	bool saved_kernel;       /* DOMAIN_FILE: the events are the kernel's */
 	const char *event_name;  /* the first name that the query gives an event */
 	struct fay_span source;  /* of cluster.Function(...) */
 	enum fay_domain domain;
@@ -119,10 +120,16 @@ struct fay_checked {
 	const char *result_name; /* of a scalar result or a single column */
 };
 
+/* Whether the events are the kernel's, live or saved. */
+static inline bool fay_check_of_kernel(const struct fay_checked *checked)
+{
+	return checked->domain == DOMAIN_KERNEL || checked->saved_kernel;
+}
+
 /* A second probe sees the calls that end by an exception. In the kernel there are none: `Failed` is about the value there. */
 static inline bool fay_check_has_exceptions(const struct fay_checked *checked)
 {
-	return checked->kind == SOURCE_RETURN && checked->uses_failed && checked->domain != DOMAIN_KERNEL;
+	return checked->kind == SOURCE_RETURN && checked->uses_failed && !fay_check_of_kernel(checked);
 }
 
 /* What a query about the kernel is attached to; source_kernel.c. */
@@ -186,6 +193,28 @@ const struct fay_scope *fay_check_bind(struct fay_checked *checked, const struct
 struct fay_value_node *fay_check_comprehension(struct fay_checked *checked,
 					       const struct fay_scope *scope,
 					       const struct fay_node *node);
+/* --- check_operators.c --- */
+
+const struct fay_expr *fay_check_binary(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *node);
+const struct fay_expr *fay_check_unary(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *node);
+/* a ? b : c */
+const struct fay_expr *fay_check_cond(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *node);
+
+/* --- check_event.c --- */
+
+/* Whether events of some source have this field or method. */
+bool fay_check_is_event_member(const char *name);
+/* event.name, event.name(arguments) */
+struct fay_value_node *fay_check_event_member(struct fay_checked *checked, const struct fay_node *node);
+struct fay_value_node *fay_check_event_call(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call);
+
+/* --- source_cluster.c --- */
+
+/* Of "Function" and the like; SOURCE_NONE: it is no source's name. */
+enum fay_source fay_check_source_kind(const char *name);
+/* cluster.Function(...) and its like */
+struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call);
+
 /* --- source_process.c --- */
 
 /* process("name"), process(PID) */
@@ -217,6 +246,8 @@ const char *fay_check_timer(struct fay_checked *checked, const struct fay_node *
 bool fay_check_kernel_function(struct fay_checked *checked, const char *pattern);
 /* An argument of the tracepoint or function by its name. NULL without an error: there is none of this name. */
 struct fay_value_node *fay_check_kernel_argument(struct fay_checked *checked, const struct fay_node *node);
+/* Whether argument `index` is a number, a bool, an enumeration's constant or a string. */
+bool fay_check_kernel_is_plain(const struct fay_checked *checked, uint32_t index);
 /* Argument `index` as a number. */
 struct fay_value_node *fay_check_kernel_arg(struct fay_checked *checked, const struct fay_node *at, uint32_t index);
 

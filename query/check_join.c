@@ -22,6 +22,7 @@ static void store(struct fay_checked *checked)
 		.uses_failed = checked->uses_failed,
 		.uses_end = checked->uses_end,
 		.uses_duration = checked->uses_duration,
+		.saved_kernel = checked->saved_kernel,
 		.filters = checked->filters,
 		.saved = checked->exprs.query->saved,
 	};
@@ -40,6 +41,7 @@ static void load(struct fay_checked *checked)
 	checked->uses_failed = source->uses_failed;
 	checked->uses_end = source->uses_end;
 	checked->uses_duration = source->uses_duration;
+	checked->saved_kernel = source->saved_kernel;
 	checked->filters = source->filters;
 	checked->filters_tail = &checked->filters;
 	while (*checked->filters_tail)

@@ -17,7 +17,7 @@ struct fay_check_source {
 	struct fay_span span;
 	struct fay_kernel_source *kernel;
 	struct fay_function_source *function;
-	bool uses_failed, uses_end, uses_duration;
+	bool uses_failed, uses_end, uses_duration, saved_kernel;
 	struct fay_filter *filters;
 	struct fay_saved *saved;
 };

@@ -81,7 +81,7 @@ LLVMValueRef fay_codegen_is_error(struct fay_codegen *g, LLVMValueRef value)
 static struct fay_operand_value field(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	const struct fay_field *f = &fay_fields[expr->value];
-	if (f->size == 0 && g->p->checked.domain == DOMAIN_KERNEL) /* Failed */
+	if (f->size == 0 && fay_check_of_kernel(&g->p->checked)) /* Failed */
 		return (struct fay_operand_value){fay_codegen_is_error(g, fay_codegen_load(g, g->event, offsetof(struct fay_event, retval))), NULL};
 	if (f->size == 0)
 		return (struct fay_operand_value){LLVMConstInt(g->i1, g->failed, 0), NULL};
@@ -289,6 +289,17 @@ static struct fay_operand_value member(struct fay_codegen *g, const struct fay_e
 	return (struct fay_operand_value){LLVMBuildExtractValue(b, value, 0, ""), LLVMBuildExtractValue(b, value, 1, "")};
 }
 
+/* A saved trace has more than numbers. */
+static struct fay_operand_value argument(struct fay_codegen *g, const struct fay_expr *expr, struct fay_access access)
+{
+	LLVMValueRef base = g->kept ? g->kept : g->event, word = fay_codegen_load(g, base, 8 * (uint64_t)access.offset);
+	if (expr->type == TYPE_STRING)
+		return (struct fay_operand_value){word, fay_codegen_load(g, base, 8 * (uint64_t)access.offset + 8)};
+	if (expr->type == TYPE_BOOL)
+		return (struct fay_operand_value){LLVMBuildICmp(g->builder, LLVMIntNE, word, fay_codegen_i64(g, 0), ""), NULL};
+	return (struct fay_operand_value){fay_codegen_extend(g, word, access), NULL};
+}
+
 static struct fay_operand_value leaf(struct fay_codegen *g, const struct fay_expr *expr)
 {
 	if (g->bpf)
@@ -297,7 +308,7 @@ static struct fay_operand_value leaf(struct fay_codegen *g, const struct fay_exp
 	if (expr->op == EXPR_MEMBER)
 		return member(g, expr, access);
 	if (expr->op == EXPR_ARG)
-		return (struct fay_operand_value){fay_codegen_extend(g, fay_codegen_load(g, g->kept ? g->kept : g->event, 8 * (uint64_t)access.offset), access), NULL};
+		return argument(g, expr, access);
 	return field(g, expr);
 }
 

@@ -145,6 +145,11 @@ const struct fay_expr *fay_expr_named_arg(struct fay_exprs *exprs, struct fay_ac
 	return intern(exprs, &(struct fay_expr){.op = EXPR_ARG, .type = TYPE_INT, .value = fay_access_pack(access), .name = name});
 }
 
+const struct fay_expr *fay_expr_saved(struct fay_exprs *exprs, uint32_t word, enum fay_type type, const char *name)
+{
+	return intern(exprs, &(struct fay_expr){.op = EXPR_ARG, .type = type, .value = fay_access_pack((struct fay_access){.offset = word, .bytes = 8}), .name = name});
+}
+
 const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay_expr *address, struct fay_access access, const char *name)
 {
 	exprs->members = true;

@@ -148,6 +148,8 @@ const struct fay_expr *fay_expr_string(struct fay_exprs *exprs, const char *byte
 const struct fay_expr *fay_expr_arg(struct fay_exprs *exprs, unsigned index);
 /* Of an argument that is known by name. */
 const struct fay_expr *fay_expr_named_arg(struct fay_exprs *exprs, struct fay_access access, const char *name);
+/* A saved trace's column: the word with that number of the event, of a string two. */
+const struct fay_expr *fay_expr_saved(struct fay_exprs *exprs, uint32_t word, enum fay_type type, const char *name);
 const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay_expr *address, struct fay_access access, const char *name);
 /* The same value, with names. */
 const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct fay_expr *expr, const struct fay_enumeration *enumeration);

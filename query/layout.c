@@ -213,6 +213,8 @@ void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbo
 						    [SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY,
 						    [SOURCE_TIMER] = FAY_PROBE_TIMER};
 	p->probes[0] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = kinds[p->checked.kind], .symbol = symbols[0]};
+	if (p->checked.domain == DOMAIN_FILE && p->checked.kind == SOURCE_TIMER) /* nothing ticks */
+		p->probes[0].kind = FAY_PROBE_ENTRY;
 	if (p->checked.kind == SOURCE_ENTRY && walks_stacks(p)) /* entries do not have the frame pointer, a place inside does */
 		p->probes[0].kind = FAY_PROBE_OFFSET;
 	p->probes[1] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = FAY_PROBE_EXCEPTION, .symbol = symbols[1]};

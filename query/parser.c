@@ -14,59 +14,9 @@
  *   postfix    = primary { ("." | "->") NAME | "[" expression "]" | "(" [expression {"," expression}] ")" }
  *   primary    = literal | NAME | "(" expression ")" | "new" "{" [NAME "="] expression {","..} "}"
  */
-#include <string.h>
+#include "parser.h"
 
-#include "syntax.h"
-
-struct parser {
-	struct fay_query *query;
-	struct fay_token *token; /* the next one */
-	uint32_t last_end;	 /* of the token before */
-	unsigned nesting;
-};
-
-static struct fay_node *parse_expression(struct parser *parser);
-
-static void advance(struct parser *parser)
-{
-	parser->last_end = parser->token->span.end;
-	if (parser->token->kind != TOKEN_END)
-		parser->token++;
-}
-
-static bool at_operator(const struct parser *parser, enum fay_operator op)
-{
-	return parser->token->kind == TOKEN_OPERATOR && parser->token->op == op;
-}
-
-static bool token_is_word(const struct fay_token *token, const char *word)
-{
-	return token->kind == TOKEN_NAME && strcmp(token->string, word) == 0;
-}
-
-static bool at_word(const struct parser *parser, const char *word)
-{
-	return token_is_word(parser->token, word);
-}
-
-static bool accept(struct parser *parser, enum fay_operator op)
-{
-	if (!at_operator(parser, op))
-		return false;
-	advance(parser);
-	return true;
-}
-
-static bool accept_word(struct parser *parser, const char *word)
-{
-	if (!at_word(parser, word))
-		return false;
-	advance(parser);
-	return true;
-}
-
-/* The next token as a message shows it. */
-static const char *describe(struct parser *parser)
+const char *fay_parse_describe(struct parser *parser)
 {
 	const struct fay_token *token = parser->token;
 	const char *text = "the end of the query";
@@ -81,13 +31,13 @@ static const char *describe(struct parser *parser)
 	return text ? text : "";
 }
 
-static bool expect(struct parser *parser, enum fay_operator op, const char *where)
+bool fay_parse_expect(struct parser *parser, enum fay_operator op, const char *where)
 {
 	if (accept(parser, op))
 		return true;
 	fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span,
 		       "expected `%s` %s, found %s", fay_operator_text(op), where,
-		       describe(parser));
+		       fay_parse_describe(parser));
 	return false;
 }
 
@@ -97,12 +47,12 @@ static const char *expect_member(struct parser *parser, struct fay_span *span)
 	const struct fay_token *token = parser->token;
 	*span = token->span;
 	if (token->kind != TOKEN_NAME)
-		return fay_query_fail(parser->query, FAY_E_USAGE, token->span, "expected a name after `.`, found %s", describe(parser));
+		return fay_query_fail(parser->query, FAY_E_USAGE, token->span, "expected a name after `.`, found %s", fay_parse_describe(parser));
 	advance(parser);
 	return token->string;
 }
 
-static const char *expect_name(struct parser *parser, const char *what, struct fay_span *span)
+const char *fay_parse_expect_name(struct parser *parser, const char *what, struct fay_span *span)
 {
 	static const char *const reserved[] = {"from", "in",  "where", "let",  "group", "by",
 					       "into", "select", "new", "true", "false"};
@@ -119,12 +69,12 @@ static const char *expect_name(struct parser *parser, const char *what, struct f
 	*span = parser->token->span;
 	if (!name)
 		return fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span,
-				      "expected %s, found %s", what, describe(parser));
+				      "expected %s, found %s", what, fay_parse_describe(parser));
 	advance(parser);
 	return name;
 }
 
-static struct fay_node *new_node(struct parser *parser, enum fay_node_kind kind, uint32_t start)
+struct fay_node *fay_parse_node(struct parser *parser, enum fay_node_kind kind, uint32_t start)
 {
 	struct fay_node *node = fay_query_alloc(parser->query, sizeof(*node));
 	if (node) {
@@ -135,8 +85,7 @@ static struct fay_node *new_node(struct parser *parser, enum fay_node_kind kind,
 	return node;
 }
 
-/* Closes the node after its children: span end and depth. */
-static struct fay_node *finish(struct parser *parser, struct fay_node *node)
+struct fay_node *fay_parse_finish(struct parser *parser, struct fay_node *node)
 {
 	struct fay_node *children[] = {node->a, node->b, node->c};
 	for (unsigned i = 0; i < 3; i++)
@@ -171,7 +120,7 @@ static bool enter(struct parser *parser)
 /* "(" read: arguments up to and with ")". */
 static struct fay_node *parse_call(struct parser *parser, struct fay_node *callee)
 {
-	struct fay_node *node = new_node(parser, NODE_CALL, callee->span.start);
+	struct fay_node *node = fay_parse_node(parser, NODE_CALL, callee->span.start);
 	if (!node)
 		return NULL;
 	node->a = callee;
@@ -179,23 +128,23 @@ static struct fay_node *parse_call(struct parser *parser, struct fay_node *calle
 	if (!accept(parser, OPERATOR_CLOSE)) {
 		do {
 			struct fay_argument *item = fay_query_alloc(parser->query, sizeof(*item));
-			if (!item || !(item->value = parse_expression(parser)))
+			if (!item || !(item->value = fay_parse_expression(parser)))
 				return NULL;
 			*tail = item;
 			tail = &item->next;
 			node->item_count++;
 		} while (accept(parser, OPERATOR_COMMA));
-		if (!expect(parser, OPERATOR_CLOSE, "after the arguments"))
+		if (!fay_parse_expect(parser, OPERATOR_CLOSE, "after the arguments"))
 			return NULL;
 	}
-	return finish(parser, node);
+	return fay_parse_finish(parser, node);
 }
 
 /* "new" read. */
 static struct fay_node *parse_new(struct parser *parser, uint32_t start)
 {
-	struct fay_node *node = new_node(parser, NODE_NEW, start);
-	if (!node || !expect(parser, OPERATOR_OPEN_BRACE, "after `new`"))
+	struct fay_node *node = fay_parse_node(parser, NODE_NEW, start);
+	if (!node || !fay_parse_expect(parser, OPERATOR_OPEN_BRACE, "after `new`"))
 		return NULL;
 	struct fay_argument **tail = &node->items;
 	while (!at_operator(parser, OPERATOR_CLOSE_BRACE)) {
@@ -205,12 +154,12 @@ static struct fay_node *parse_new(struct parser *parser, uint32_t start)
 		if (parser->token->kind == TOKEN_NAME &&
 		    parser->token[1].kind == TOKEN_OPERATOR &&
 		    parser->token[1].op == OPERATOR_ASSIGN) {
-			item->name = expect_name(parser, "a column's name", &item->name_span);
+			item->name = fay_parse_expect_name(parser, "a column's name", &item->name_span);
 			if (!item->name)
 				return NULL;
 			advance(parser);
 		}
-		if (!(item->value = parse_expression(parser)))
+		if (!(item->value = fay_parse_expression(parser)))
 			return NULL;
 		*tail = item;
 		tail = &item->next;
@@ -218,199 +167,13 @@ static struct fay_node *parse_new(struct parser *parser, uint32_t start)
 		if (!accept(parser, OPERATOR_COMMA))
 			break;
 	}
-	if (!expect(parser, OPERATOR_CLOSE_BRACE, "after the members"))
+	if (!fay_parse_expect(parser, OPERATOR_CLOSE_BRACE, "after the members"))
 		return NULL;
-	node = finish(parser, node);
+	node = fay_parse_finish(parser, node);
 	if (node && !node->items)
 		return fay_query_fail(parser->query, FAY_E_USAGE, node->span,
 				      "`new { }` has no members");
 	return node;
-}
-
-static struct fay_node *parse_clause_body(struct parser *parser, struct fay_clause *clause)
-{
-	clause->a = parse_expression(parser);
-	return clause->a;
-}
-
-/* `into NAME` after group or select; false on error. */
-static bool parse_into(struct parser *parser, struct fay_clause *clause)
-{
-	if (!accept_word(parser, "into"))
-		return true;
-	clause->name = expect_name(parser, "a name after `into`", &clause->name_span);
-	return clause->name != NULL;
-}
-
-static bool parse_group(struct parser *parser, struct fay_clause *clause)
-{
-	clause->kind = CLAUSE_GROUP;
-	if (!parse_clause_body(parser, clause))
-		return false;
-	if (!accept_word(parser, "by")) {
-		fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span,
-			       "expected `by` and a key after `group`, found %s", describe(parser));
-		return false;
-	}
-	clause->b = parse_expression(parser);
-	return clause->b && parse_into(parser, clause);
-}
-
-static bool parse_let(struct parser *parser, struct fay_clause *clause)
-{
-	clause->kind = CLAUSE_LET;
-	clause->name = expect_name(parser, "a name after `let`", &clause->name_span);
-	return clause->name && expect(parser, OPERATOR_ASSIGN, "after the name") &&
-	       parse_clause_body(parser, clause);
-}
-
-static bool expect_word(struct parser *parser, const char *word, const char *what)
-{
-	if (accept_word(parser, word))
-		return true;
-	fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span, "expected `%s` and %s, found %s", word, what,
-		       describe(parser));
-	return false;
-}
-
-/* "join" read. */
-static bool parse_join(struct parser *parser, struct fay_clause *clause)
-{
-	const struct {
-		const char *word, *what;
-		struct fay_node **part;
-	} parts[] = {
-		{"in", "the other source", &clause->a},
-		{"on", "a key of what is there, as in `on a.tid equals b.tid within 5ms`", &clause->b},
-		{"equals", "the key of what is joined", &clause->c},
-		{"within", "how far apart in time two events may be, as in `within 5ms`: streams do not end, so a join needs a bound", &clause->d},
-	};
-	clause->kind = CLAUSE_JOIN;
-	clause->name = expect_name(parser, "a name after `join`", &clause->name_span);
-	for (size_t i = 0; clause->name && i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (!expect_word(parser, parts[i].word, parts[i].what) || !(*parts[i].part = parse_expression(parser)))
-			return false;
-	}
-	if (!clause->name || !at_word(parser, "into"))
-		return clause->name != NULL;
-	fay_query_fail(parser->query, FAY_E_REFUSED, parser->token->span,
-		       "`into` after a join is not supported yet: group the pairs, as in `group b by a.time into g`");
-	return false;
-}
-
-/* "orderby" read: one clause for each key. */
-static bool parse_orderby(struct parser *parser, struct fay_clause *clause)
-{
-	clause->kind = CLAUSE_ORDER;
-	for (;;) {
-		if (!parse_clause_body(parser, clause))
-			return false;
-		clause->descending = accept_word(parser, "descending");
-		if (!clause->descending)
-			accept_word(parser, "ascending");
-		if (!accept(parser, OPERATOR_COMMA))
-			return true;
-		clause->next = fay_query_alloc(parser->query, sizeof(*clause));
-		if (!clause->next)
-			return false;
-		clause = clause->next;
-		clause->kind = CLAUSE_THEN;
-		clause->span = parser->token->span;
-	}
-}
-
-static bool unknown_clause(struct parser *parser)
-{
-	static const char *const known[] = {"where",   "let",  "join", "group",   "select",
-					    "orderby", "take", "skip", "distinct"};
-	const struct fay_token *token = parser->token;
-	if (at_operator(parser, OPERATOR_ASSIGN)) {
-		fay_query_fail(parser->query, FAY_E_USAGE, token->span,
-			       "unexpected `=`; did you mean `==`?");
-		return false;
-	}
-	if (token_is_word(token, "from")) {
-		fay_query_fail(parser->query, FAY_E_REFUSED, token->span,
-			       "a second `from` would pair every event with every other; a join says which: "
-			       "`join b in cluster.Function(\"libc!write\") on a.tid equals b.tid within 5ms`");
-		return false;
-	}
-	const char *hint = token->kind == TOKEN_NAME
-				   ? fay_query_did_you_mean(parser->query, token->string, known,
-							    sizeof(known) / sizeof(known[0]))
-				   : "";
-	fay_query_fail(parser->query, FAY_E_USAGE, token->span,
-		       "expected `where`, `let`, `join`, `group` or `select`, found %s%s",
-		       describe(parser), hint);
-	return false;
-}
-
-/* One clause (`orderby`: as many as it has keys). *last: only `take`, `skip` and `distinct` may follow it. */
-static struct fay_clause *parse_clause(struct parser *parser, bool *last)
-{
-	struct fay_clause *clause = fay_query_alloc(parser->query, sizeof(*clause));
-	bool fine;
-	if (!clause)
-		return NULL;
-	clause->span = parser->token->span;
-	if (accept_word(parser, "where")) {
-		clause->kind = CLAUSE_WHERE;
-		fine = parse_clause_body(parser, clause) != NULL;
-	} else if (accept_word(parser, "let")) {
-		fine = parse_let(parser, clause);
-	} else if (accept_word(parser, "join")) {
-		fine = parse_join(parser, clause);
-	} else if (accept_word(parser, "group")) {
-		fine = parse_group(parser, clause);
-		*last = !clause->name;
-	} else if (accept_word(parser, "select")) {
-		clause->kind = CLAUSE_SELECT;
-		fine = parse_clause_body(parser, clause) && parse_into(parser, clause);
-		*last = !clause->name;
-	} else if (accept_word(parser, "orderby")) {
-		fine = parse_orderby(parser, clause);
-	} else if (at_word(parser, "take") || at_word(parser, "skip")) {
-		clause->kind = accept_word(parser, "take") ? CLAUSE_TAKE : CLAUSE_SKIP;
-		if (clause->kind == CLAUSE_SKIP)
-			advance(parser);
-		fine = parse_clause_body(parser, clause) != NULL;
-	} else if (accept_word(parser, "distinct")) {
-		clause->kind = CLAUSE_DISTINCT;
-		fine = true;
-	} else {
-		fine = unknown_clause(parser);
-	}
-	return fine ? clause : NULL;
-}
-
-static struct fay_node *parse_comprehension(struct parser *parser)
-{
-	struct fay_node *node = new_node(parser, NODE_QUERY, parser->token->span.start);
-	struct fay_clause *from = fay_query_alloc(parser->query, sizeof(*from));
-	if (!node || !from)
-		return NULL;
-	from->span = parser->token->span;
-	advance(parser);
-	from->kind = CLAUSE_FROM;
-	from->name = expect_name(parser, "a name after `from`", &from->name_span);
-	if (!from->name)
-		return NULL;
-	if (!accept_word(parser, "in"))
-		return fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span,
-				      "expected `in`, found %s", describe(parser));
-	if (!parse_clause_body(parser, from))
-		return NULL;
-	node->clauses = from;
-	bool last = false;
-	struct fay_clause **tail = &from->next;
-	while (!last || at_word(parser, "take") || at_word(parser, "skip") || at_word(parser, "distinct")) {
-		*tail = parse_clause(parser, &last);
-		if (!*tail)
-			return NULL;
-		while (*tail)
-			tail = &(*tail)->next;
-	}
-	return finish(parser, node);
 }
 
 static struct fay_node *parse_literal(struct parser *parser)
@@ -420,7 +183,7 @@ static struct fay_node *parse_literal(struct parser *parser)
 				  : token->kind == TOKEN_REAL  ? NODE_REAL
 							       : NODE_STRING;
 	advance(parser);
-	struct fay_node *node = new_node(parser, kind, token->span.start);
+	struct fay_node *node = fay_parse_node(parser, kind, token->span.start);
 	if (!node)
 		return NULL;
 	node->integer = token->integer;
@@ -443,7 +206,7 @@ static struct fay_node *parse_name(struct parser *parser)
 	bool truth = strcmp(token->string, "true") == 0;
 	bool boolean = truth || strcmp(token->string, "false") == 0;
 	struct fay_node *node =
-		new_node(parser, boolean ? NODE_BOOL : NODE_NAME, token->span.start);
+		fay_parse_node(parser, boolean ? NODE_BOOL : NODE_NAME, token->span.start);
 	if (node) {
 		node->name = token->string;
 		node->integer = truth;
@@ -464,23 +227,23 @@ static struct fay_node *parse_primary(struct parser *parser)
 		break;
 	}
 	if (accept(parser, OPERATOR_OPEN)) {
-		struct fay_node *node = parse_expression(parser);
-		if (!node || !expect(parser, OPERATOR_CLOSE, "to close the bracket"))
+		struct fay_node *node = fay_parse_expression(parser);
+		if (!node || !fay_parse_expect(parser, OPERATOR_CLOSE, "to close the bracket"))
 			return NULL;
 		return node;
 	}
 	return fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span,
-			      "expected an expression, found %s", describe(parser));
+			      "expected an expression, found %s", fay_parse_describe(parser));
 }
 
 static struct fay_node *parse_index(struct parser *parser, struct fay_node *object)
 {
-	struct fay_node *node = new_node(parser, NODE_INDEX, object->span.start);
+	struct fay_node *node = fay_parse_node(parser, NODE_INDEX, object->span.start);
 	if (!node)
 		return NULL;
 	node->a = object;
-	node->b = parse_expression(parser);
-	return node->b && expect(parser, OPERATOR_CLOSE_BRACKET, "to close the index") ? finish(parser, node) : NULL;
+	node->b = fay_parse_expression(parser);
+	return node->b && fay_parse_expect(parser, OPERATOR_CLOSE_BRACKET, "to close the index") ? fay_parse_finish(parser, node) : NULL;
 }
 
 static struct fay_node *parse_postfix(struct parser *parser)
@@ -493,12 +256,12 @@ static struct fay_node *parse_postfix(struct parser *parser)
 			node = parse_index(parser, node);
 		} else if (accept(parser, OPERATOR_DOT)) {
 			struct fay_node *member =
-				new_node(parser, NODE_MEMBER, node->span.start);
+				fay_parse_node(parser, NODE_MEMBER, node->span.start);
 			if (!member)
 				return NULL;
 			member->a = node;
 			member->name = expect_member(parser, &member->name_span);
-			node = member->name ? finish(parser, member) : NULL;
+			node = member->name ? fay_parse_finish(parser, member) : NULL;
 		} else {
 			return node;
 		}
@@ -519,16 +282,16 @@ static struct fay_node *parse_unary(struct parser *parser)
 	if (token->op == OPERATOR_SUB && parser->token->kind == TOKEN_INTEGER &&
 	    parser->token->integer == (uint64_t)1 << 63 && !parser->token->hexadecimal) {
 		advance(parser);
-		node = new_node(parser, NODE_INTEGER, token->span.start);
+		node = fay_parse_node(parser, NODE_INTEGER, token->span.start);
 		if (node)
 			node->integer = (uint64_t)1 << 63;
 	} else {
-		node = new_node(parser, NODE_UNARY, token->span.start);
+		node = fay_parse_node(parser, NODE_UNARY, token->span.start);
 		if (!node)
 			return NULL;
 		node->op = token->op;
 		node->a = parse_unary(parser);
-		node = node->a ? finish(parser, node) : NULL;
+		node = node->a ? fay_parse_finish(parser, node) : NULL;
 	}
 	parser->nesting--;
 	return node;
@@ -581,13 +344,13 @@ static struct fay_node *parse_binary(struct parser *parser, unsigned least)
 		if (level == 0 || level < least)
 			break;
 		advance(parser);
-		struct fay_node *node = new_node(parser, NODE_BINARY, left->span.start);
+		struct fay_node *node = fay_parse_node(parser, NODE_BINARY, left->span.start);
 		if (!node)
 			return NULL;
 		node->op = op;
 		node->a = left;
 		node->b = parse_binary(parser, level + 1);
-		left = node->b ? finish(parser, node) : NULL;
+		left = node->b ? fay_parse_finish(parser, node) : NULL;
 	}
 	return left;
 }
@@ -604,18 +367,18 @@ static bool at_lambda(const struct parser *parser)
 
 static struct fay_node *parse_lambda(struct parser *parser)
 {
-	struct fay_node *node = new_node(parser, NODE_LAMBDA, parser->token->span.start);
+	struct fay_node *node = fay_parse_node(parser, NODE_LAMBDA, parser->token->span.start);
 	if (!node)
 		return NULL;
 	bool bracket = accept(parser, OPERATOR_OPEN);
-	node->name = expect_name(parser, "a parameter's name", &node->name_span);
+	node->name = fay_parse_expect_name(parser, "a parameter's name", &node->name_span);
 	if (!node->name)
 		return NULL;
 	if (bracket)
 		advance(parser);
 	advance(parser); /* => */
-	node->a = parse_expression(parser);
-	return node->a ? finish(parser, node) : NULL;
+	node->a = fay_parse_expression(parser);
+	return node->a ? fay_parse_finish(parser, node) : NULL;
 }
 
 static struct fay_node *parse_conditional(struct parser *parser)
@@ -623,24 +386,24 @@ static struct fay_node *parse_conditional(struct parser *parser)
 	struct fay_node *condition = parse_binary(parser, 1);
 	if (!condition || !accept(parser, OPERATOR_QUESTION))
 		return condition;
-	struct fay_node *node = new_node(parser, NODE_COND, condition->span.start);
+	struct fay_node *node = fay_parse_node(parser, NODE_COND, condition->span.start);
 	if (!node)
 		return NULL;
 	node->a = condition;
-	node->b = parse_expression(parser);
-	if (!node->b || !expect(parser, OPERATOR_COLON, "of `? :`"))
+	node->b = fay_parse_expression(parser);
+	if (!node->b || !fay_parse_expect(parser, OPERATOR_COLON, "of `? :`"))
 		return NULL;
-	node->c = parse_expression(parser);
-	return node->c ? finish(parser, node) : NULL;
+	node->c = fay_parse_expression(parser);
+	return node->c ? fay_parse_finish(parser, node) : NULL;
 }
 
-static struct fay_node *parse_expression(struct parser *parser)
+struct fay_node *fay_parse_expression(struct parser *parser)
 {
 	if (!enter(parser))
 		return NULL;
 	struct fay_node *node;
 	if (at_word(parser, "from") && parser->token[1].kind == TOKEN_NAME)
-		node = parse_comprehension(parser);
+		node = fay_parse_comprehension(parser);
 	else if (at_lambda(parser))
 		node = parse_lambda(parser);
 	else
@@ -657,7 +420,7 @@ struct fay_node *fay_query_parse(struct fay_query *query)
 	struct parser parser = {.query = query, .token = tokens};
 	if (tokens->kind == TOKEN_END)
 		return fay_query_fail(query, FAY_E_USAGE, tokens->span, "the query is empty");
-	struct fay_node *node = parse_expression(&parser);
+	struct fay_node *node = fay_parse_expression(&parser);
 	if (!node)
 		return NULL;
 	accept(&parser, OPERATOR_SEMICOLON);
@@ -667,5 +430,5 @@ struct fay_node *fay_query_parse(struct fay_query *query)
 		return fay_query_fail(query, FAY_E_USAGE, parser.token->span,
 				      "unexpected `=`; did you mean `==`?");
 	return fay_query_fail(query, FAY_E_USAGE, parser.token->span,
-			      "the query should end here, but there is %s", describe(&parser));
+			      "the query should end here, but there is %s", fay_parse_describe(&parser));
 }

@@ -57,7 +57,7 @@ static void fill_stack(struct fay_plan_column *column, const struct fay_expr *ex
 	}
 }
 
-static bool add_output(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
+bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
 {
 	struct fay_plan *plan = planner->plan;
 	if (plan->column_count == FAY_QUERY_MAX_COLUMNS)
@@ -94,67 +94,15 @@ static bool add_output(struct fay_planner *planner, const struct fay_expr *expr,
 	return true;
 }
 
-static bool add_event_column(struct fay_planner *planner, const char *prefix, const char *field, const struct fay_expr *expr)
-{
-	const char *name = *prefix ? fay_query_format(planner->query, "%s.%s", prefix, field) : field;
-	return name && expr && add_output(planner, expr, name);
-}
-
-/* Whether events of the source that `checked` speaks of have the field, and a saved trace has saved it. */
-static bool has_field(const struct fay_planner *planner, const struct fay_checked *checked, const struct fay_field *field)
-{
-	if (!(field->sources & checked->kind) || field->type == TYPE_MODULE)
-		return false;
-	return checked->domain != DOMAIN_FILE || fay_saved_column(planner->query->saved, field->name);
-}
-
-static bool add_arguments(struct fay_planner *planner, const char *prefix)
-{
-	struct fay_exprs *exprs = planner->exprs;
-	for (unsigned i = 0; i < 6; i++) {
-		const char *name = fay_query_format(planner->query, "Arg(%u)", i);
-		bool there = planner->checked->domain != DOMAIN_FILE || (name && fay_saved_column(planner->query->saved, name));
-		if (there && (!name || !add_event_column(planner, prefix, name, fay_expr_arg(exprs, i))))
-			return false;
-	}
-	return true;
-}
-
-/* The field of an event, of a join's side if there is one; NULL with the error recorded. */
-static const struct fay_expr *event_field(struct fay_checked *checked, unsigned side, const struct fay_field *field)
-{
-	unsigned outside = fay_check_enter_side(checked, side);
-	checked->uses_failed |= field->size == 0;
-	struct fay_value_node *v = fay_check_scalar(checked, fay_expr_field(&checked->exprs, field));
-	v = fay_check_leave_side(checked, outside, v);
-	return v ? v->expr : NULL;
-}
-
-/* An event as a row of its own: the fields one wants to see first, or all. */
-static bool add_event(struct fay_planner *planner, const char *prefix, unsigned side)
-{
-	struct fay_checked *checked = planner->checked;
-	const size_t first = 6;
-	for (size_t i = 0; i < (checked->whole_events ? fay_field_count : first); i++) {
-		const struct fay_field *field = &fay_fields[i];
-		unsigned outside = fay_check_enter_side(checked, side);
-		bool there = has_field(planner, checked, field);
-		fay_check_leave_side(checked, outside, NULL);
-		if (there && !add_event_column(planner, prefix, field->name, event_field(checked, side, field)))
-			return false;
-	}
-	return !checked->whole_events || side || !(checked->kind & (SOURCE_ENTRY | SOURCE_MARKER)) || add_arguments(planner, prefix);
-}
-
 /* Flattens what a row is into columns; members of inner records are named "outer.inner". */
 static bool add_outputs(struct fay_planner *planner, const struct fay_value_node *value,
 			const char *name)
 {
 	switch (value->kind) {
 	case VALUE_SCALAR:
-		return add_output(planner, value->expr, *name ? name : "value");
+		return fay_planner_output(planner, value->expr, *name ? name : "value");
 	case VALUE_EVENT:
-		return add_event(planner, name, value->side);
+		return fay_planner_event(planner, name, value->side);
 	case VALUE_RECORD:
 		for (struct fay_member *m = value->members; m; m = m->next) {
 			/* `g.Key` of several parts shows as the parts. */
@@ -337,7 +285,7 @@ static bool add_result(struct fay_planner *planner)
 	bool scalar = result->kind == VALUE_SCALAR;
 	const struct fay_value_node *row = scalar ? result : result->element;
 	const char *name = scalar ? checked->result_name : result->name ? result->name : "";
-	if (planner->plan->window_step && !add_output(planner, checked->window.shown, "window"))
+	if (planner->plan->window_step && !fay_planner_output(planner, checked->window.shown, "window"))
 		return false;
 	if (row->kind == VALUE_SCALAR && row->expr->op == EXPR_AGGREGATE)
 		name = row->expr->aggregate->text;
@@ -497,11 +445,6 @@ int fay_query_plan(const char *text, uint64_t now, struct fay_plan **plan, struc
 enum fay_kernel_kind fay_plan_kernel_kind(const struct fay_plan *plan, unsigned side)
 {
 	return fay_kernel_kind_of(fay_plan_stage(plan, side)->checked.kind);
-}
-
-uint32_t fay_plan_source(const struct fay_plan *plan)
-{
-	return fay_plan_private(plan)->checked.kind;
 }
 
 void fay_plan_destroy(struct fay_plan *plan)

@@ -43,7 +43,8 @@ struct fay_plan_private {
 		uint32_t from, to, size; /* bytes */
 	} moves[FAY_SAVED_COLUMNS];
 	uint32_t move_count;
-	const struct fay_saved_column *failed; /* whether the call ended by an exception; NULL: not known */
+	const struct fay_saved_column *failed; /* whether the call ended by an exception, or of the kernel's by an error; NULL: not known */
+	bool failed_alone; /* ... and what it returned is not known */
 	uint32_t state_index; /* which of the image's states the probe fills */
 	uint32_t probe_count;
 	uint8_t kept_arguments; /* of calls, from their beginning until they end: 1 << number; in LOCAL behind the state (calls.h) */

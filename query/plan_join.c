@@ -29,7 +29,7 @@ static bool need_sides(struct fay_planner *sides, const struct fay_expr *expr)
 static bool begin_side(struct fay_planner *planner, unsigned index, struct fay_planner *side)
 {
 	struct fay_plan_private *pairs = planner->private_plan;
-	const struct fay_check_source *source = &pairs->checked.join->sources[index + 1];
+	struct fay_check_source *source = &pairs->checked.join->sources[index + 1];
 	struct fay_plan_private *p = fay_query_alloc(planner->query, sizeof(*p));
 	if (!p)
 		return false;
@@ -44,9 +44,12 @@ static bool begin_side(struct fay_planner *planner, unsigned index, struct fay_p
 	p->checked.kind = source->kind;
 	p->checked.domain = source->domain;
 	p->checked.kernel = source->kernel;
+	if (pairs->checked.whole_events && !fay_planner_whole_side(side, planner, index + 1))
+		return false;
 	p->checked.uses_failed = source->uses_failed;
 	p->checked.uses_end = source->uses_end;
 	p->checked.uses_duration = source->uses_duration;
+	p->checked.saved_kernel = source->saved_kernel;
 	p->checked.filters = source->filters;
 	fay_rewrite_filters(&p->checked.filters);
 	if (source->saved && !fay_saved_column(source->saved, "time"))
@@ -55,7 +58,7 @@ static bool begin_side(struct fay_planner *planner, unsigned index, struct fay_p
 	const struct fay_expr *time = fay_expr_time(&pairs->checked.exprs);
 	if (!time || fay_planner_key(side, time, "time") < 0)
 		return false;
-	for (const struct fay_join_key *key = pairs->checked.join->keys; key; key = key->next) {
+	for (const struct fay_join_key *key = pairs->checked.join->keys; key && !pairs->checked.whole_events; key = key->next) {
 		const char *name = fay_query_format(planner->query, "key_%u", p->keys);
 		if (!name || fay_planner_key(side, key->sides[index], name) < 0)
 			return false;
@@ -152,9 +155,12 @@ static bool describe_pairs(struct fay_planner *planner)
 	return join->column_of != NULL;
 }
 
+/* What is saved are both sources' events, each as it is: the pairs are made of them later. */
 static bool need_all(struct fay_planner *planner, struct fay_planner *sides)
 {
 	const struct fay_plan_private *pairs = planner->private_plan;
+	if (pairs->checked.whole_events)
+		return true;
 	for (const struct fay_filter *filter = pairs->checked.filters; filter; filter = filter->next)
 		if (!need_sides(sides, filter->expr))
 			return false;

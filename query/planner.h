@@ -17,6 +17,12 @@ struct fay_planner {
 enum fay_column_type fay_planner_column_type(enum fay_type type);
 /* Index of the key column that holds expr, added if need be; -1 with the error recorded. */
 int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, const char *name);
+/* One more column of the result. */
+bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr, const char *name);
+/* An event, of a join's side if `side` is not 0, as columns of the result, "prefix.field"; whole.c. */
+bool fay_planner_event(struct fay_planner *planner, const char *prefix, unsigned side);
+/* All that is known of an event, as columns of the stage of a join's side, for --save. `pairs` is that of the pairs. */
+bool fay_planner_whole_side(struct fay_planner *stage, struct fay_planner *pairs, unsigned side);
 /* Index of the value column that holds an aggregate, added if need be. Values are collected behind the room for keys, and moved down by fay_planner_lay_out(). */
 uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *expr, const char *name);
 /* The columns of the stage that are needed to compute `expr` of its rows; depth is bounded by FAY_QUERY_MAX_DEPTH. */

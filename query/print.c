@@ -278,7 +278,7 @@ const char *fay_print_type_name(const struct fay_plan_column *column)
 
 bool fay_stage_is_bpf(const struct fay_plan_private *p)
 {
-	return fay_source_is_bpf(p->checked.kind);
+	return fay_source_is_bpf(p->checked.kind) && p->checked.domain == DOMAIN_KERNEL;
 }
 
 /* The helpers of native probes, each between `quote`s. */
@@ -463,6 +463,13 @@ static void print_root(FILE *out, const struct fay_plan *plan, const struct fay_
 	}
 }
 
+static void print_saved(FILE *out, const struct fay_plan_private *p)
+{
+	static const char *const kinds[] = {[SOURCE_ENTRY] = "calls",	       [SOURCE_RETURN] = "ends of calls",      [SOURCE_MARKER] = "markers",
+					    [SOURCE_SYSCALL] = "system calls", [SOURCE_TRACEPOINT] = "tracepoints", [SOURCE_TIMER] = "ticks"};
+	fprintf(out, "%s%s saved in %s\n", kinds[p->checked.kind], p->checked.saved_kernel && !fay_source_is_bpf(p->checked.kind) ? " in the kernel" : "", p->checked.pattern);
+}
+
 /* What the probe is attached to, in words. */
 void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 {
@@ -479,6 +486,10 @@ void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 			fprintf(out, "%s, %u that match %s\n", what, checked->kernel->count, checked->pattern);
 		return;
 	}
+	if (checked->domain == DOMAIN_FILE) {
+		print_saved(out, p);
+		return;
+	}
 	fprintf(out, "%s %s\n",
 		checked->kind == SOURCE_ENTRY	 ? "entry of"
 		: checked->kind == SOURCE_MARKER ? "marker"
@@ -489,7 +500,9 @@ void fay_print_tracepoint(FILE *out, const struct fay_plan_private *p)
 
 static const char *probe_text(const struct fay_plan_private *p)
 {
-	return fay_stage_is_bpf(p) ? "probe        a BPF program, checked and compiled by the kernel\n" : "probe        native code, inline at the tracepoint\n";
+	return fay_stage_is_bpf(p)		    ? "probe        a BPF program, checked and compiled by the kernel\n"
+	       : p->checked.domain == DOMAIN_FILE ? "probe        native code, run over the saved events\n"
+						    : "probe        native code, inline at the tracepoint\n";
 }
 
 /* What begins a plan: sources, probes, and what each tier merges. */

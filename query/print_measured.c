@@ -132,9 +132,9 @@ static void print_json_steps(FILE *out, const struct fay_plan_private *p, const 
 	fputc(']', out);
 }
 
-void fay_plan_print_measured_json(FILE *out, const struct fay_plan *plan, const struct fay_measured *m)
+void fay_plan_print_measured_json(FILE *out, const struct fay_plan *plan, const struct fay_measured *m, bool final)
 {
-	fputs("{\"type\":\"analysis\",\"sources\":[", out);
+	fprintf(out, "{\"type\":\"analysis\",\"final\":%s,\"sources\":[", final ? "true" : "false");
 	for (unsigned side = 0; side < (plan->joins ? 2 : 1); side++) {
 		const struct fay_plan_private *stage = fay_plan_stage(plan, side);
 		fputs(side ? ",{\"pattern\":" : "{\"pattern\":", out);

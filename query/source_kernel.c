@@ -181,6 +181,24 @@ struct fay_value_node *fay_check_kernel_argument(struct fay_checked *checked, co
 	return NULL;
 }
 
+bool fay_check_kernel_is_plain(const struct fay_checked *checked, uint32_t index)
+{
+	const struct fay_btf *btf = checked->exprs.query->btf;
+	const struct btf_type *type = fay_btf_type(btf, fay_btf_strip(btf, checked->kernel->arguments[index].type));
+	switch (type ? BTF_INFO_KIND(type->info) : BTF_KIND_UNKN) {
+	case BTF_KIND_INT:
+		return type->size <= 8;
+	case BTF_KIND_ENUM:
+	case BTF_KIND_ENUM64:
+		return true;
+	case BTF_KIND_PTR: /* to characters: a string */
+		type = fay_btf_type(btf, fay_btf_strip(btf, type->type));
+		return type && BTF_INFO_KIND(type->info) == BTF_KIND_INT && type->size == 1;
+	default:
+		return false;
+	}
+}
+
 struct fay_value_node *fay_check_kernel_arg(struct fay_checked *checked, const struct fay_node *at, uint32_t index)
 {
 	const struct fay_kernel_source *kernel = checked->kernel;

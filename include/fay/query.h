@@ -150,8 +150,11 @@ struct fay_query_options {
 	void *find_context;
 };
 int fay_query_plan_with(const char *text, const struct fay_query_options *options, struct fay_plan **plan, struct fay_error *error);
-/* What the events are, as a saved trace says it: enum fay_source. */
-uint32_t fay_plan_source(const struct fay_plan *plan);
+/*
+ * What --save keeps of the rows of `schema`, which the plan's probes fill (whole_events): of a join both sources' events, not the pairs. The streams are numbered as the states. layout->text
+ * is the plan's.
+ */
+int fay_plan_save_layout(const struct fay_plan *plan, const struct fay_schema *schema, struct fay_save_layout *layout, struct fay_error *error);
 /* The event that a row of plan->saved (side 0) or plan->saved_right (1) stands for, and which of the image's probes is for it; false: none. */
 bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint8_t *row, struct fay_event *event, uint32_t *probe);
 /*
@@ -220,6 +223,6 @@ void fay_plan_print(FILE *out, const struct fay_plan *plan);
 void fay_plan_print_json(FILE *out, const struct fay_plan *plan);
 /* The tree of the plan, from the result down to the probes, with what was measured at each edge; as text, or as one JSON object's members. */
 void fay_plan_print_measured(FILE *out, const struct fay_plan *plan, const struct fay_measured *measured);
-void fay_plan_print_measured_json(FILE *out, const struct fay_plan *plan, const struct fay_measured *measured);
+void fay_plan_print_measured_json(FILE *out, const struct fay_plan *plan, const struct fay_measured *measured, bool final);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Saved traces: rows of events in a file, with what their columns are and the names of their functions. docs/saved-trace.md is the format. Written by `fay trace --save`,
- * read by queries over file("NAME"). A file may come from anybody: every length and offset is checked.
+ * read by queries over file("NAME") and by `fay export`. A file may come from anybody: every length and offset is checked.
  */
 #ifndef FAY_SAVED_H
 #define FAY_SAVED_H
@@ -12,21 +12,35 @@
 
 #include "fay/error.h"
 
-#define FAY_SAVED_MAGIC "FAYSAVE\1"
+#define FAY_SAVED_MAGIC "FAYSAVE\2"
 #define FAY_SAVED_NAME 64u      /* bytes of a column's name, NUL included */
-#define FAY_SAVED_COLUMNS 64u
+#define FAY_SAVED_COLUMNS 64u   /* of a stream */
+#define FAY_SAVED_STREAMS 4u
+#define FAY_SAVED_PATTERN 256u  /* bytes, NUL included */
 #define FAY_SAVED_ROW 4096u     /* bytes */
 #define FAY_SAVED_NAMES 1000000u
 
-/* As it lies in the file, little-endian. Columns follow the header, then the query's text, then rows, then names. */
+/*
+ * As it lies in the file, little-endian: the header, the streams, the columns of each stream in turn, the query's text, rows, names. If there are several streams,
+ * the number of a row's stream stands before it, in 8 bytes.
+ */
 struct fay_saved_header {
 	char magic[8];
-	uint32_t header_size, column_count, row_size, source; /* source: what the events are, enum fay_source */
-	uint64_t rows_at, row_count; /* bytes from the start. row_count: UINT64_MAX if the trace did not end: as many as there are */
+	uint32_t header_size, stream_count;
+	uint64_t rows_at, rows_size; /* bytes, of rows_at from the start. rows_size: UINT64_MAX if the trace did not end: all that follows */
+	uint64_t row_count;	     /* of all streams; 0 if the trace did not end */
 	uint64_t names_at, name_count;
 	uint64_t events_lost;
 	uint32_t text_size, reserved;
 };
+/* Events of one source. */
+struct fay_saved_stream {
+	uint32_t source; /* what they are, enum fay_source */
+	uint32_t flags;
+	uint32_t column_count, row_size; /* bytes, a multiple of 8 */
+	char pattern[FAY_SAVED_PATTERN]; /* as the query had it, such as "libc!read" */
+};
+#define FAY_SAVED_OF_KERNEL 1u /* flags: the events are the kernel's */
 struct fay_saved_column {
 	char name[FAY_SAVED_NAME];
 	uint32_t type, offset, size, reserved; /* enum fay_column_type; bytes */
@@ -42,22 +56,40 @@ struct fay_saved; /* one that is read */
 /* FAY_E_USAGE: there is no such file; FAY_E_REFUSED: it is no saved trace, or damaged. */
 int fay_saved_open(const char *path, struct fay_saved **saved, struct fay_error *error);
 void fay_saved_close(struct fay_saved *saved);
+/* row_count of a trace that did not end: the rows that there are if there is one stream, else as many as there may be. */
 const struct fay_saved_header *fay_saved_header(const struct fay_saved *saved);
-const struct fay_saved_column *fay_saved_column_at(const struct fay_saved *saved, uint32_t index);
-/* The column of that name, or NULL. */
+const struct fay_saved_stream *fay_saved_stream_at(const struct fay_saved *saved, uint32_t stream);
+const struct fay_saved_column *fay_saved_column_at(const struct fay_saved *saved, uint32_t stream, uint32_t index);
+/* Only rows of that stream are read from now on. Before: of all streams. */
+void fay_saved_select(struct fay_saved *saved, uint32_t stream);
+/* Of the selected stream, else of the first one. */
+uint32_t fay_saved_selected(const struct fay_saved *saved);
+/* The selected stream's column of that name, or NULL. */
 const struct fay_saved_column *fay_saved_column(const struct fay_saved *saved, const char *name);
+/* Of the selected stream, only rows of functions whose name matches the glob are read. Returns how many names do; 0, too, if the stream has no `function`. */
+size_t fay_saved_only(struct fay_saved *saved, const char *glob);
 /* A function's name by its hash, or NULL. */
 const char *fay_saved_name(const struct fay_saved *saved, uint64_t hash);
 /* The next row, valid until the next call, or NULL: there are no more, or the file cannot be read (*error is set then; code 0 else). */
 const uint8_t *fay_saved_next(struct fay_saved *saved, struct fay_error *error);
+/* The stream of the row that was read last. */
+uint32_t fay_saved_row_stream(const struct fay_saved *saved);
 
 struct fay_save; /* one that is written */
 
-/* columns with name, type, offset and size. The file is made anew. */
-int fay_save_create(const char *path, uint32_t source, const char *text, const struct fay_saved_column *columns, uint32_t column_count, uint32_t row_size,
-		    struct fay_save **save, struct fay_error *error);
+/* What is saved: streams with all members, and their columns with name, type, offset and size. */
+struct fay_save_layout {
+	const char *text; /* the query */
+	uint32_t stream_count;
+	struct fay_saved_stream streams[FAY_SAVED_STREAMS];
+	struct fay_saved_column columns[FAY_SAVED_STREAMS][FAY_SAVED_COLUMNS];
+};
+/* The file is made anew. */
+int fay_save_create(const char *path, const struct fay_save_layout *layout, struct fay_save **save, struct fay_error *error);
 /* Errors are kept for fay_save_finish(). */
-void fay_save_row(struct fay_save *save, const uint8_t *row);
+void fay_save_row(struct fay_save *save, uint32_t stream, const uint8_t *row);
+/* Bytes of the file so far. */
+uint64_t fay_save_size(const struct fay_save *save);
 typedef const char *fay_save_name_function(void *context, uint64_t hash);
 /* Names of all values in columns of functions, and what the header says at the end. Closes the file in any case. */
 int fay_save_finish(struct fay_save *save, uint64_t events_lost, fay_save_name_function *name, void *context, struct fay_error *error);

@@ -23,15 +23,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!fay_saved_open(path, &saved, &error)) {
-		const struct fay_saved_header *header = fay_saved_header(saved);
-		uint64_t sum = 0;
-		for (uint32_t i = 0; i < header->column_count; i++) {
-			const struct fay_saved_column *column = fay_saved_column_at(saved, i);
-			sum += fay_saved_column(saved, column->name)->size;
+		uint64_t sum = fay_saved_header(saved)->row_count;
+		for (uint32_t stream = 0; stream < fay_saved_header(saved)->stream_count; stream++) {
+			const struct fay_saved_stream *of = fay_saved_stream_at(saved, stream);
+			fay_saved_select(saved, stream);
+			for (uint32_t i = 0; i < of->column_count; i++)
+				sum += fay_saved_column(saved, fay_saved_column_at(saved, stream, i)->name)->size + strlen(of->pattern);
 		}
+		/* Of all streams, of one, and of some functions of one. */
+		if (data[0] & 8 || fay_saved_header(saved)->stream_count > 1)
+			fay_saved_select(saved, data[0] & 8 ? 0 : FAY_SAVED_STREAMS);
+		if (data[0] & 16 && data[0] & 8)
+			sum += fay_saved_only(saved, "r*");
 		for (const uint8_t *row; (row = fay_saved_next(saved, &error));) {
 			uint64_t word;
-			for (uint32_t at = 0; at < header->row_size; at += 8) {
+			for (uint32_t at = 0; at < fay_saved_stream_at(saved, fay_saved_row_stream(saved))->row_size; at += 8) {
 				memcpy(&word, row + at, 8);
 				sum += word;
 			}

@@ -60,13 +60,53 @@ static void print_all(FILE *out, enum fay_format format)
 	fay_write_result(&writer, &view, &result, true);
 }
 
-static void compare(const char *name, enum fay_format format)
+/* Windows: a histogram that moves up and gets wider with each row; then all of them as groups. */
+static void print_heat(FILE *out, enum fay_format format)
+{
+	static struct fay_schema_column heat[] = {
+		{ "window", FAY_TYPE_U64, FAY_MERGE_KEY, 0, 8, { 0, 0 } },
+		{ "sizes", FAY_TYPE_I64, FAY_MERGE_HIST_LOG2, 8, 65 * 8, { 0, 0 } },
+	};
+	static uint8_t rows[5][8 + 65 * 8];
+	struct fay_view_column shown[2] = { { .name = "window", .column = &heat[0] }, { .name = "sizes", .column = &heat[1] } };
+	struct fay_view view = { .columns = shown, .column_count = 2, .row_size = sizeof(rows[0]) };
+	struct fay_result result = { .row_size = sizeof(rows[0]), .row_count = 5, .rows = rows[0] };
+	struct fay_writer writer = { .out = out, .format = format };
+	memset(rows, 0, sizeof(rows));
+	for (size_t r = 0; r < 4; r++) { /* the last one has no value */
+		put(rows[r], 0, r);
+		for (size_t b = 4 + 2 * r; b <= 7 + 4 * r; b++)
+			put(rows[r], 8 + 8 * b, (uint64_t)1 << (3 * (b - 4)));
+	}
+	for (size_t r = 0; r < 5; r++)
+		fay_write_row(&writer, &view, rows[r]);
+	put(rows[4], 8, 1);	     /* nothing or less */
+	put(rows[4], 8 + 8 * 64, 1); /* the largest: the map has no room for all buckets */
+	writer.revised = true;
+	fay_write_row(&writer, &view, rows[4]);
+	writer = (struct fay_writer){ .out = out, .format = format, .heat_map = true };
+	fay_write_result(&writer, &view, &result, true);
+}
+
+static void print_linear_heat(FILE *out, enum fay_format format)
+{
+	static struct fay_schema_column heat = { "size", FAY_TYPE_I64, FAY_MERGE_HIST_LINEAR, 0, 6 * 8, { 0, 100 } };
+	static const uint64_t row[6] = { 1, 0, 50, 20, 0, 29 };
+	struct fay_view_column shown = { .name = "size", .column = &heat };
+	struct fay_view view = { .columns = &shown, .column_count = 1, .row_size = sizeof(row) };
+	struct fay_writer writer = { .out = out, .format = format };
+	fay_write_row(&writer, &view, (const uint8_t *)row);
+}
+
+typedef void print_function(FILE *out, enum fay_format format);
+
+static void compare_printed(const char *name, enum fay_format format, print_function *print)
 {
 	char path[512], *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 	assert_non_null(out);
-	print_all(out, format);
+	print(out, format);
 	fclose(out);
 	snprintf(path, sizeof(path), "%s/%s", GOLDEN, name);
 	if (getenv("FAY_REGENERATE")) {
@@ -84,6 +124,18 @@ static void compare(const char *name, enum fay_format format)
 	assert_string_equal(want, text);
 	free(want);
 	free(text);
+}
+
+static void compare(const char *name, enum fay_format format)
+{
+	compare_printed(name, format, print_all);
+}
+
+static void heat_maps_are_as_recorded(void **state)
+{
+	compare_printed("heat.txt", FAY_FORMAT_TABLE, print_heat);
+	compare_printed("heat_linear.txt", FAY_FORMAT_TABLE, print_linear_heat);
+	compare_printed("heat.json", FAY_FORMAT_JSON, print_heat);
 }
 
 static void table_is_as_recorded(void **state)
@@ -199,6 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_row_commands_the_terminal), cmocka_unit_test(no_message_commands_the_terminal),
 		cmocka_unit_test(readable_names), cmocka_unit_test(table_is_as_recorded),
+		cmocka_unit_test(heat_maps_are_as_recorded),
 		cmocka_unit_test(json_is_as_recorded),
 		cmocka_unit_test(csv_is_as_recorded),
 		cmocka_unit_test(durations_are_read),

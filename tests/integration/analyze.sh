@@ -42,6 +42,22 @@ equal "groups and result" '[2,1]' "$(at '[.merged_rows, .result_rows]')"
 "$FAY" trace --analyze 'cluster.Function("libc!read").GroupBy(x => x.tid).Select(g => g.Count()).Max()' -- "${dd[@]}" >"$work/out" 2>"$work/err"
 contains "the tree" "$work/err" '<- 1 row of 1, '
 contains "down to the tracepoint" "$work/err" 'bytes: entry of libc!read'
+# While it runs: with each picture, and when it is asked for.
+target=$(dirname "$TARGET")/rotate_target
+"$FAY" trace --analyze --json --every 100ms 'from s in cluster.Function("rotate_target!step") select new { n = s.Arg(1) }' -- "$target" 1500 1000 >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; fail "--every"; }
+jq -c 'select(.type == "analysis")' "$work/out" >"$work/a"
+equal "several analyses, the last one final" true "$(jq -sc 'length > 2 and (.[:-1] | all(.final == false)) and .[-1].final' "$work/a")"
+equal "rows that grow" true "$(jq -sc 'map(.sources[0].rows) | . == sort and .[0] < .[-1]' "$work/a")"
+equal "events up to the last" '[1500,1500,0]' "$(jq -sc '.[-1] | [.sources[0].rows, .result_rows, .events_lost]' "$work/a")"
+"$FAY" trace --analyze 'cluster.Function("rotate_target!step").GroupBy(s => s.Arg(2)).Select(g => g.Count()).Max()' -- "$target" 1500 1000 >"$work/out" 2>"$work/err" &
+tracer=$!
+started+=("$tracer")
+wait_for "$work/err" "fay: tracing"
+kill -USR1 "$tracer"
+wait_for "$work/err" "fay: measured so far, from the result down to the probes"
+wait "$tracer" || fail "a trace that was asked for its figures"
+contains "and at the end" "$work/err" "fay: measured, from the result down to the probes"
+
 exits "explaining runs nothing" 2 "$FAY" explain --analyze 'cluster.Function("libc!read").Count()'
 contains "says what does" "$work/err" "fay trace --analyze"
 exits "no query, no plan" 2 "$FAY" trace --analyze --probe x.fay -p $$
