@@ -266,7 +266,9 @@ struct fay_value_node *fay_check_function_result(struct fay_checked *checked, co
 struct fay_value_node *fay_check_caller(struct fay_checked *checked, const struct fay_node *node);
 /* Names of the arguments, up to `max`. */
 size_t fay_check_function_names(const struct fay_checked *checked, const char **names, size_t max);
-/* Why nothing is known, as the end of a message; "". */
+/* "`read` has the arguments `fd`, `buf`", of a program's function, a tracepoint or a function of the kernel; "": they are not known by name. */
+const char *fay_check_argument_list(const struct fay_checked *checked);
+/* Why arguments of a program's function are not known by name; "". */
 const char *fay_check_function_reason(const struct fay_checked *checked);
 
 /* The name that C# would infer for a member, or NULL. */

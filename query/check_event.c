@@ -82,10 +82,12 @@ struct fay_value_node *fay_check_event_member(struct fay_checked *checked,
 	for (uint32_t i = 0; checked->kernel && i < checked->kernel->argument_count; i++)
 		candidates[count++] = checked->kernel->arguments[i].name;
 	count += fay_check_function_names(checked, candidates + count, COUNT_OF(candidates) - count);
-	const char *hint = fay_query_did_you_mean(query, node->name, candidates, count);
+	const char *hint = fay_query_did_you_mean(query, node->name, candidates, count), *list = fay_check_argument_list(checked);
+	if (!*list && !*hint)
+		list = fay_check_function_reason(checked);
 	const char *event = node->a->kind == NODE_NAME ? node->a->name : "";
-	return fay_query_fail(query, FAY_E_USAGE, node->name_span, "unknown field `%s` of event%s%s%s%s", node->name, *event ? " `" : "", event, *event ? "`" : "",
-			      *hint ? hint : fay_check_function_reason(checked));
+	return fay_query_fail(query, FAY_E_USAGE, node->name_span, "unknown field `%s` of event%s%s%s%s%s%s", node->name, *event ? " `" : "", event, *event ? "`" : "", hint,
+			      !*list ? "" : *hint ? " " : "; ", list);
 }
 
 static struct fay_value_node *check_arg(struct fay_checked *checked,

@@ -111,20 +111,39 @@ size_t fay_check_function_names(const struct fay_checked *checked, const char **
 	return count < max ? count : max;
 }
 
-/* "; `call` has the arguments `a`, `b`", or why they are not known. */
+/* Names of the event's own arguments, of a program's function, a tracepoint or a function of the kernel; *of: what has them, NULL: they are not known. */
+static size_t argument_names(const struct fay_checked *checked, const char **names, size_t max, const char **of)
+{
+	const struct fay_kernel_source *kernel = checked->kernel;
+	const struct fay_function_source *function = checked->function;
+	*of = NULL;
+	if (!kernel) {
+		*of = function && function->types.program ? function->name : NULL;
+		return fay_check_function_names(checked, names, max);
+	}
+	if (kernel->argument_count)
+		*of = checked->kind == SOURCE_TRACEPOINT ? kernel->points[0].name : strchr(checked->pattern, '!') + 1;
+	for (size_t i = 0; i < kernel->argument_count && i < max; i++)
+		names[i] = kernel->arguments[i].name;
+	return kernel->argument_count;
+}
+
+const char *fay_check_argument_list(const struct fay_checked *checked)
+{
+	const char *names[FAY_DEBUG_ARGUMENTS_MAX], *of;
+	char list[512] = "";
+	size_t count = argument_names(checked, names, FAY_DEBUG_ARGUMENTS_MAX, &of), used = 0;
+	if (!of)
+		return "";
+	for (size_t i = 0; i < count && used < sizeof(list); i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s`%s`", i ? ", " : "", names[i]);
+	return fay_query_format(checked->exprs.query, "`%s` has %s%s", of, count ? "the arguments " : "no arguments", list);
+}
+
 const char *fay_check_function_reason(const struct fay_checked *checked)
 {
 	const struct fay_function_source *function = checked->function;
-	const char *names[FAY_DEBUG_ARGUMENTS_MAX];
-	char list[512] = "";
-	if (!function)
-		return "";
-	if (!function->types.program)
-		return fay_query_format(checked->exprs.query, "; arguments are not known by name: %s", function->reason);
-	size_t count = fay_check_function_names(checked, names, FAY_DEBUG_ARGUMENTS_MAX), used = 0;
-	for (size_t i = 0; i < count && used < sizeof(list); i++)
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s`%s`", i ? ", " : "", names[i]);
-	return fay_query_format(checked->exprs.query, "; `%s` has %s%s", function->name, count ? "the arguments " : "no arguments", list);
+	return function && !function->types.program ? fay_query_format(checked->exprs.query, "arguments are not known by name: %s", function->reason) : "";
 }
 
 struct fay_value_node *fay_check_caller(struct fay_checked *checked, const struct fay_node *node)

@@ -42,7 +42,8 @@ c_rest() {
 	query "behind a large structure" "499500" "cluster.Function(\"$target!by_value\").Sum(e => e.behind)"
 }
 refusals() {
-	refused "an unknown argument" 'unknown field `opperation` of event `e`; did you mean `operation`?' "cluster.Function(\"$target!handle\").Count(e => e.opperation == 1)"
+	refused "an unknown argument" 'unknown field `opperation` of event `e`; did you mean `operation`? `handle` has the arguments `request`, `fd`,' "cluster.Function(\"$target!handle\").Count(e => e.opperation == 1)"
+	refused "near an event's own field" 'unknown field `tme` of event `e`; did you mean `time`? `handle` has the arguments `request`, `fd`,' "cluster.Function(\"$target!handle\").Count(e => e.tme == 1)"
 	refused "the list of arguments" '`handle` has the arguments `request`, `fd`, `small`, `operation`, `path`, `extra`, `seventh`, `real`' "cluster.Function(\"$target!handle\").Count(e => e.zzz == 1)"
 	refused "an unknown member" '`struct buffer` has no member `length`' "cluster.Function(\"$target!handle\").Count(e => e.extra->length == 1)"
 	refused "an unknown constant" '`enum operation` has no constant `OPERATION_REED`; did you mean `OPERATION_READ`?' "cluster.Function(\"$target!handle\").Count(e => e.operation == \"OPERATION_REED\")"

@@ -174,6 +174,8 @@ exits "an unknown tracepoint" 2 "$FAY" trace 'cluster.Tracepoint("sched_swich").
 contains "it is suggested" "$work/err" "did you mean \`sched_switch\`?"
 exits "an unknown field" 2 "$FAY" trace 'cluster.Tracepoint("sched_switch").Count(s => s.next.pdi == 1)'
 contains "it is suggested" "$work/err" "\`struct task_struct\` has no member \`pdi\`; did you mean \`pid\`?"
+exits "a misspelt field" 2 "$FAY" trace 'cluster.Tracepoint("sched_switch").Count(s => s.cpuu == 1)'
+contains "the arguments are named, too" "$work/err" "did you mean \`cpu\`? \`sched_switch\` has the arguments \`preempt\`, \`prev\`, \`next\`"
 exits "an unknown system call" 2 "$FAY" trace 'cluster.Syscall("raed").Count()'
 exits "a field that system calls have not" 2 "$FAY" trace --for 1s 'cluster.Syscall("read").Max(r => r.cycles)'
 exits "a process that is not there" 1 "$FAY" trace -p 4194303 'cluster.Syscall("read").Count()'
