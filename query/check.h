@@ -88,6 +88,7 @@ struct fay_window {
 
 /* A grouping of the rows of groups, with what is done to its rows. */
 struct fay_regroup {
+	bool ordered; /* the rows that are grouped have an order that the query names */
 	struct fay_key *keys;
 	struct fay_root_op *root;
 	struct fay_regroup *next;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "check_root.h"
+#include "check_window.h"
+#include "source_file.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -132,6 +134,31 @@ static bool read_arguments(struct call *c, const struct fay_scope *scope)
 	return true;
 }
 
+/*
+ * First and Last of groups that have no order: a group is as early as its first event for First, as late as its last one for Last. Such a time is an aggregate
+ * of each grouping before.
+ */
+static bool find_when(struct call *c, struct fay_aggregate *entry)
+{
+	struct fay_checked *checked = c->checked;
+	const struct fay_regroup *regroup = checked->regroups;
+	bool first = entry->merge == FAY_MERGE_FIRST;
+	if (entry->level < 2)
+		return true;
+	for (unsigned level = 2; level < entry->level; level++)
+		regroup = regroup->next;
+	if (regroup->ordered)
+		return true;
+	if (checked->domain == DOMAIN_FILE && !fay_check_saved(checked, c->node->a->name_span, "time"))
+		return false;
+	entry->when = fay_check_event_time(checked, c->node->span);
+	for (uint8_t level = 1; level < entry->level && entry->when; level++) {
+		struct fay_aggregate of_group = {.merge = first ? FAY_MERGE_MIN : FAY_MERGE_MAX, .operand = entry->when, .type = TYPE_TIME, .text = first ? "Min" : "Max", .level = level};
+		entry->when = fay_expr_aggregate(&checked->exprs, of_group, TYPE_TIME);
+	}
+	return entry->when != NULL;
+}
+
 /* The plain aggregate over what is left of the object, or for groups the root's fold. */
 static const struct fay_expr *plain(struct call *c, const char *text, enum fay_merge merge, const struct fay_expr *operand)
 {
@@ -152,6 +179,8 @@ static const struct fay_expr *plain(struct call *c, const char *text, enum fay_m
 		entry.type = TYPE_INT;
 	if (merge == FAY_MERGE_TOP)
 		entry.k = (uint32_t)c->number->value;
+	if ((merge == FAY_MERGE_FIRST || merge == FAY_MERGE_LAST) && !find_when(c, &entry))
+		return NULL;
 	enum fay_type type = merge == FAY_MERGE_AVERAGE	    ? TYPE_REAL
 			     : merge == FAY_MERGE_HIST_LOG2 ? TYPE_HISTOGRAM
 			     : merge == FAY_MERGE_TOP || merge == FAY_MERGE_QUANTILE ? TYPE_LIST
@@ -254,8 +283,6 @@ value *fay_check_aggregate(struct fay_checked *checked, const struct fay_scope *
 	if (on->kind == VALUE_SEQUENCE && !on->grouped &&
 	    !fay_check_before_root(checked, call->a->name_span, fay_query_format(checked->exprs.query, "`%s`", kind->name)))
 		return NULL;
-	if (on->level > 1 && (kind->merge == FAY_MERGE_FIRST || kind->merge == FAY_MERGE_LAST))
-		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, call->a->name_span, "groups have no time, so none of them is the first or the last");
 	if (!read_arguments(&c, scope))
 		return NULL;
 	const struct fay_expr *expr = kind->needs == OF_NOTHING ? counted(&c, scope) : measured(&c, scope);

@@ -149,10 +149,11 @@ static bool add_member(struct fay_checked *checked, struct fay_value_node *recor
 	return true;
 }
 
-static bool has_kmeans(const struct fay_checked *checked)
+/* Whether something of this kind, a ROOT_, is done with the last grouping's rows. */
+static bool has_op(const struct fay_checked *checked, unsigned kind)
 {
 	for (const struct fay_root_op *op = operations(checked); op; op = op->next)
-		if (op->kind == ROOT_KMEANS)
+		if (op->kind == kind)
 			return true;
 	return false;
 }
@@ -174,7 +175,7 @@ struct fay_value_node *fay_check_kmeans(struct fay_checked *checked, const struc
 	struct fay_query *query = checked->exprs.query;
 	if (k->type != TYPE_INT || !fay_expr_is_constant(k) || k->value < 1 || k->value > FAY_KMEANS_CLUSTERS_MAX)
 		return fay_query_fail(query, FAY_E_USAGE, call->items->value->span, "`KMeans` makes from 1 to %u clusters, a constant", FAY_KMEANS_CLUSTERS_MAX);
-	if (has_kmeans(checked))
+	if (has_op(checked, ROOT_KMEANS))
 		return fay_query_fail(query, FAY_E_USAGE, call->a->name_span, "these rows have their clusters already: group them first");
 	struct fay_root_op *op = add_op(checked);
 	struct fay_value_node *record = op ? fay_check_value(checked, VALUE_RECORD) : NULL;
@@ -258,6 +259,7 @@ bool fay_check_regroup(struct fay_checked *checked, struct fay_span span)
 		return fay_query_fail(checked->exprs.query, FAY_E_LIMIT, span, "a query may group %u times", FAY_GROUPINGS_MAX) != NULL;
 	if (checked->window.step && !regroup_window(checked, regroup))
 		return false;
+	regroup->ordered = has_op(checked, ROOT_ORDER);
 	*(last ? &last->next : &checked->regroups) = regroup;
 	checked->regroup_count++;
 	checked->root_tail = &regroup->root;

@@ -22,8 +22,7 @@ static int64_t duration(struct fay_checked *checked, const struct fay_scope *sco
 	return v->expr->value;
 }
 
-/* Of an event; of a pair of events that of the later one. */
-static const struct fay_expr *time_of_event(struct fay_checked *checked, struct fay_span span)
+const struct fay_expr *fay_check_event_time(struct fay_checked *checked, struct fay_span span)
 {
 	struct fay_exprs *exprs = &checked->exprs;
 	const struct fay_expr *time = fay_expr_time(exprs);
@@ -39,7 +38,7 @@ static const struct fay_expr *time_of_event(struct fay_checked *checked, struct 
 static const struct fay_expr *pane_of_event(struct fay_checked *checked, struct fay_span span, int64_t step)
 {
 	struct fay_exprs *exprs = &checked->exprs;
-	const struct fay_expr *time = time_of_event(checked, span);
+	const struct fay_expr *time = fay_check_event_time(checked, span);
 	const struct fay_expr *length = time ? fay_expr_int(exprs, TYPE_INT, step) : NULL;
 	const struct fay_expr *rest = length ? fay_expr_make(exprs, span, EXPR_MOD, TYPE_INT, time, length, NULL) : NULL;
 	return rest ? fay_expr_make(exprs, span, EXPR_SUB, TYPE_TIME, time, rest, NULL) : NULL;

@@ -11,6 +11,8 @@
 /* object.Tumbling(width) or object.Sliding(width, step); NULL with the error recorded. */
 struct fay_value_node *fay_check_time_window(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
 					     struct fay_value_node *object);
+/* When an event happened; of a pair of events, when the later one did. */
+const struct fay_expr *fay_check_event_time(struct fay_checked *checked, struct fay_span span);
 /* Whether the finished query aggregates in its windows, if it has any; false with the error recorded. */
 bool fay_check_window_used(struct fay_checked *checked, struct fay_span span);
 

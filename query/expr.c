@@ -65,7 +65,7 @@ static bool same_aggregate(const struct fay_aggregate *a, const struct fay_aggre
 {
 	if (!a || !b)
 		return a == b;
-	return a->merge == b->merge && a->operand == b->operand && a->condition == b->condition &&
+	return a->merge == b->merge && a->operand == b->operand && a->condition == b->condition && a->when == b->when &&
 	       a->k == b->k && a->level == b->level;
 }
 

@@ -83,6 +83,7 @@ struct fay_aggregate {
 	enum fay_merge merge;
 	const struct fay_expr *operand;   /* NULL for COUNT */
 	const struct fay_expr *condition; /* events that take part; NULL: all */
+	const struct fay_expr *when;      /* FIRST, LAST of groups: a group's time; NULL: the event's time, or the row's place */
 	enum fay_type type;               /* of the operand; INT for COUNT */
 	const char *text;                 /* "Sum" ... */
 	uint32_t k;                       /* TOP: how many values are kept */

@@ -301,8 +301,10 @@ static bool need_for_next(struct fay_planner *planner)
 		const struct fay_aggregate *aggregate = i < next->keys ? NULL : expr->aggregate;
 		if (!aggregate && !fay_planner_need(planner, expr))
 			return false;
-		if (aggregate && ((aggregate->operand && !fay_planner_need(planner, aggregate->operand)) || (aggregate->condition && !fay_planner_need(planner, aggregate->condition))))
-			return false;
+		const struct fay_expr *parts[] = {aggregate ? aggregate->operand : NULL, aggregate ? aggregate->condition : NULL, aggregate ? aggregate->when : NULL};
+		for (unsigned part = 0; part < 3; part++)
+			if (parts[part] && !fay_planner_need(planner, parts[part]))
+				return false;
 	}
 	return true;
 }

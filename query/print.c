@@ -238,6 +238,10 @@ void fay_print_aggregate(FILE *out, const struct fay_plan_private *p,
 		fputs(" where ", out);
 		fay_expr_print(out, aggregate->condition, fay_print_event_name(p));
 	}
+	if (aggregate->when) {
+		fputs(" by ", out);
+		fay_expr_print(out, aggregate->when, fay_print_event_name(p));
+	}
 }
 
 const char *fay_print_merge_name(enum fay_merge merge)

@@ -10,7 +10,7 @@ static int group(const struct fay_plan_private *p, struct fay_evaluator *before,
 	_Alignas(8) uint8_t row[4096];
 	for (size_t r = 0; r < count; r++) {
 		before->row = rows[r];
-		fay_stage_row(p, before, 0, row);
+		fay_stage_row(p, before, r + 1, row); /* First and Last of rows that have an order: by their places */
 		if (fay_aggregator_take_row(aggregator, 0, row, error))
 			return (int)error->code;
 	}

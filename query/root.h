@@ -34,7 +34,7 @@ size_t fay_cell_length(struct fay_cell cell);
 /* `expr` of the row. Recursion is bounded by FAY_QUERY_MAX_DEPTH. */
 struct fay_cell fay_evaluate(const struct fay_evaluator *evaluator, const struct fay_expr *expr);
 
-/* The row of stage `p` that what `evaluator` sees adds: keys, and partial aggregates of one. `time`: of First and Last. */
+/* The row of stage `p` that what `evaluator` sees adds: keys, and partial aggregates of one. `time`: of First and Last, unless they have their own. */
 void fay_stage_row(const struct fay_plan_private *p, const struct fay_evaluator *evaluator, uint64_t time, uint8_t *row);
 /* Rows of the stage before, which `before` reads, grouped by stage `p`. *out is to be given to fay_result_deinit(). */
 int fay_stage_group(struct fay_plan_private *p, struct fay_evaluator *before, const uint8_t *const *rows, size_t count, struct fay_result *out,

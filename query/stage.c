@@ -129,7 +129,7 @@ void fay_stage_row(const struct fay_plan_private *p, const struct fay_evaluator 
 		if (x.kind == CELL_NONE) /* takes no part */
 			continue;
 		memset(value, 0, column->size);
-		feed(aggregate, value, word_of(x), time);
+		feed(aggregate, value, word_of(x), aggregate->when ? (uint64_t)fay_evaluate(e, aggregate->when).integer : time);
 		memcpy(row + column->offset, value, column->size);
 	}
 }

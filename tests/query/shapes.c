@@ -44,11 +44,12 @@ void random_shape(struct shape *s)
 	s->operator= "+-*/"[below(4)];
 	s->regroups = integers && s->key_count == 1 && below(3) == 0;
 	if (s->regroups) {
-		static const enum kind kinds[] = {COUNT, COUNT_IF, SUM, MIN, MAX, AVERAGE, ANY, ALL};
+		static const enum kind kinds[] = {COUNT, COUNT_IF, SUM, MIN, MAX, AVERAGE, ANY, ALL, FIRST, LAST};
 		s->computes = false;
 		s->regroup_key = below(4);
 		for (unsigned i = 0; i < 2; i++)
-			s->kinds[i] = kinds[below(8)];
+			s->kinds[i] = kinds[below(10)];
+		s->inner_order = below(2) ? NOT_ORDERED : ORDERED + below(2);
 	}
 	s->order_count = below(3);
 	for (unsigned i = 0; i < s->order_count; i++) {
@@ -127,6 +128,11 @@ static void print_outer(FILE *out, const struct shape *s, unsigned i)
 
 static void print_regroup(FILE *out, const struct shape *s)
 {
+	if (s->inner_order) {
+		fputs(" orderby g.", out);
+		print_aggregate(out, &s->aggregates[0]);
+		fputs(s->inner_order == DESCENDING ? " descending" : "", out);
+	}
 	fputs(" group g by ", out);
 	if (s->regroup_key <= BY_REST) {
 		fputs("g.", out);

@@ -30,6 +30,7 @@ struct shape {
 	bool regroups; /* the groups are grouped by `regroup_key`; `kinds` of aggregate 0 of each */
 	enum { BY_AGGREGATE, BY_REST, BY_KEY, ALL_TOGETHER } regroup_key;
 	enum kind kinds[2];
+	enum { NOT_ORDERED, ORDERED, DESCENDING } inner_order; /* of the groups that are grouped, by aggregate 0 */
 	char operator; /* computed column: aggregate 0 with aggregate 1 */
 	int64_t limit; /* condition: aggregate 0 above this */
 	struct {

@@ -16,6 +16,7 @@
 #define MAX_COLUMNS 8
 struct row {
 	struct cell cells[MAX_COLUMNS];
+	uint64_t first, last; /* GROUPS: times of events */
 };
 struct table {
 	struct row rows[MAX_EVENTS * 2];
@@ -101,6 +102,7 @@ static void add_group(const struct shape *s, unsigned of_event, const bool *in_w
 	struct row *row = &t->rows[t->count];
 	struct cell *next = row->cells;
 	memset(row, 0, sizeof(*row));
+	row->first = UINT64_MAX;
 	for (unsigned i = 0; i < event_count; i++) {
 		takes_part[i] = in_window[i];
 		for (unsigned k = 0; k < s->key_count && takes_part[i]; k++) {
@@ -110,6 +112,10 @@ static void add_group(const struct shape *s, unsigned of_event, const bool *in_w
 		}
 		if (takes_part[i] && i < of_event && s->kind == GROUPS)
 			return; /* an earlier event's group */
+		if (takes_part[i] && events[i].time < row->first)
+			row->first = events[i].time;
+		if (takes_part[i] && events[i].time > row->last)
+			row->last = events[i].time;
 	}
 	if (s->step)
 		*next++ = (struct cell){.kind = WORD, .integer = (int64_t)window};
@@ -158,37 +164,49 @@ static struct cell outer_key(const struct shape *s, const struct cell *key, cons
 	return integer_cell(s->regroup_key == BY_REST ? value->integer % 3 : value->integer);
 }
 
-static struct cell outer_aggregate(const struct shape *s, enum kind kind, const struct cell *values, size_t count)
+/* Over the groups that are marked, in the order in which they lie. */
+static struct cell outer_aggregate(const struct shape *s, enum kind kind, const struct table *t, const bool *takes_part)
 {
 	static struct sample samples[MAX_EVENTS * 2];
 	size_t taken = 0;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t r = 0; r < t->count; r++) {
+		const struct cell *value = &t->rows[r].cells[1 + (s->step != 0)];
 		bool test = kind == COUNT_IF || kind == ANY || kind == ALL;
-		if (values[i].kind == NONE && !test && kind != COUNT)
+		if (!takes_part[r] || (value->kind == NONE && !test && kind != COUNT))
 			continue;
-		samples[taken++].value = test ? values[i].kind != NONE && values[i].integer > s->limit : values[i].integer;
+		samples[taken].time = s->inner_order ? r : kind == FIRST ? t->rows[r].first : t->rows[r].last;
+		samples[taken++].value = test ? value->kind != NONE && value->integer > s->limit : value->integer;
 	}
 	return aggregate_samples(kind, samples, taken);
+}
+
+/* The order that groups have before they are grouped: by the aggregate if it is asked for; equal ones by the key. */
+static int compare_inner(const void *left, const void *right)
+{
+	unsigned before = sorted_shape->step != 0;
+	const struct cell *x = ((const struct row *)left)->cells + before, *y = ((const struct row *)right)->cells + before;
+	int c = sorted_shape->inner_order ? compare_cells(&x[1], &y[1]) : 0;
+	if (c)
+		return sorted_shape->inner_order == DESCENDING ? -c : c;
+	return compare_cells(&x[0], &y[0]);
 }
 
 static void regroup(const struct shape *s, struct table *t)
 {
 	static struct table out;
-	static struct cell values[MAX_EVENTS * 2];
+	static bool takes_part[MAX_EVENTS * 2];
 	unsigned before = s->step != 0;
 	out.count = 0;
+	qsort(t->rows, t->count, sizeof(*t->rows), compare_inner);
 	for (size_t r = 0; r < t->count; r++) {
 		const struct cell *own = &t->rows[r].cells[before];
 		struct cell key = outer_key(s, own, own + 1);
-		size_t count = 0;
 		bool seen = false;
 		for (size_t o = 0; o < t->count; o++) {
 			const struct cell *other = &t->rows[o].cells[before];
 			struct cell other_key = outer_key(s, other, other + 1);
-			if (compare_cells(&key, &other_key))
-				continue;
-			seen |= o < r;
-			values[count++] = other[1];
+			takes_part[o] = compare_cells(&key, &other_key) == 0;
+			seen |= takes_part[o] && o < r;
 		}
 		if (seen)
 			continue;
@@ -197,7 +215,7 @@ static void regroup(const struct shape *s, struct table *t)
 			*cells++ = t->rows[r].cells[0];
 		*cells++ = key;
 		for (unsigned i = 0; i < 2; i++)
-			*cells++ = outer_aggregate(s, s->kinds[i], values, count);
+			*cells++ = outer_aggregate(s, s->kinds[i], t, takes_part);
 	}
 	*t = out;
 }
@@ -227,9 +245,9 @@ static void refer(const struct shape *s, uint64_t start, struct table *t)
 			row->cells[c] = integer_cell(evaluate(s->columns[c], &events[i]));
 		row->cells[MAX_COLUMNS - 1].integer = i;
 	}
+	sorted_shape = s;
 	if (s->regroups)
 		regroup(s, t);
-	sorted_shape = s;
 	qsort(t->rows, t->count, sizeof(*t->rows), compare_rows);
 	size_t skip = s->skip < 0 ? 0 : (size_t)s->skip < t->count ? (size_t)s->skip : t->count;
 	memmove(t->rows, t->rows + skip, (t->count - skip) * sizeof(*t->rows));
