@@ -44,6 +44,7 @@ void fay_trace_deinit(struct trace *trace)
 	fay_trace_budget_deinit(trace);
 	fay_aggregator_destroy(trace->aggregator);
 	fay_trace_join_deinit(trace);
+	fay_trace_counted_deinit(trace);
 	fay_trace_bpf_deinit(trace);
 	fay_kernel_session_destroy(trace->functions);
 	for (size_t i = 0; i < trace->session_count; i++)
@@ -87,7 +88,7 @@ static int prepare(struct trace *trace, struct fay_error *error)
 	if ((result = fay_aggregator_create(trace->schema, &trace->aggregator, error)))
 		return result;
 	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
-	if ((result = fay_trace_join_start(trace, error)))
+	if ((result = fay_trace_join_start(trace, error)) || (result = fay_trace_counted_start(trace, error)))
 		return result;
 	if ((result = fay_trace_save_start(trace, error)))
 		return result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_stacks.c, trace_join.c, trace_file.c, trace_save.c, trace_budget.c, trace_analyze.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_stacks.c, trace_join.c, trace_counted.c, trace_file.c, trace_save.c, trace_budget.c, trace_analyze.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -75,7 +75,8 @@ struct trace {
 	const struct fay_schema *schema; /* of the image, or of the kernel's object */
 	struct fay_aggregator *aggregator;
 	struct fay_trace_join *join;       /* trace_join.c; NULL: the query has one source */
-	struct fay_schema result_schema;   /* of a query with a join, or that groups groups */
+	struct fay_trace_counted *counted; /* trace_counted.c; NULL: the query has no windows of so many events */
+	struct fay_schema result_schema;   /* of a query with a join or windows of so many events, or that groups groups */
 	const struct fay_schema *shown;    /* what views show: `schema` or `result_schema` */
 	struct fay_view *views;
 	size_t view_count;
@@ -224,6 +225,15 @@ void fay_trace_join_deinit(struct trace *trace);
 /* All rows of events before `time` (ns since the epoch) are here, but for what a thread that was not running has not handed on yet. */
 void fay_trace_join_advance(struct trace *trace, uint64_t time);
 int fay_trace_join_error(const struct trace *trace, struct fay_error *error);
+/* trace_counted.c: windows of so many events. Rows of events that the aggregator takes are put in order and counted; windows are shown as they are full. */
+int fay_trace_counted_start(struct trace *trace, struct fay_error *error);
+void fay_trace_counted_deinit(struct trace *trace);
+/* As fay_trace_join_advance(). */
+void fay_trace_counted_advance(struct trace *trace, uint64_t time);
+int fay_trace_counted_error(const struct trace *trace, struct fay_error *error);
+/* Shows the last window as far as it went; what was lost goes to *last. */
+int fay_trace_counted_end(struct trace *trace, struct fay_result *last, struct fay_error *error);
+void fay_trace_counted_print_end(const struct trace *trace);
 /* trace_analyze.c: --analyze. What is measured of each poll and of the last picture is measured always. */
 void fay_trace_analyze_start(struct trace *trace);
 int64_t fay_trace_poll(struct trace *trace, struct fay_error *error);

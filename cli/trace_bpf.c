@@ -32,7 +32,7 @@ int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error)
 	}
 	if (!fay_trace_is_kernel(trace))
 		return FAY_OK; /* the schema is the image's */
-	if (trace->plan->joins)
+	if (trace->plan->joins || trace->plan->window_events)
 		fay_plan_sources_schema(trace->plan, &trace->kernel_schema);
 	else
 		fay_plan_schema(trace->plan, &trace->kernel_schema);

@@ -44,6 +44,9 @@ static int check(const struct trace *trace, struct fay_error *error)
 	if (trace->join && (plan->kernel_sides || trace->detach))
 		return fay_error_set(error, FAY_E_REFUSED, trace->detach ? "joins cannot be asked with --detach: this side makes the pairs" :
 									   "joins with events of the kernel cannot be asked of a cluster yet; ask each machine");
+	if (trace->counted && (fay_trace_is_kernel(trace) || trace->detach))
+		return fay_error_set(error, FAY_E_REFUSED, trace->detach ? "windows of so many events cannot be asked with --detach: this side counts them" :
+									   "windows of so many events of the kernel cannot be asked of a cluster yet; ask each machine");
 	if (plan && plan->window_step && fay_schema_replaces(trace->schema))
 		return fay_error_set(error, FAY_E_REFUSED, "windows of time with TopK or Sample cannot be asked of a cluster yet");
 	if (!plan || !plan->typed)
@@ -66,7 +69,8 @@ static void set_options(struct trace *trace)
 	options->pid_count = trace->pid_count;
 	options->wait = trace->wait;
 	options->follow = trace->follow;
-	options->some = options->one_clock = trace->join != NULL;
+	options->some = trace->join != NULL;
+	options->one_clock = trace->join || trace->counted;
 	options->is_query = trace->query != NULL;
 	options->durable = trace->detach;
 	options->life = trace->detach ? trace->duration : 0;
@@ -154,7 +158,7 @@ static void print_coverage(const struct trace *trace, bool final)
 	if (coverage.clock_error != UINT64_MAX)
 		fprintf(stderr, "fay: clocks differ by %.3f ms at most (+- %.3f ms)\n", (double)coverage.clock_offset / 1e6,
 			(double)coverage.clock_error / 1e6);
-	if (trace->join)
+	if (trace->join || trace->counted)
 		fprintf(stderr, "fay: times are by this machine's clock, each to +- %.3f ms%s\n", (double)coverage.clock_bound / 1e6,
 			coverage.clocks_unknown ? "; some machines' clocks could not be compared with it" : "");
 	for (size_t i = 0; i < fay_root_machine_count(trace->root); i++) {
@@ -201,11 +205,13 @@ static const char *reason_to_end(const struct trace *trace, uint64_t end)
 }
 
 /* Events up to some time have come from all machines that are neither late nor lost. */
-static void advance_join(struct trace *trace)
+static void advance(struct trace *trace)
 {
-	uint64_t complete = trace->join ? fay_root_complete_until(trace->root) : UINT64_MAX;
-	if (complete != UINT64_MAX)
-		fay_trace_join_advance(trace, complete);
+	uint64_t complete = trace->join || trace->counted ? fay_root_complete_until(trace->root) : UINT64_MAX;
+	if (complete == UINT64_MAX)
+		return;
+	fay_trace_join_advance(trace, complete);
+	fay_trace_counted_advance(trace, complete);
 }
 
 static int run(struct trace *trace, struct fay_error *error)
@@ -216,7 +222,7 @@ static int run(struct trace *trace, struct fay_error *error)
 	while (!(trace->end_reason = reason_to_end(trace, end))) {
 		if (fay_root_tick(trace->root, TICK_MS, error) || fay_trace_rows_error(trace, error) || fay_trace_windows_tick(trace, error))
 			return error->code;
-		advance_join(trace);
+		advance(trace);
 		if (fay_cli_monotonic() < next)
 			continue;
 		next += every;

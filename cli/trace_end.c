@@ -86,6 +86,7 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 		fprintf(trace->writer.out, "{\"type\":\"end\",\"reason\":");
 		fay_json_string(trace->writer.out, trace->end_reason, strlen(trace->end_reason));
 		fay_trace_join_print_end(trace);
+		fay_trace_counted_print_end(trace);
 		if (trace->plan && trace->plan->keeps_arguments)
 			fprintf(trace->writer.out, ",\"calls_without_arguments\":%" PRIu64, unknown);
 		fprintf(trace->writer.out,
@@ -95,8 +96,10 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 			result->threads, lost, result->events_lost_reentrant, result->events_lost_full,
 			result->events_lost_no_slot, result->calls_lost, children);
 	}
-	if (trace->writer.format != FAY_FORMAT_JSON)
+	if (trace->writer.format != FAY_FORMAT_JSON) {
 		fay_trace_join_print_end(trace);
+		fay_trace_counted_print_end(trace);
+	}
 	if (fay_trace_is_file(trace)) {
 		fprintf(stderr, "fay: %s\n", trace->end_reason);
 		return;

@@ -37,8 +37,8 @@ static void read_event(const struct fay_plan *plan, unsigned side, struct pendin
 static unsigned choose(struct trace *trace, const struct pending next[2])
 {
 	unsigned side = !next[0].there || (next[1].there && next[1].event.time < next[0].event.time);
-	if (trace->join)
-		fay_trace_join_advance(trace, next[side].event.time);
+	fay_trace_join_advance(trace, next[side].event.time);
+	fay_trace_counted_advance(trace, next[side].event.time);
 	return side;
 }
 

@@ -199,7 +199,7 @@ static int view_of_state(struct trace *trace, uint32_t index, struct fay_view *v
 static int make_views(struct trace *trace, struct fay_error *error)
 {
 	trace->shown = trace->schema;
-	if (trace->plan && (trace->plan->joins || trace->plan->regroups)) {
+	if (trace->plan && (trace->plan->joins || trace->plan->window_events || trace->plan->regroups)) {
 		fay_plan_result_schema(trace->plan, &trace->result_schema);
 		trace->shown = &trace->result_schema;
 	}

@@ -76,7 +76,7 @@ bool fay_trace_has_all_rows(const struct trace *trace)
 int fay_trace_rows_error(const struct trace *trace, struct fay_error *error)
 {
 	if (!trace->collect_failed)
-		return fay_trace_join_error(trace, error);
+		return fay_trace_join_error(trace, error) ?: fay_trace_counted_error(trace, error);
 	return fay_error_set(error, FAY_E_LIMIT,
 			     "more rows than %u MiB hold are to be ordered: a `take` behind the order, a condition, or groups make them fewer",
 			     COLLECTED_BYTES >> 20);

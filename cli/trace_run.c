@@ -70,7 +70,9 @@ int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last, str
 {
 	if (trace->windows && final && fay_trace_windows_end(trace, last, error))
 		return error->code;
-	if (trace->plan && trace->plan->window_step)
+	if (trace->counted && final && fay_trace_counted_end(trace, last, error))
+		return error->code;
+	if (trace->plan && (trace->plan->window_step || trace->counted))
 		return fay_trace_check_output(trace, error);
 	fay_write_restart(&trace->writer);
 	for (size_t i = 0; i < trace->view_count; i++) {
@@ -208,6 +210,7 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 		    fay_trace_windows_tick(trace, error))
 			return error->code;
 		fay_trace_join_advance(trace, polled);
+		fay_trace_counted_advance(trace, polled);
 		if (waiting_first && any_event(trace)) {
 			fay_trace_stage(trace, "first event", now);
 			fay_trace_stage(trace, "start to first event", trace->started);

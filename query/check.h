@@ -79,10 +79,11 @@ struct fay_root_op {
 	struct fay_root_op *next;
 };
 
-/* Windows of time; step 0: none. In nanoseconds, from the epoch on. */
+/* Windows; step 0: none. Of time: in nanoseconds, from the epoch on; of so many events: in numbers of windows. */
 struct fay_window {
 	uint64_t width, step;
-	const struct fay_expr *key; /* start of the pane of an event */
+	uint64_t events; /* of each window; 0: they are of time */
+	const struct fay_expr *key; /* start of the pane of an event, or number of its window */
 	const struct fay_expr *shown; /* the same, seen from after the last grouping */
 };
 

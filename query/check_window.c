@@ -3,6 +3,7 @@
 
 #include "check_join.h"
 #include "check_root.h"
+#include "source_file.h"
 
 #define LEAST_STEP 1000000 /* 1 ms */
 #define MOST_PANES 3600
@@ -44,15 +45,33 @@ static const struct fay_expr *pane_of_event(struct fay_checked *checked, struct 
 	return rest ? fay_expr_make(exprs, span, EXPR_SUB, TYPE_TIME, time, rest, NULL) : NULL;
 }
 
+/* Windows stand before all that gathers; false with the error recorded. */
+static bool can_begin(struct fay_checked *checked, const struct fay_node *call, const struct fay_value_node *object)
+{
+	if (object->grouped || checked->keys)
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->span, "%s", checked->window.step ? "a query has one window" :
+				      "windows are of events: put the window before the grouping") != NULL;
+	return fay_check_before_root(checked, call->span, "a window");
+}
+
+/* The window is the first key. */
+static struct fay_value_node *begin(struct fay_checked *checked, struct fay_window window, struct fay_value_node *object)
+{
+	struct fay_key *key = window.key ? fay_query_alloc(checked->exprs.query, sizeof(*key)) : NULL;
+	if (!key)
+		return NULL;
+	*key = (struct fay_key){.name = "window", .expr = window.key};
+	window.shown = window.key;
+	checked->keys = key;
+	checked->window = window;
+	return object;
+}
+
 struct fay_value_node *fay_check_time_window(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
 					     struct fay_value_node *object)
 {
-	struct fay_query *query = checked->exprs.query;
 	const char *method = call->a->name;
-	if (object->grouped || checked->keys)
-		return fay_query_fail(query, FAY_E_USAGE, call->span, "%s", checked->window.step ? "a query has one window" :
-				      "windows are of events: put the window before the grouping");
-	if (!fay_check_before_root(checked, call->span, "a window"))
+	if (!can_begin(checked, call, object))
 		return NULL;
 	int64_t width = duration(checked, scope, call->items->value, method), step = width;
 	if (width > 0 && call->items->next)
@@ -60,18 +79,39 @@ struct fay_value_node *fay_check_time_window(struct fay_checked *checked, const 
 	if (width < 0 || step < 0)
 		return NULL;
 	if (width % step || width / step > MOST_PANES)
-		return fay_query_fail(query, FAY_E_USAGE, call->items->value->span,
+		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->items->value->span,
 				      "the length of a sliding window is a multiple of its step, at most %d of them", MOST_PANES);
-	struct fay_key *key = fay_query_alloc(query, sizeof(*key));
-	if (!key)
+	struct fay_window window = {.width = (uint64_t)width, .step = (uint64_t)step, .key = pane_of_event(checked, call->span, step)};
+	return begin(checked, window, object);
+}
+
+/* 1s and 4KiB are numbers, too, but who writes them does not mean so many events. */
+static bool has_unit(const struct fay_query *query, const struct fay_node *number)
+{
+	char last = query->text[number->span.end - 1] | 0x20;
+	return number->kind == NODE_INTEGER && last >= 'a' && last <= 'z' && (query->text[number->span.start + 1] | 0x20) != 'x';
+}
+
+struct fay_value_node *fay_check_count_window(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
+					      struct fay_value_node *object)
+{
+	struct fay_query *query = checked->exprs.query;
+	const struct fay_node *argument = call->items->value;
+	if (!can_begin(checked, call, object))
 		return NULL;
-	key->name = "window";
-	key->expr = pane_of_event(checked, call->span, step);
-	checked->keys = key;
-	checked->window.step = (uint64_t)step;
-	checked->window.width = (uint64_t)width;
-	checked->window.key = checked->window.shown = key->expr;
-	return key->expr ? object : NULL;
+	if (checked->join)
+		return fay_query_fail(query, FAY_E_REFUSED, call->span, "windows of so many pairs are not supported yet; `Tumbling` makes windows of time of them");
+	struct fay_value_node *count = fay_check_node(checked, scope, argument);
+	if (!count)
+		return NULL;
+	if (count->kind != VALUE_SCALAR || count->expr->type != TYPE_INT || !fay_expr_is_constant(count->expr) || count->expr->value < 1 ||
+	    has_unit(query, argument))
+		return fay_query_fail(query, FAY_E_USAGE, argument->span, "`Every` takes how many events make a window, a constant from 1 up, as in `Every(1000)`; "
+									   "windows of time are `Tumbling(1s)`");
+	if (checked->domain == DOMAIN_FILE && !fay_check_saved(checked, call->a->name_span, "time"))
+		return NULL;
+	struct fay_window window = {.width = 1, .step = 1, .events = (uint64_t)count->expr->value, .key = fay_expr_window(&checked->exprs)};
+	return begin(checked, window, object);
 }
 
 bool fay_check_window_used(struct fay_checked *checked, struct fay_span span)

@@ -264,6 +264,11 @@ const struct fay_expr *fay_expr_label(struct fay_exprs *exprs, unsigned level)
 	return intern(exprs, &(struct fay_expr){.op = EXPR_LABEL, .type = TYPE_INT, .value = level});
 }
 
+const struct fay_expr *fay_expr_window(struct fay_exprs *exprs)
+{
+	return intern(exprs, &(struct fay_expr){.op = EXPR_WINDOW, .type = TYPE_INT});
+}
+
 static int64_t divide(int64_t x, int64_t y)
 {
 	if (y == 0)

@@ -55,6 +55,7 @@ enum fay_expr_op {
 	EXPR_QUANTILE,    /* a: an aggregate of QUANTILE; real: which one. At the root only */
 	EXPR_FOLDED,      /* what the aggregate over all rows gave. At the root only */
 	EXPR_LABEL,       /* the row's cluster, of grouping number `value` (ROOT_KMEANS). At the root only */
+	EXPR_WINDOW,      /* number of the window of so many events that the event lies in. Known to the aggregator */
 	EXPR_SIDE,        /* a, of an event of side `value` (0 left, 1 right) of a join; `name` is that event's. Computed by the side's probe */
 };
 
@@ -176,6 +177,7 @@ const struct fay_expr *fay_expr_square_part(struct fay_exprs *exprs, const struc
 const struct fay_expr *fay_expr_quantile(struct fay_exprs *exprs, const struct fay_expr *aggregate, double q);
 const struct fay_expr *fay_expr_folded(struct fay_exprs *exprs, enum fay_type type);
 const struct fay_expr *fay_expr_label(struct fay_exprs *exprs, unsigned level);
+const struct fay_expr *fay_expr_window(struct fay_exprs *exprs);
 /*
  * `expr` of one side's events as the pairs see it; a constant stays what it is. What is made of expressions of one side alone is of that side, too, so
  * that its probe computes it.

@@ -223,7 +223,7 @@ static void add_kept_calls(struct fay_plan *plan, struct fay_plan_private *p)
 	plan->spec.local_size = offset + (uint32_t)sizeof(struct fay_kept_calls);
 }
 
-static void fill_spec(struct fay_planner *planner)
+void fay_planner_fill_spec(struct fay_planner *planner)
 {
 	static const char *const symbols[] = {FAY_PROBE_SYMBOL, FAY_FAILURE_SYMBOL};
 	struct fay_plan *plan = planner->plan;
@@ -285,7 +285,7 @@ static bool add_result(struct fay_planner *planner)
 	bool scalar = result->kind == VALUE_SCALAR;
 	const struct fay_value_node *row = scalar ? result : result->element;
 	const char *name = scalar ? checked->result_name : result->name ? result->name : "";
-	if (planner->plan->window_step && !fay_planner_output(planner, checked->window.shown, "window"))
+	if (checked->window.step && !fay_planner_output(planner, checked->window.shown, "window"))
 		return false;
 	if (row->kind == VALUE_SCALAR && row->expr->op == EXPR_AGGREGATE)
 		name = row->expr->aggregate->text;
@@ -321,7 +321,7 @@ static bool lay_out_stages(const struct fay_planner *planner, struct fay_plan_pr
 	if (p->number)
 		fay_planner_fill_state(p);
 	else
-		fill_spec(&stage);
+		fay_planner_fill_spec(&stage);
 	return true;
 }
 
@@ -367,9 +367,11 @@ static bool make_plan(struct fay_planner *planner)
 	describe_source(planner);
 	plan->columns = p->plan_columns;
 	bool scalar = result->kind == VALUE_SCALAR;
-	plan->window_width = p->checked.window.width;
-	plan->window_step = p->checked.window.step;
-	plan->scalar = scalar && !plan->window_step;
+	const struct fay_window *window = &p->checked.window;
+	plan->window_events = window->events;
+	plan->window_width = window->events ? 0 : window->width;
+	plan->window_step = window->events ? 0 : window->step;
+	plan->scalar = scalar && !window->step;
 	plan->streams = !scalar && !result->grouped;
 	p->kind = p->checked.keys && !plan->streams ? FAY_STATE_TABLE
 		  : plan->scalar  ? FAY_STATE_CELL
@@ -385,7 +387,7 @@ static bool make_plan(struct fay_planner *planner)
 		if (!fay_planner_prepare_rows(&stage))
 			return false;
 	plan_root(plan, p);
-	return !p->checked.join || fay_planner_join(planner);
+	return p->checked.join ? fay_planner_join(planner) : !window->events || fay_planner_events(planner);
 }
 
 void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema)

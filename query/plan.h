@@ -48,7 +48,9 @@ struct fay_plan_private {
 	uint32_t state_index; /* which of the image's states the probe fills */
 	uint32_t probe_count;
 	uint8_t kept_arguments; /* of calls, from their beginning until they end: 1 << number; in LOCAL behind the state (calls.h) */
-	struct fay_plan_join *join; /* the sides of a join, of which this stage gets the pairs; NULL: this stage is in the probe */
+	/* What is before this stage; all NULL: it is in the probe. */
+	struct fay_plan_join *join; /* the sides of a join, of which this stage gets the pairs */
+	struct fay_plan_events *events; /* windows of so many events: where this stage gets them from */
 	/* The root stage. */
 	struct fay_schema_column schema[FAY_QUERY_MAX_COLUMNS * 2]; /* of `columns`, to read merged rows with */
 	uint32_t *column_of; /* by expression id: column + 1, or 0 */
@@ -60,6 +62,13 @@ struct fay_plan_private {
 	struct fay_schema_state schema_state; /* the same for fay_plan_schema() */
 	struct fay_spec_column spec_columns[FAY_QUERY_MAX_COLUMNS * 2 + 1];
 	struct fay_plan_column plan_columns[FAY_QUERY_MAX_COLUMNS];
+};
+
+/* Windows of so many events: the stage in the probe, which hands on what a window needs of each event, and how an event with its window's number before it is read. */
+struct fay_plan_events {
+	struct fay_plan_private *source;
+	struct fay_schema_column columns[FAY_QUERY_MAX_COLUMNS + 1];
+	uint32_t *column_of; /* by expression id: column + 1, or 0 */
 };
 
 /* Both sides of a join: what their probes hand on, and how a pair of it is read: left row, then right row. */
@@ -108,11 +117,11 @@ static inline enum fay_kernel_kind fay_kernel_kind_of(enum fay_source source)
 }
 /* Finds the columns of the saved trace that the stage reads, if there is one, in events. */
 void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *saved);
-/* The stage whose probe reads the left (0), the right (1) source. */
+/* The stage whose probe reads the left (0), the right (1) source. Of one source: 0. */
 static inline const struct fay_plan_private *fay_plan_stage(const struct fay_plan *plan, unsigned side)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
-	return p->join ? p->join->sides[side] : p;
+	return p->join ? p->join->sides[side] : p->events ? p->events->source : p;
 }
 
 #endif

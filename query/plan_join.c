@@ -175,6 +175,10 @@ void fay_plan_sources_schema(const struct fay_plan *plan, struct fay_schema *sch
 {
 	struct fay_plan_join *join = fay_plan_private(plan)->join;
 	uint32_t column = 0;
+	if (!join) {
+		fay_stage_schema(fay_plan_private(plan)->events->source, schema);
+		return;
+	}
 	for (unsigned s = 0; s < 2; s++) {
 		struct fay_plan_private *p = join->sides[s];
 		join->schema_states[s] = (struct fay_schema_state){.name = join->states[s].name, .kind = FAY_STATE_STREAM, .scope = FAY_SCOPE_LOCAL, .rows = p->state.rows,

@@ -37,6 +37,10 @@ bool fay_planner_prepare_rows(struct fay_planner *planner);
 void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbols[2]);
 /* The time at which the last event can pass the filters; 0: none. */
 uint64_t fay_planner_deadline(const struct fay_plan_private *p);
+/* The image's probes and states: of the stage in the probe. */
+void fay_planner_fill_spec(struct fay_planner *planner);
+/* Windows of so many events: the stage in the probe, once that of the windows is laid out. */
+bool fay_planner_events(struct fay_planner *planner);
 /* The stages in the probes of both sides of a join, once that of the pairs is laid out. */
 bool fay_planner_join(struct fay_planner *planner);
 

@@ -181,6 +181,10 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		fputs("the cluster", out);
 		return;
 	}
+	if (expr->op == EXPR_WINDOW) {
+		fputs("the window's number", out);
+		return;
+	}
 	if (expr->op == EXPR_FOLDED) {
 		fputs("the aggregate of all rows", out);
 		return;
@@ -290,7 +294,7 @@ void fay_print_helpers(FILE *out, const struct fay_plan_private *p, const char *
 {
 	const char *rows = p->kind == FAY_STATE_TABLE ? "fay_flush" : p->kind == FAY_STATE_STREAM ? "fay_emit" : NULL;
 	bool members = p->checked.exprs.members || p->checked.exprs.stack_frames;
-	if (fay_stage_is_bpf(p) || p->join || (!rows && !members)) {
+	if (fay_stage_is_bpf(p) || p->join || p->events || (!rows && !members)) {
 		fputs(none, out);
 		return;
 	}
@@ -566,7 +570,9 @@ void fay_plan_print(FILE *out, const struct fay_plan *plan)
 	if (plan->joins)
 		print_join(out, plan, p);
 	else
-		print_tiers(out, plan, p);
+		print_tiers(out, plan, fay_plan_stage(plan, 0));
+	if (plan->window_events)
+		fay_print_events(out, plan);
 	fputs("cluster      no other machine is configured: this machine's result is the result\n", out);
 	print_root(out, plan, p);
 	fputs("result\n", out);

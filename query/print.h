@@ -32,6 +32,10 @@ void fay_print_grouping(FILE *out, const struct fay_plan_private *p);
 void fay_print_json_op(FILE *out, const struct fay_plan_private *p, const struct fay_root_op *op, bool first);
 const char *fay_print_tracepoint_name(const struct fay_plan_private *p);
 
+/* print_events.c: windows of so many events. */
+void fay_print_events(FILE *out, const struct fay_plan *plan);
+void fay_print_json_events(FILE *out, const struct fay_plan *plan);
+
 /* print_join.c: where a join is done, by what, and what is done with its pairs. */
 void fay_print_pairs(FILE *out, const struct fay_plan *plan);
 void fay_print_json_join(FILE *out, const struct fay_plan *plan);

@@ -96,7 +96,7 @@ const char *fay_print_tracepoint_name(const struct fay_plan_private *p)
 void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
-	const char *merge = p->kind == FAY_STATE_STREAM	 ? "collect"
+	const char *merge = p->kind == FAY_STATE_STREAM || p->events ? "collect"
 			    : p->kind == FAY_STATE_TABLE ? "merge by key"
 							 : "merge";
 	fputs("{\"query\":", out);
@@ -125,7 +125,9 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 	if (plan->joins)
 		fay_print_json_join(out, plan);
 	fputs(plan->joins ? ",\"pairs\":" : "\"probe\":", out);
-	fay_print_json_stage(out, p);
+	fay_print_json_stage(out, plan->joins ? p : fay_plan_stage(plan, 0));
+	if (plan->window_events)
+		fay_print_json_events(out, plan);
 	if (plan->joins)
 		fputs(",\"cluster\":null", out);
 	else if (fay_stage_is_bpf(p))

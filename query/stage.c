@@ -134,6 +134,18 @@ void fay_stage_row(const struct fay_plan_private *p, const struct fay_evaluator 
 	}
 }
 
+void fay_plan_event(const struct fay_plan *plan, uint64_t window, const uint8_t *event, uint8_t *row)
+{
+	const struct fay_plan_private *p = fay_plan_private(plan);
+	_Alignas(8) uint8_t numbered[sizeof(window) + FAY_ROW_MAX_BYTES];
+	struct fay_evaluator e = {.columns = p->events->columns, .column_of = p->events->column_of, .row = numbered};
+	uint64_t time;
+	memcpy(numbered, &window, sizeof(window));
+	memcpy(numbered + sizeof(window), event, plan->event_size);
+	memcpy(&time, event + plan->event_time_offset, sizeof(time));
+	fay_stage_row(p, &e, time, row);
+}
+
 bool fay_plan_pair(const struct fay_plan *plan, const uint8_t *left, const uint8_t *right, uint8_t *row)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);

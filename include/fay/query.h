@@ -100,6 +100,13 @@ struct fay_plan {
 	uint64_t first_row, row_limit; /* streams: of the rows as they come, skip `first_row`, show `row_limit` (UINT64_MAX: all), then end */
 	uint64_t window_width, window_step; /* ns; windows begin at multiples of the step since the epoch, key column 0 of rows is the start. 0: no windows */
 	/*
+	 * Windows of so many events, by time; 0: there are none. State 0 of the image is then a stream of rows of event_size bytes, one for each event, which are put in
+	 * order by the time at event_time_offset (fay/order.h) and counted; fay_plan_event() says what each adds to its window, a row of the result's state
+	 * (fay_plan_schema()).
+	 */
+	uint64_t window_events;
+	uint32_t event_size, event_time_offset;
+	/*
 	 * Two sources: state 0 of the image is of the left one, state 1 of the right one, both streams (of a source in the kernel and one in programs the image has probes
 	 * of the latter only, and the former's rows come through BPF, or from an image of their own); `join` puts them together, fay_plan_pair() makes rows of the
 	 * result's state (fay_plan_schema()) of the pairs.
@@ -162,6 +169,8 @@ bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint
  * query's conditions do not hold for the pair.
  */
 bool fay_plan_pair(const struct fay_plan *plan, const uint8_t *left, const uint8_t *right, uint8_t *row);
+/* Of a plan with windows of so many events: what one adds to window number `window`, from 0 up, as a row of the result's state (at most 4096 bytes). */
+void fay_plan_event(const struct fay_plan *plan, uint64_t window, const uint8_t *event, uint8_t *row);
 void fay_plan_destroy(struct fay_plan *plan);
 /* The probes in programs as a module in `context`, for fay_compile_module() with plan->spec; of a query about functions of the kernel alone, those for all processes. */
 int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error);
@@ -194,7 +203,7 @@ int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_opti
 			  struct fay_error *error);
 /* The state of the result: what the image or the BPF object fills, or of a join its pairs. For the aggregator; refers to the plan. */
 void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema);
-/* Of a join: the two states that its sources fill. Refers to the plan. */
+/* Of a join: the two states that its sources fill; of windows of so many events: the state of the events. Refers to the plan. */
 void fay_plan_sources_schema(const struct fay_plan *plan, struct fay_schema *schema);
 /* What the events of a source in the kernel are. `side`: as in `kernel_sides`. */
 enum fay_kernel_kind fay_plan_kernel_kind(const struct fay_plan *plan, unsigned side);

@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The stages outside the probe, over a pair and a merged row of zeros. */
+/* The stages outside the probe, over a pair or an event and a merged row of zeros. */
 static void run_stages(const struct fay_plan *plan)
 {
 	static _Alignas(8) const uint8_t zeros[4096];
@@ -24,6 +24,8 @@ static void run_stages(const struct fay_plan *plan)
 	fay_plan_schema(plan, &schema);
 	if (plan->joins)
 		fay_plan_pair(plan, zeros, zeros, row);
+	if (plan->window_events)
+		fay_plan_event(plan, 0, zeros, row);
 	struct fay_result merged = {.row_size = schema.states[0].row_size, .row_count = 1, .rows = row};
 	assert(merged.row_size <= sizeof(row));
 	if (plan->finishes && !fay_plan_finish(plan, &merged, NULL, NULL, &finished, &error))

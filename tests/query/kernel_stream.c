@@ -134,7 +134,10 @@ struct kernel_stream *kernel_stream_start(const char *text)
 	assert_non_null(stream);
 	if (fay_query_plan(text, NOW, &stream->plan, &error))
 		fail_msg("%s\n%s", text, error.message);
-	fay_plan_schema(stream->plan, &stream->schema);
+	if (stream->plan->window_events)
+		fay_plan_sources_schema(stream->plan, &stream->schema);
+	else
+		fay_plan_schema(stream->plan, &stream->schema);
 	assert_int_equal(fay_aggregator_create(&stream->schema, &stream->aggregator, &error), 0);
 	fay_aggregator_on_row(stream->aggregator, keep_row, stream);
 	start_child(stream);
@@ -167,7 +170,7 @@ void kernel_stream_take(struct kernel_stream *stream, struct fay_result *merged)
 	fay_bpf_session_drain(stream->session, take_event, stream);
 	assert_int_equal(fay_aggregator_snapshot(stream->aggregator, 0, merged, &error), 0);
 	assert_int_equal(merged->events_lost_reentrant + merged->events_lost_full + merged->events_lost_no_slot, 0);
-	if (!stream->plan->streams)
+	if (!stream->plan->streams && !stream->plan->window_events)
 		return;
 	fay_result_deinit(merged);
 	*merged = (struct fay_result){.row_size = stream->object.row_size, .row_count = stream->row_count};

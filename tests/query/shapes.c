@@ -23,6 +23,8 @@ void random_shape(struct shape *s)
 	if (s->kind != ROWS && below(2)) {
 		s->step = (1 + below(4)) * MS;
 		s->width = s->step * (1 + below(2) * below(4));
+	} else if (s->kind != ROWS && below(3) == 0) {
+		s->every = 1 + below(below(2) ? 8 : 60);
 	}
 	s->aggregate_count = s->kind == VALUE ? 1 : s->kind == GROUPS ? 1 + below(3) : 0;
 	for (unsigned i = 0; i < s->aggregate_count; i++)
@@ -110,6 +112,8 @@ static void print_window(FILE *out, const struct shape *s)
 	else if (s->step)
 		fprintf(out, ".Sliding(%llums, %lluus)", (unsigned long long)(s->width / MS),
 			(unsigned long long)(s->step / 1000));
+	else if (s->every)
+		fprintf(out, ".Every(%u)", s->every);
 }
 
 /* Of the groups of groups: aggregate 0 of each, or what is asked of it. */

@@ -26,6 +26,7 @@ struct shape {
 	} keys[2];
 	struct aggregate aggregates[3];
 	uint64_t width, step;
+	unsigned every; /* windows of so many events; 0: none, or of time */
 	bool computes, has_condition;
 	bool regroups; /* the groups are grouped by `regroup_key`; `kinds` of aggregate 0 of each */
 	enum { BY_AGGREGATE, BY_REST, BY_KEY, ALL_TOGETHER } regroup_key;
@@ -40,6 +41,10 @@ struct shape {
 	int64_t skip, take; /* -1: not there */
 };
 
+static inline bool has_windows(const struct shape *s)
+{
+	return s->step || s->every;
+}
 void random_shape(struct shape *s);
 void free_shape(struct shape *s);
 /* The query over `source`; malloc'ed. */

@@ -6,6 +6,7 @@
  * there are; each meets five streams. `kernel N`: as BPF programs, over the system calls of a child, each over 25 streams.
  */
 #include "cells.h"
+#include "fay/order.h"
 #include "kernel_stream.h"
 #include "shapes.h"
 
@@ -117,7 +118,7 @@ static void add_group(const struct shape *s, unsigned of_event, const bool *in_w
 		if (takes_part[i] && events[i].time > row->last)
 			row->last = events[i].time;
 	}
-	if (s->step)
+	if (has_windows(s))
 		*next++ = (struct cell){.kind = WORD, .integer = (int64_t)window};
 	for (unsigned k = 0; k < s->key_count; k++)
 		*next++ = key_of(s, k, &events[of_event]);
@@ -136,7 +137,7 @@ static int compare_rows(const void *left, const void *right)
 {
 	const struct row *x = left, *y = right;
 	const struct shape *s = sorted_shape;
-	unsigned before = s->step != 0;
+	unsigned before = has_windows(s);
 	for (unsigned i = 0; i < s->order_count; i++) {
 		int c = compare_cells(&x->cells[before + s->orders[i].column],
 				&y->cells[before + s->orders[i].column]);
@@ -170,7 +171,7 @@ static struct cell outer_aggregate(const struct shape *s, enum kind kind, const 
 	static struct sample samples[MAX_EVENTS * 2];
 	size_t taken = 0;
 	for (size_t r = 0; r < t->count; r++) {
-		const struct cell *value = &t->rows[r].cells[1 + (s->step != 0)];
+		const struct cell *value = &t->rows[r].cells[1 + has_windows(s)];
 		bool test = kind == COUNT_IF || kind == ANY || kind == ALL;
 		if (!takes_part[r] || (value->kind == NONE && !test && kind != COUNT))
 			continue;
@@ -183,7 +184,7 @@ static struct cell outer_aggregate(const struct shape *s, enum kind kind, const 
 /* The order that groups have before they are grouped: by the aggregate if it is asked for; equal ones by the key. */
 static int compare_inner(const void *left, const void *right)
 {
-	unsigned before = sorted_shape->step != 0;
+	unsigned before = has_windows(sorted_shape);
 	const struct cell *x = ((const struct row *)left)->cells + before, *y = ((const struct row *)right)->cells + before;
 	int c = sorted_shape->inner_order ? compare_cells(&x[1], &y[1]) : 0;
 	if (c)
@@ -195,7 +196,7 @@ static void regroup(const struct shape *s, struct table *t)
 {
 	static struct table out;
 	static bool takes_part[MAX_EVENTS * 2];
-	unsigned before = s->step != 0;
+	unsigned before = has_windows(s);
 	out.count = 0;
 	qsort(t->rows, t->count, sizeof(*t->rows), compare_inner);
 	for (size_t r = 0; r < t->count; r++) {
@@ -220,14 +221,35 @@ static void regroup(const struct shape *s, struct table *t)
 	*t = out;
 }
 
-/* The rows that the window [start, start + width) must have; without windows: all. */
+static unsigned ranks[MAX_EVENTS]; /* how many events that pass happened before */
+
+static unsigned rank_events(const struct shape *s)
+{
+	unsigned passed = 0;
+	memset(ranks, 0, sizeof(ranks));
+	for (unsigned i = 0; i < event_count; i++) {
+		if (!passes(s, &events[i]))
+			continue;
+		passed++;
+		for (unsigned e = 0; e < event_count; e++)
+			ranks[e] += events[i].time < events[e].time;
+	}
+	return passed;
+}
+
+static bool lies_in(const struct shape *s, unsigned i, uint64_t start)
+{
+	if (s->every)
+		return ranks[i] / s->every == start;
+	return !s->step || (events[i].time >= start && events[i].time < start + s->width);
+}
+
+/* The rows that the window [start, start + width), or the one of so many events number `start`, must have; without windows: all. */
 static void refer(const struct shape *s, uint64_t start, struct table *t)
 {
 	bool in_window[MAX_EVENTS];
 	for (unsigned i = 0; i < event_count; i++)
-		in_window[i] = passes(s, &events[i]) &&
-			       (!s->step ||
-				(events[i].time >= start && events[i].time < start + s->width));
+		in_window[i] = passes(s, &events[i]) && lies_in(s, i, start);
 	t->count = 0;
 	forget_tallies();
 	if (s->kind == VALUE)
@@ -354,6 +376,62 @@ static void check_merged(const struct shape *s, const char *text, const struct f
 		check(text, plan, shown, merged, &want);
 }
 
+/* Windows of so many events, filled as fay's aggregator does. */
+struct counting {
+	const struct shape *shape;
+	const char *text;
+	const struct fay_plan *plan;
+	const struct fay_schema *shown;
+	struct fay_aggregator *windows;
+	uint64_t number;
+	unsigned events;
+};
+
+static void close_window(struct counting *c)
+{
+	static struct table want;
+	struct fay_result rows;
+	struct fay_error error = {0};
+	assert_int_equal(fay_aggregator_snapshot(c->windows, 0, &rows, &error), 0);
+	refer(c->shape, c->number, &want);
+	finish_and_check(c->text, c->plan, c->shown, &rows, &want);
+	fay_result_deinit(&rows);
+	fay_aggregator_forget(c->windows, 0, ++c->number);
+	c->events = 0;
+}
+
+static void count_event(void *context, const uint8_t *event)
+{
+	struct counting *c = context;
+	struct fay_error error = {0};
+	uint8_t row[4096];
+	fay_plan_event(c->plan, c->number, event, row);
+	assert_int_equal(fay_aggregator_take_row(c->windows, 0, row, &error), 0);
+	if (++c->events == c->plan->window_events)
+		close_window(c);
+}
+
+static void check_counted(const struct shape *s, const char *text, const struct fay_plan *plan, const struct fay_schema *shown, const struct fay_result *rows)
+{
+	struct counting c = {.shape = s, .text = text, .plan = plan, .shown = shown};
+	struct fay_schema schema;
+	struct fay_order *order;
+	struct fay_error error = {0};
+	unsigned passed = rank_events(s);
+	fay_plan_schema(plan, &schema);
+	assert_int_equal(rows->row_size, plan->event_size);
+	assert_int_equal(fay_aggregator_create(&schema, &c.windows, &error), 0);
+	assert_int_equal(fay_order_create(plan->event_size, plan->event_time_offset, 0, count_event, &c, &order, &error), 0);
+	for (size_t r = 0; r < rows->row_count; r++)
+		fay_order_add(order, rows->rows + r * rows->row_size);
+	fay_order_advance(order, UINT64_MAX);
+	if (c.events)
+		close_window(&c);
+	assert_int_equal(c.number, (passed + s->every - 1) / s->every);
+	fay_order_destroy(order);
+	fay_aggregator_destroy(c.windows);
+}
+
 static void check_stream(const struct shape *s, const char *text, struct running *r,
 			 const struct fay_schema *schema, const struct fay_schema *shown)
 {
@@ -369,7 +447,9 @@ static void check_stream(const struct shape *s, const char *text, struct running
 		finish_and_check(text, plan, shown, &window, &want);
 		fay_result_deinit(&window);
 	}
-	if (!s->step)
+	if (s->every)
+		check_counted(s, text, plan, shown, &merged);
+	else if (!s->step)
 		check_merged(s, text, plan, shown, &merged);
 	fay_result_deinit(&merged);
 }
@@ -453,7 +533,10 @@ static void check_prefixes(void)
 		kernel_stream_make(stream, events + event_count, more);
 		event_count += more;
 		kernel_stream_take(stream, &merged);
-		check_merged(&shape, text, plan, &shown, &merged);
+		if (shape.every)
+			check_counted(&shape, text, plan, &shown, &merged);
+		else
+			check_merged(&shape, text, plan, &shown, &merged);
 		fay_result_deinit(&merged);
 	}
 	kernel_stream_end(stream);

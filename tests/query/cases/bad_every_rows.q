@@ -1,0 +1,1 @@
+cluster.Function("a!b").Every(10).Select(x => x.tid)

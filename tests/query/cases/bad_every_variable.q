@@ -1,0 +1,1 @@
+cluster.Function("a!b").Every(x => x.tid).Count()
