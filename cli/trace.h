@@ -135,6 +135,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv);
 void fay_trace_help(void);
 /* The process that the query names. */
 int fay_trace_add_process(struct trace *trace, const struct fay_query_process *process, struct fay_error *error);
+/* Whether this machine is one that the query names, or other machines are asked. */
+int fay_trace_check_machine(const struct trace *trace, const char *machine, struct fay_error *error);
 /* Processes by name; that there are any, if the query needs some. */
 int fay_trace_find_processes(struct trace *trace, struct fay_error *error);
 

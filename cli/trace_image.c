@@ -27,7 +27,8 @@ static int plan_query(struct trace *trace, struct fay_error *error)
 	};
 	if (fay_query_plan_with(trace->query, &options, &trace->plan, error))
 		return error->code;
-	if (trace->plan->process && fay_trace_add_process(trace, trace->plan->process, error))
+	if ((trace->plan->process && fay_trace_add_process(trace, trace->plan->process, error)) ||
+	    (trace->plan->machine && fay_trace_check_machine(trace, trace->plan->machine, error)))
 		return error->code;
 	fay_trace_analyze_start(trace);
 	fay_trace_stage(trace, "parse and plan", since);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The options of `fay trace`. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "trace.h"
 
@@ -342,6 +344,18 @@ int fay_trace_add_process(struct trace *trace, const struct fay_query_process *p
 	else
 		trace->pids[trace->pid_count++] = process->pid;
 	return FAY_OK;
+}
+
+int fay_trace_check_machine(const struct trace *trace, const char *machine, struct fay_error *error)
+{
+	char name[256] = "", first[256];
+	if (trace->cluster.root.bus.url)
+		return FAY_OK; /* agents say what they are called */
+	gethostname(name, sizeof(name) - 1);
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, "."), name);
+	if (!fnmatch(machine, name, 0) || !fnmatch(machine, first, 0))
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_REFUSED, "the query is about machine(\"%s\"), and this one is called '%s'; other machines are asked with --cluster", machine, name);
 }
 
 int fay_trace_find_processes(struct trace *trace, struct fay_error *error)

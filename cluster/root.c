@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +125,16 @@ static void invite(struct fay_root *root, struct fay_machine *machine)
 		send_start(root, machine);
 }
 
+/* Whether the query is about a machine of this name. */
+static bool is_asked(struct fay_root *root, const struct fay_wire_hello *hello)
+{
+	char name[FAY_WIRE_NAME_MAX + 1];
+	fay_text_copy(name, sizeof(name), hello->name);
+	bool asked = !root->options.named || fnmatch(root->options.named, name, 0) == 0;
+	root->others |= !asked;
+	return asked;
+}
+
 static void receive_hello(struct fay_root *root, const struct fay_wire_head *head)
 {
 	struct fay_wire_hello hello;
@@ -137,6 +148,8 @@ static void receive_hello(struct fay_root *root, const struct fay_wire_head *hea
 		return;
 	}
 	struct fay_machine *machine = fay_root_find(root, head->sender);
+	if (!machine && !is_asked(root, &hello))
+		return;
 	if (!machine && !(machine = add_machine(root, head)))
 		return;
 	if (memcmp(machine->key, head->key, FAY_KEY_BYTES)) {
@@ -273,6 +286,8 @@ static int find_machines(struct fay_root *root, struct fay_error *error)
 		if (!await && root->machine_count && now - root->found > FOUND_MS * MS)
 			return FAY_OK;
 	} while (now - began < (await ? AWAIT_MAX_MS : FOUND_MAX_MS) * MS);
+	if (!root->machine_count && root->others)
+		return fay_error_set(error, FAY_E_REFUSED, "the query is about machine(\"%s\"), and none of those that answer is called so; `fay cluster status` lists them", root->options.named);
 	if (!root->machine_count)
 		return fay_error_set(error, FAY_E_REFUSED, "no machine of the cluster answers%s",
 				     root->coverage.unknown ? " that is in the machines file" : "; does fayd run?");

@@ -17,6 +17,7 @@
 struct fay_root_options {
 	struct fay_bus_options bus;
 	const char *machines;      /* file of the machines that may answer; NULL: all */
+	const char *named;         /* only machines whose name this glob (fnmatch) matches are asked; NULL: all */
 	const char *text;          /* of the query, for the agents' audit logs */
 	const char *const *comms;  /* names of processes */
 	size_t comm_count;

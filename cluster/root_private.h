@@ -29,6 +29,7 @@ struct fay_root {
 	uint64_t replayed; /* up to this number of the stream */
 	uint64_t earliest, settled; /* fay_root_earliest() */
 	bool is_detached;
+	bool others; /* machines answer that the query is not about */
 	bool replaces, stopping, membership_changed;
 	uint32_t tree; /* version */
 	uint64_t planted, next_control, control_number, last_window;

@@ -68,11 +68,11 @@ static struct fay_value_node *unknown_name(struct fay_checked *checked,
 					   const struct fay_scope *scope,
 					   const struct fay_node *node)
 {
-	static const char *const globals[] = {"cluster", "process", "file", "Now", "kernel", "true", "false"};
+	static const char *const globals[] = {"cluster", "machine", "process", "file", "Now", "kernel", "true", "false"};
 	struct fay_query *query = checked->exprs.query;
 	const char *candidates[64];
 	size_t count = 0;
-	for (const struct fay_scope *s = scope; s && count < 57; s = s->outer) {
+	for (const struct fay_scope *s = scope; s && count < COUNT_OF(candidates) - COUNT_OF(globals); s = s->outer) {
 		candidates[count++] = s->name;
 		if (s->value->kind == VALUE_EVENT && fay_check_is_event_member(node->name))
 			return fay_query_fail(query, FAY_E_USAGE, node->span,
@@ -224,7 +224,9 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 	if (call->a->kind == NODE_NAME && strcmp(call->a->name, "file") == 0)
 		return fay_check_file(checked, call);
 	if (call->a->kind == NODE_NAME && strcmp(call->a->name, "process") == 0)
-		return fay_check_process(checked, scope, call);
+		return fay_check_process(checked, scope, call, NULL);
+	if (call->a->kind == NODE_NAME && strcmp(call->a->name, "machine") == 0)
+		return fay_check_machine(checked, call);
 	if (call->a->kind != NODE_MEMBER)
 		return fay_query_fail(query, FAY_E_USAGE, call->a->span,
 				      "only methods can be called, as in `io.Arg(0)`");
@@ -235,7 +237,9 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 		return NULL;
 	switch (object->kind) {
 	case VALUE_CLUSTER:
-		return fay_check_one_process(checked, call, object->process) ? fay_check_cluster_method(checked, scope, call) : NULL;
+		if (object->machine && !object->process && strcmp(call->a->name, "process") == 0)
+			return fay_check_process(checked, scope, call, object->machine);
+		return fay_check_one_origin(checked, call, object) ? fay_check_cluster_method(checked, scope, call) : NULL;
 	case VALUE_GROUP:
 	case VALUE_SEQUENCE:
 		return fay_check_method(checked, scope, call, object);

@@ -47,6 +47,7 @@ struct fay_value_node {
 	uint32_t type, offset;            /* of these: by its number in `types`, so many bytes behind the address `expr` */
 	const char *path;                 /* names since that address; "" */
 	const struct fay_query_process *process; /* CLUSTER: the one that it stands for; NULL: all that are traced */
+	const char *machine;              /* CLUSTER: name or glob of the machines that it stands for; NULL: all */
 	unsigned side;                    /* of a join, 1 left, 2 right; 0: there is no join */
 };
 
@@ -109,6 +110,7 @@ struct fay_checked {
 	struct fay_kernel_source *kernel; /* of DOMAIN_KERNEL */
 	struct fay_function_source *function; /* of DOMAIN_USER, once it was needed */
 	const struct fay_query_process *process; /* that the query names; NULL */
+	const char *machine; /* that the query names, or a glob; NULL */
 	bool has_source; /* some source was seen */
 	bool uses_end, uses_duration; /* of a system call: something is asked that is known when it ends; how long it took */
 	struct fay_filter *filters, **filters_tail;
@@ -219,10 +221,12 @@ struct fay_value_node *fay_check_cluster_method(struct fay_checked *checked, con
 
 /* --- source_process.c --- */
 
-/* process("name"), process(PID) */
-struct fay_value_node *fay_check_process(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call);
-/* Notes a source of that process, NULL: of the cluster; false with the error recorded: another one is of another process. */
-bool fay_check_one_process(struct fay_checked *checked, const struct fay_node *call, const struct fay_query_process *process);
+/* process("name"), process(PID); also of a machine. */
+struct fay_value_node *fay_check_process(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call, const char *machine);
+/* machine("name"), machine("glob*") */
+struct fay_value_node *fay_check_machine(struct fay_checked *checked, const struct fay_node *call);
+/* Notes a source of what `cluster`, process(...) or machine(...) stands for; false with the error recorded: another one is of something else. */
+bool fay_check_one_origin(struct fay_checked *checked, const struct fay_node *call, const struct fay_value_node *origin);
 
 /* --- check_strings.c --- */
 

@@ -433,6 +433,7 @@ int fay_query_plan_with(const char *text, const struct fay_query_options *option
 			query->options = NULL; /* the caller's */
 			plan->typed = query->typed;
 			plan->process = p->checked.process;
+			plan->machine = p->checked.machine;
 			*plan_out = plan;
 			return FAY_OK;
 		}

@@ -513,15 +513,23 @@ static const char *probe_text(const struct fay_plan_private *p)
 						    : "probe        native code, inline at the tracepoint\n";
 }
 
+/* The processes and machines that the query names. */
+static void print_origin(FILE *out, const struct fay_plan *plan)
+{
+	if (plan->process && plan->process->comm)
+		fprintf(out, "of           the processes named %s\n", plan->process->comm);
+	else if (plan->process)
+		fprintf(out, "of           process %d\n", plan->process->pid);
+	if (plan->machine)
+		fprintf(out, "on           the machines named %s\n", plan->machine);
+}
+
 /* What begins a plan: sources, probes, and what each tier merges. */
 static void print_tiers(FILE *out, const struct fay_plan *plan, const struct fay_plan_private *p)
 {
 	fputs("tracepoint   ", out);
 	fay_print_tracepoint(out, p);
-	if (plan->process && plan->process->comm)
-		fprintf(out, "of           the processes named %s\n", plan->process->comm);
-	else if (plan->process)
-		fprintf(out, "of           process %d\n", plan->process->pid);
+	print_origin(out, plan);
 	if (plan->back_end)
 		fprintf(out, "back end     %s\n", plan->back_end);
 	if (plan->deadline) {
@@ -556,6 +564,7 @@ static void print_join(FILE *out, const struct fay_plan *plan, const struct fay_
 		fay_print_filters(out, side);
 		print_state(out, side);
 	}
+	print_origin(out, plan);
 	if (plan->deadline) {
 		fputs("until        ", out);
 		fay_time_print(out, plan->deadline);

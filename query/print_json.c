@@ -111,6 +111,10 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 		else
 			fprintf(out, "%d", plan->process->pid);
 	}
+	if (plan->machine) {
+		fputs(",\"on\":", out);
+		fay_print_string(out, plan->machine, strlen(plan->machine));
+	}
 	if (plan->back_end) {
 		fputs(",\"back_end\":", out);
 		fay_print_string(out, plan->back_end, strlen(plan->back_end));

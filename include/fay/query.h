@@ -87,6 +87,7 @@ struct fay_plan {
 	uint32_t kernel_sides;        /* sources in the kernel: bit 0 the only one or the left one of a join, bit 1 the right one. With DOMAIN_USER the other one is not */
 	const char *back_end;         /* what runs it on this machine and why, for people; the caller's, NULL: nothing to say */
 	const struct fay_query_process *process; /* that the query names; NULL */
+	const char *machine;          /* that the query names, or a glob (fnmatch) of several; NULL: all */
 	bool addresses;               /* some column is an address of code, or a stack of them */
 	bool keeps_arguments;         /* of calls from their beginning until they end: state 1 of the image counts those that were not found, so are not in the result */
 	bool walks_stacks;            /* the probes walk the program's stacks: GLOBAL holds struct fay_stack_tables */

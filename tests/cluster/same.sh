@@ -57,6 +57,26 @@ code=0; wait "$tracer" || code=$?
 equal "most frequent values" '[{"Key":0,"top":[[0,9000],[2,9000]],"n":18000},{"Key":1,"top":[[1,9000],[3,9000]],"n":18000}]' \
 	"$(jq -sc '[.[] | select(.type == "row" and .final) | .values | .top |= (map([.key, .count]) | sort)]' trace.json)"
 
+# Some machines only, by name.
+each 1000
+ask --await 2 --comm threads_target 'machine("node[13]").Function("threads_target!work").Count()'
+run
+until_rows '.[0].Count' 8000
+end_ask
+equal "machines asked" 2 "$(coverage asked)"
+end
+exits "a name that no machine has" 1 "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --comm threads_target 'machine("node9").Function("threads_target!work").Count()'
+contains "says so" "$work/err" 'none of those that answer is called so'
+
+# Windows of so many events of all machines, whatever they come from.
+each 1000
+ask --await 3 --comm threads_target 'from w in cluster.Function("threads_target!work").Every(5000) group w by w.Arg(0) % 2 into g select new { g.Key, n = g.Count() }'
+run
+end
+code=0; wait "$tracer" || code=$?
+equal "windows over 3 machines" '[[0,5000],[1,5000],[2,2000]]' "$(jq -sc '[.[] | select(.type == "row") | .values] | group_by(.window) | map([.[0].window, (map(.n) | add)])' trace.json)"
+equal "each event once" '[[0,6000],[1,6000]]' "$(jq -sc '[.[] | select(.type == "row") | .values] | group_by(.Key) | map([.[0].Key, (map(.n) | add)])' trace.json)"
+
 # Who starts later is traced with --wait, on each machine.
 ask --await 3 --comm threads_target --wait 'cluster.Function("threads_target!work").Count()'
 each 1000

@@ -1,0 +1,1 @@
+machine(1).Function("libc!malloc").Count()

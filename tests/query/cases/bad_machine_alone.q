@@ -1,0 +1,1 @@
+machine("web1").Count()

@@ -1,0 +1,1 @@
+machin("web1").Function("a!b").Count()

@@ -1,0 +1,1 @@
+machine("web*").Function("libc!malloc").Count()
