@@ -181,6 +181,7 @@ int fay_aggregator_add(struct fay_aggregator *aggregator, struct fay_shm_control
 		.global_offset = control.global_offset,
 		.spill_offset = control.spill_offset,
 		.spill_size = control.spill_size,
+		.overwrites = control.when_full == FAY_FULL_OVERWRITE,
 		.wake_seen = control.wake,
 		.slots = slots,
 	};

@@ -61,7 +61,7 @@ void fay_rows_sort(struct fay_rows *rows);
 
 /* What is remembered of one slot of a source. */
 struct fay_slot_view {
-	uint64_t tail;       /* bytes consumed; shared memory's copy is only ever written */
+	uint64_t tail;       /* bytes consumed; shared memory's copy is only ever written, unless the producer moves it, too: then it is where it was last */
 	bool seen;           /* tail was taken over from shared memory */
 	bool corrupt;        /* reported; ignored since */
 	bool drained;        /* a record came from it */
@@ -78,6 +78,7 @@ struct fay_source {
 	uint8_t *base;
 	uint32_t only_pid, slot_max;
 	uint64_t slot_stride, slots_offset, global_offset, spill_offset, spill_size;
+	bool overwrites; /* producers give up the oldest records of full rings */
 	uint32_t wake_seen;
 	struct fay_slot_view *slots;
 };

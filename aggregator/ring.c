@@ -9,6 +9,9 @@
  * The producer is not trusted. Each record's header is copied before it is looked at and each row before it is merged, so
  * nothing is read twice. A head that moved backwards or too far, a size that is not what its rows need, an unknown state:
  * the slot is reported once and ignored from then on, for where the next record begins cannot be known.
+ *
+ * Of a ring whose producer overwrites (FAY_FULL_OVERWRITE) a record is ours once we have moved the tail past it by compare-and-swap. What is copied before that may
+ * be torn; it is looked at only to find out how far the record reaches, within bounds, and is thrown away if the tail has moved meanwhile.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -123,6 +126,69 @@ static int64_t corrupt(struct drain *drain, uint32_t slot, const char *what, str
 	return -1;
 }
 
+static void copy_words(const uint8_t *ring, uint64_t size, uint64_t at, void *to, size_t count)
+{
+	for (size_t i = 0; i < count; i += 8) {
+		uint64_t word = __atomic_load_n((const uint64_t *)(ring + ((at + i) & (size - 1))), __ATOMIC_RELAXED);
+		memcpy((uint8_t *)to + i, &word, sizeof(word));
+	}
+}
+
+/* One attempt to take the record at the tail into *row. 1: taken, 0: the producer has moved the tail meanwhile, -1: the ring is empty up to `until`; or *wrong is set. */
+static int take_contended(const struct drain *drain, struct fay_slot_header *header, uint64_t until, struct fay_spill_record *record, uint8_t *row, const char **wrong)
+{
+	uint64_t size = drain->source->spill_size, tail = __atomic_load_n(&header->spill_tail, __ATOMIC_ACQUIRE);
+	uint64_t head = __atomic_load_n(&header->spill_head, __ATOMIC_ACQUIRE);
+	if ((int64_t)(tail - until) >= 0)
+		return -1;
+	if (head - tail > size || tail < drain->view->tail || (head | tail) % 8) {
+		*wrong = "its ring holds more than it can";
+	} else {
+		copy_words(drain->ring, size, tail, record, sizeof(*record));
+		*wrong = check_record(drain, record, head - tail);
+		if (!*wrong && record->rows != 1)
+			*wrong = "a record has several rows";
+	}
+	if (!*wrong)
+		copy_words(drain->ring, size, tail + sizeof(*record), row, record->size - sizeof(*record));
+	uint64_t was = tail;
+	bool moved = *wrong ? __atomic_load_n(&header->spill_tail, __ATOMIC_ACQUIRE) != tail :
+			      !__atomic_compare_exchange_n(&header->spill_tail, &was, tail + record->size, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	if (moved) {
+		*wrong = NULL;
+		return 0;
+	}
+	if (!*wrong)
+		drain->view->tail = tail + record->size;
+	return 1;
+}
+
+/* Each attempt takes a record, or finds that the producer has given up one; a tail that is moved about for ever ends it, too. */
+static int64_t drain_contended(struct drain *drain, struct fay_slot_header *header, uint32_t slot, struct fay_error *error)
+{
+	_Alignas(8) uint8_t row[4096];
+	uint64_t until = __atomic_load_n(&header->spill_head, __ATOMIC_ACQUIRE);
+	int64_t bytes = 0;
+	for (uint64_t attempts = drain->source->spill_size / sizeof(struct fay_spill_record); attempts; attempts--) {
+		struct fay_spill_record record;
+		const char *wrong = NULL;
+		int taken = take_contended(drain, header, until, &record, row, &wrong);
+		if (wrong)
+			return corrupt(drain, slot, wrong, error);
+		if (taken < 0)
+			break;
+		if (!taken)
+			continue;
+		drain->view->drained |= drain->wanted;
+		if (!take_row(drain, record.state, row))
+			return over_limit(drain->aggregator, error);
+		drain->aggregator->traffic[record.state].rows++;
+		drain->aggregator->traffic[record.state].bytes += record.size;
+		bytes += record.size;
+	}
+	return bytes;
+}
+
 int64_t fay_ring_drain(struct fay_aggregator *aggregator, struct fay_source *source, uint32_t slot, struct fay_error *error)
 {
 	struct fay_slot_header *header = fay_source_slot(source, slot);
@@ -131,6 +197,10 @@ int64_t fay_ring_drain(struct fay_aggregator *aggregator, struct fay_source *sou
 	_Alignas(8) uint8_t row[4096];
 	if (view->corrupt || aggregator->over_limit || !source->spill_size)
 		return 0;
+	if (source->overwrites) {
+		drain.wanted = fay_source_wants(source, header);
+		return drain_contended(&drain, header, slot, error);
+	}
 	if (!view->seen) {
 		view->tail = __atomic_load_n(&header->spill_tail, __ATOMIC_RELAXED);
 		view->seen = true;

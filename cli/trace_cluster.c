@@ -69,6 +69,7 @@ static void set_options(struct trace *trace)
 	options->pid_count = trace->pid_count;
 	options->wait = trace->wait;
 	options->follow = trace->follow;
+	options->when_full = trace->plan ? trace->plan->when_full : FAY_FULL_BLOCK;
 	options->named = trace->plan ? trace->plan->machine : NULL;
 	options->some = trace->join != NULL;
 	options->one_clock = trace->join || trace->counted;

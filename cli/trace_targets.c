@@ -47,6 +47,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 					      .beside = beside,
 					      .tids = trace->tids,
 					      .tid_count = trace->tid_count,
+					      .when_full = trace->plan ? trace->plan->when_full : FAY_FULL_BLOCK,
 					      .costs = trace->budget > 0 || trace->analyze };
 	struct fay_target *target;
 	struct fay_stack_tables *tables;

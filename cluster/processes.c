@@ -41,6 +41,7 @@ struct processes {
 	struct fay_cli_functions described; /* the function whose types the query uses, of one build; pattern "": there is none */
 	struct fay_follow follower;
 	bool followed; /* any process was found to follow */
+	enum fay_when_full when_full;
 	int64_t clock; /* ns added to events' times */
 	uint64_t next_look, next_drain, next_alive, asked; /* asked: when a ring was half full last */
 	struct fay_error first; /* failure; code 0: none */
@@ -132,7 +133,7 @@ static int attach_session(struct processes *processes, pid_t pid, const struct f
 static int attach(struct processes *processes, pid_t pid, bool later, struct fay_error *error)
 {
 	struct fay_session *beside[SESSIONS_MAX];
-	struct fay_attach_options options = { .size = sizeof(options), .some = later || processes->some || follows(processes), .clock = processes->clock, .beside = beside };
+	struct fay_attach_options options = { .size = sizeof(options), .some = later || processes->some || follows(processes), .when_full = processes->when_full, .clock = processes->clock, .beside = beside };
 	uint64_t modules = fay_process_modules(pid); /* before they are read: one that comes meanwhile is seen later */
 	if (!make_room(processes, error))
 		return error->code;
@@ -387,6 +388,7 @@ static int prepare(struct processes *processes, const struct fay_verdict *verdic
 	processes->role = role;
 	processes->wait = start->flags & FAY_START_WAIT;
 	processes->some = start->flags & FAY_START_SOME;
+	processes->when_full = start->flags & FAY_START_OVERWRITE ? FAY_FULL_OVERWRITE : start->flags & FAY_START_DROP ? FAY_FULL_DROP : FAY_FULL_BLOCK;
 	processes->clock = start->clock;
 	read_described(&processes->described, start);
 	if (fay_aggregator_create(&verdict->schema, &processes->aggregator, error))

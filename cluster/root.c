@@ -95,7 +95,8 @@ static void send_start(struct fay_root *root, struct fay_machine *machine)
 	fay_wire_put64(out, options->horizon);
 	fay_wire_put64(out, options->one_clock ? -(uint64_t)machine->clock_offset : 0);
 	fay_wire_put32(out, (options->wait ? FAY_START_WAIT : 0) | (options->some ? FAY_START_SOME : 0) | (options->durable ? FAY_START_DURABLE : 0) |
-				    (options->is_bpf ? FAY_START_BPF : 0) | (options->follow ? FAY_START_FOLLOW : 0));
+				    (options->is_bpf ? FAY_START_BPF : 0) | (options->follow ? FAY_START_FOLLOW : 0) | (options->when_full == FAY_FULL_DROP ? FAY_START_DROP : 0) |
+				    (options->when_full == FAY_FULL_OVERWRITE ? FAY_START_OVERWRITE : 0));
 	fay_wire_put32(out, options->bytes_per_second);
 	fay_wire_put_text(out, options->text, FAY_WIRE_TEXT_MAX);
 	fay_wire_put16(out, (uint16_t)options->comm_count);

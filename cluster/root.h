@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "fay/partial.h"
+#include "fay/shm.h"
 
 #include "bus.h"
 #include "ledger.h"
@@ -28,6 +29,7 @@ struct fay_root_options {
 	bool is_bpf;               /* the image is a BPF object (object.h) */
 	bool is_query;             /* text is a query; else a file's name */
 	bool wait;                 /* processes that come later, too */
+	enum fay_when_full when_full; /* what threads do whose rings are full */
 	bool some;                 /* a process need not have all that is asked for */
 	bool follow;               /* forked children, and programs that are executed */
 	const char *function;      /* whose types the query uses, module!function; NULL: none */

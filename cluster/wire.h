@@ -94,6 +94,8 @@ struct fay_wire_start {
 #define FAY_START_SOME 8u    /* a process need not have all that is asked for */
 #define FAY_START_FOLLOW 16u /* forked children, and programs that are executed */
 #define FAY_START_DURABLE 2u /* what is sent is stored; the server that stores it acknowledges */
+#define FAY_START_DROP 32u   /* where a ring is full: FAY_FULL_DROP, else FAY_FULL_BLOCK */
+#define FAY_START_OVERWRITE 64u /* FAY_FULL_OVERWRITE */
 /* What `fay attach` has to know of a detached query. */
 struct fay_wire_meta {
 	uint64_t began, window, life; /* ns; began: since the epoch */

@@ -85,6 +85,7 @@ static void write_runtime(struct fay_session *session, struct fay_zone_plan *zon
 		.calls = session->calls_address,
 		.key_step = session->thread_pointer ? 0 : 1,
 		.unwind_step = session->unwind_step,
+		.when_full = session->options.when_full,
 	};
 	struct stat status;
 	char path[64];

@@ -14,6 +14,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,8 @@ static void lay_out_state(struct fay_session *session)
 		}
 	while (spill < 4 * largest)
 		spill *= 2;
+	if (session->options.ring_bytes)
+		spill = session->options.ring_bytes;
 	for (uint32_t i = 0; session->options.costs && i < session->point_count; i++)
 		session->points[i].cost = i;
 	*geometry = (struct fay_shm_control){
@@ -56,6 +59,7 @@ static void lay_out_state(struct fay_session *session)
 		.cost_count = session->options.costs ? (uint32_t)session->point_count : 0,
 		.cost_offset = (FAY_SLOT_HEADER + schema->local_size + 63u) & ~63u,
 		.spill_size = spills ? spill : 0,
+		.when_full = session->options.when_full,
 	};
 	geometry->spill_offset = fay_round_up(geometry->cost_offset + geometry->cost_count * sizeof(struct fay_place_cost), PAGE);
 	geometry->slot_stride = geometry->spill_offset + geometry->spill_size;
@@ -83,6 +87,28 @@ static int check_verdict(const struct fay_verdict *verdict, struct fay_error *er
 			return fay_error_set(error, FAY_E_REFUSED, "probe %u (%s) %s", i, verdict->probes[i].pattern, refusal);
 	}
 	return 0;
+}
+
+/* Whether rings can be as the options say. */
+static int check_rings(const struct fay_session *session, struct fay_error *error)
+{
+	const struct fay_schema *schema = &session->verdict->schema;
+	const struct fay_attach_options *options = &session->options;
+	uint64_t bytes = options->ring_bytes;
+
+	if (bytes && (bytes < 4096 || bytes > FAY_RING_BYTES_MAX || (bytes & (bytes - 1))))
+		return fay_error_set(error, FAY_E_USAGE, "a ring of %" PRIu64 " bytes cannot be made", bytes);
+	if ((unsigned)options->when_full > FAY_FULL_OVERWRITE)
+		return fay_error_set(error, FAY_E_USAGE, "unknown way %u to deal with a full ring", (unsigned)options->when_full);
+	for (uint32_t i = 0; i < schema->state_count; i++) {
+		if (schema->states[i].kind != FAY_STATE_TABLE)
+			continue;
+		if (options->when_full == FAY_FULL_OVERWRITE)
+			return fay_error_set(error, FAY_E_REFUSED, "rows of a table are sums of many events and are not overwritten in a ring");
+		if (bytes && bytes < 2 * (uint64_t)schema->states[i].size)
+			return fay_error_set(error, FAY_E_USAGE, "a ring of %" PRIu64 " bytes is too small for a table of %u", bytes, schema->states[i].size);
+	}
+	return FAY_OK;
 }
 
 static uint64_t auxiliary(pid_t pid, uint64_t type, bool *readable)
@@ -376,7 +402,9 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		session->options.tracer_wait_ms = FAY_TRACER_WAIT_MS;
 	if (getrandom(&session->id, sizeof(session->id), 0) != (ssize_t)sizeof(session->id))
 		session->id = fay_loader_clock_ns() ^ (uint64_t)getpid() << 40;
-	code = choose_threads(session, error ? error : &local);
+	code = check_rings(session, error ? error : &local);
+	if (!code)
+		code = choose_threads(session, error ? error : &local);
 	if (!code)
 		code = attach(session, error ? error : &local);
 	if (code) {

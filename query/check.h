@@ -111,6 +111,8 @@ struct fay_checked {
 	struct fay_function_source *function; /* of DOMAIN_USER, once it was needed */
 	const struct fay_query_process *process; /* that the query names; NULL */
 	const char *machine; /* that the query names, or a glob; NULL */
+	enum fay_when_full when_full; /* what is done where a ring has no room */
+	struct fay_span when_full_at; /* where the query says so; empty: it does not */
 	bool has_source; /* some source was seen */
 	bool uses_end, uses_duration; /* of a system call: something is asked that is known when it ends; how long it took */
 	struct fay_filter *filters, **filters_tail;
@@ -228,6 +230,10 @@ struct fay_value_node *fay_check_machine(struct fay_checked *checked, const stru
 /* Notes a source of what `cluster`, process(...) or machine(...) stands for; false with the error recorded: another one is of something else. */
 bool fay_check_one_origin(struct fay_checked *checked, const struct fay_node *call, const struct fay_value_node *origin);
 
+/* --- check_full.c --- */
+
+/* sequence.WhenFull(Overwrite) */
+struct fay_value_node *fay_check_when_full(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call, struct fay_value_node *object);
 /* --- check_strings.c --- */
 
 /* string.name(arguments), string.Length */

@@ -249,7 +249,7 @@ static value *unknown_method(struct fay_checked *checked, const struct fay_node 
 	static const char *const known[] = {
 		"Count",  "Sum",    "Min",     "Max",	  "Average",  "Histogram", "StdDev",  "Quantile",	 "DistinctCount",
 		"TopK",	  "First",  "Last",    "Any",	  "All",      "Where",	   "Select",  "GroupBy",	 "OrderBy",
-		"ThenBy", "OrderByDescending", "ThenByDescending", "Take",    "Skip",	   "Distinct", "Tumbling",	 "Sliding", "Every",	"KMeans"};
+		"ThenBy", "OrderByDescending", "ThenByDescending", "Take",    "Skip",	   "Distinct", "Tumbling",	 "Sliding", "Every",	"WhenFull", "KMeans"};
 	static const char *const later[] = {"Join", "ToList", "SelectMany", "Aggregate"};
 	struct fay_query *query = checked->exprs.query;
 	const char *name = call->a->name;
@@ -291,6 +291,7 @@ value *fay_check_method(struct fay_checked *checked, const struct fay_scope *sco
 		{"Distinct", distinct_method, 0, 0, "nothing", false},
 		{"Tumbling", fay_check_time_window, 1, 1, "one duration", false},
 		{"Sliding", fay_check_time_window, 2, 2, "two durations: how long a window is, and how far apart they begin", false},
+		{"WhenFull", fay_check_when_full, 1, 1, "one of `Block`, `Drop`, `Overwrite`", false},
 		{"Every", fay_check_count_window, 1, 1, "how many events make a window", false},
 	};
 	const char *name = call->a->name;

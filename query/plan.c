@@ -387,7 +387,9 @@ static bool make_plan(struct fay_planner *planner)
 		if (!fay_planner_prepare_rows(&stage))
 			return false;
 	plan_root(plan, p);
-	return p->checked.join ? fay_planner_join(planner) : !window->events || fay_planner_events(planner);
+	if (!(p->checked.join ? fay_planner_join(planner) : !window->events || fay_planner_events(planner)))
+		return false;
+	return fay_planner_when_full(planner);
 }
 
 void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema)

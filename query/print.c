@@ -513,7 +513,7 @@ static const char *probe_text(const struct fay_plan_private *p)
 						    : "probe        native code, inline at the tracepoint\n";
 }
 
-/* The processes and machines that the query names. */
+/* The processes and machines that the query names, and what it says of full rings. */
 static void print_origin(FILE *out, const struct fay_plan *plan)
 {
 	if (plan->process && plan->process->comm)
@@ -522,6 +522,9 @@ static void print_origin(FILE *out, const struct fay_plan *plan)
 		fprintf(out, "of           process %d\n", plan->process->pid);
 	if (plan->machine)
 		fprintf(out, "on           the machines named %s\n", plan->machine);
+	if (plan->when_full)
+		fprintf(out, "when full    %s, and counted as lost\n", plan->when_full == FAY_FULL_DROP ? "events that find no room in their thread's ring are dropped" :
+			"the oldest rows in a thread's ring are overwritten");
 }
 
 /* What begins a plan: sources, probes, and what each tier merges. */

@@ -115,6 +115,8 @@ void fay_plan_print_json(FILE *out, const struct fay_plan *plan)
 		fputs(",\"on\":", out);
 		fay_print_string(out, plan->machine, strlen(plan->machine));
 	}
+	if (plan->when_full)
+		fprintf(out, ",\"when_full\":\"%s\"", plan->when_full == FAY_FULL_DROP ? "drop" : "overwrite");
 	if (plan->back_end) {
 		fputs(",\"back_end\":", out);
 		fay_print_string(out, plan->back_end, strlen(plan->back_end));

@@ -131,7 +131,30 @@ static uint64_t ring_room(const struct fay_slot_header *slot)
 	return used > fay_config.spill_size ? 0 : fay_config.spill_size - used;
 }
 
-/* True once `bytes` fit. Waits for a live consumer, at most ROOM_WAIT_NS. */
+/*
+ * True once `bytes` fit: the oldest records are given up, but for those that the consumer takes first. What lies there may have been overwritten by the
+ * program; each round moves the tail by a record at least, or to the head, or finds that the consumer has moved it.
+ */
+static bool ring_give_up(struct fay_slot_header *slot, uint64_t bytes)
+{
+	const char *ring = (const char *)slot + fay_config.spill_offset;
+	uint64_t rounds = fay_config.spill_size / sizeof(struct fay_spill_record);
+
+	for (; ring_room(slot) < bytes && rounds; rounds--) {
+		uint64_t tail = __atomic_load_n(&slot->spill_tail, __ATOMIC_ACQUIRE), used = slot->spill_head - tail;
+		struct fay_spill_record record;
+
+		if (used > fay_config.spill_size || tail % sizeof(record))
+			return false;
+		memcpy(&record, ring + (tail & (fay_config.spill_size - 1)), sizeof(record));
+		bool whole = record.size >= sizeof(record) && record.size % sizeof(record) == 0 && record.size <= used;
+		if (__atomic_compare_exchange_n(&slot->spill_tail, &tail, whole ? tail + record.size : slot->spill_head, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			slot->lost_full++;
+	}
+	return ring_room(slot) >= bytes;
+}
+
+/* True once `bytes` fit. Where that is asked for, waits for a live consumer, at most ROOM_WAIT_NS. */
 static bool ring_reserve(struct fay_slot_header *slot, uint64_t bytes)
 {
 	struct fay_shm_control *control = control_page();
@@ -141,7 +164,7 @@ static bool ring_reserve(struct fay_slot_header *slot, uint64_t bytes)
 	if (bytes > fay_config.spill_size)
 		return false;
 	for (unsigned round = 0; ring_room(slot) < bytes; round++) {
-		if (fay_config.hosted_pid || !__atomic_load_n(&control->consumer_alive, __ATOMIC_RELAXED))
+		if (fay_config.when_full != FAY_FULL_BLOCK || fay_config.hosted_pid || !__atomic_load_n(&control->consumer_alive, __ATOMIC_RELAXED))
 			return false; /* in fay itself the consumer is who would wait */
 		if (round == 0)
 			start = monotonic_ns();
@@ -267,6 +290,8 @@ uint64_t fay_rt_emit(void *local, uint64_t state, const void *row)
 	record.size = (uint32_t)sizeof(record) + stream->row_size;
 	record.state = (uint16_t)state;
 	record.rows = 1;
+	if (fay_config.when_full == FAY_FULL_OVERWRITE && record.size <= fay_config.spill_size)
+		(void)ring_give_up(slot, record.size);
 	if (!ring_reserve(slot, record.size))
 		return lost_full(slot);
 	head = ring_put(slot, slot->spill_head, &record, sizeof(record));

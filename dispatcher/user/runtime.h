@@ -110,6 +110,7 @@ struct fay_runtime_config {
 	uint64_t tid_count;
 	uint64_t pid_namespace[2]; /* st_dev, st_ino of the traced process's /proc/PID/ns/pid; 0: not known */
 	uint64_t pid_read;         /* some probe reads event.pid */
+	uint64_t when_full;        /* enum fay_when_full */
 	uint64_t zone_count;   /* 0: there are too many (none of them watches calls) */
 	struct fay_runtime_zone {
 		uint64_t start, end; /* of a zone's code */

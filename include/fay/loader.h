@@ -95,6 +95,7 @@ bool fay_target_describe(struct fay_target *target, uint64_t address, struct fay
 const char *fay_target_function_name(const struct fay_target *target, uint64_t hash);
 
 #define FAY_TIDS_MAX 16u
+#define FAY_RING_BYTES_MAX (UINT64_C(64) << 20)
 struct fay_attach_options {
 	size_t size;              /* sizeof(struct fay_attach_options) */
 	uint32_t slot_max;        /* threads that can have a slot at once over the session; 0: 4096 */
@@ -111,6 +112,8 @@ struct fay_attach_options {
 	const void *global; /* what GLOBAL holds at first; NULL: zeros */
 	size_t global_size; /* bytes of it; what is more than the image's GLOBAL is left out */
 	int64_t clock;    /* ns added to events' time: a clock other than this machine's */
+	enum fay_when_full when_full; /* what a thread does whose ring has no room; FAY_FULL_OVERWRITE: of images without tables only */
+	uint64_t ring_bytes; /* of each thread: a power of two from 4096 to FAY_RING_BYTES_MAX; 0: as the image needs it, 256 KiB at least */
 	bool costs;       /* measure what the probes cost; each function then has a trampoline of its own */
 	bool plan_only;   /* find out what would be installed; the target is read, not stopped, and stays as it is */
 };

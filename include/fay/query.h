@@ -17,6 +17,7 @@
 #include "fay/event.h"
 #include "fay/join.h"
 #include "fay/saved.h"
+#include "fay/shm.h"
 
 /* An enumeration's constants: what an integer of its type is shown as, and may be compared with. */
 struct fay_enumeration {
@@ -87,6 +88,7 @@ struct fay_plan {
 	uint32_t kernel_sides;        /* sources in the kernel: bit 0 the only one or the left one of a join, bit 1 the right one. With DOMAIN_USER the other one is not */
 	const char *back_end;         /* what runs it on this machine and why, for people; the caller's, NULL: nothing to say */
 	const struct fay_query_process *process; /* that the query names; NULL */
+	enum fay_when_full when_full; /* what a thread does whose ring has no room */
 	const char *machine;          /* that the query names, or a glob (fnmatch) of several; NULL: all */
 	bool addresses;               /* some column is an address of code, or a stack of them */
 	bool keeps_arguments;         /* of calls from their beginning until they end: state 1 of the image counts those that were not found, so are not in the result */

@@ -18,7 +18,9 @@
  * keeps out). The spill ring is single producer, single consumer: the producer fills a record and then stores spill_head with release;
  * the consumer loads it with acquire, copies, and stores spill_tail with release. Cells and tables may be read while the owner writes:
  * each aligned 8-byte word is seen whole. A table that is being flushed is protected by the slot's sequence: odd while fay_flush runs;
- * a reader that saw an odd or a changed sequence reads again.
+ * a reader that saw an odd or a changed sequence reads again. With FAY_FULL_OVERWRITE both sides move spill_tail, by compare-and-swap over one record: who moves it past
+ * a record has it, the consumer to count it, the producer to write over it. What the consumer copied before it moved the tail is whole, since the producer writes
+ * only behind the tail.
  */
 #ifndef FAY_SHM_H
 #define FAY_SHM_H
@@ -29,6 +31,13 @@
 #define FAY_SHM_MAGIC 0x3153594146464159u
 #define FAY_SHM_PAGE 4096u
 #define FAY_SLOT_HEADER 192u
+
+/* What a producer does for a record that its spill ring has no room for. */
+enum fay_when_full {
+	FAY_FULL_BLOCK,     /* waits for a consumer that is alive, for a moment; then the event is lost */
+	FAY_FULL_DROP,      /* the event is lost */
+	FAY_FULL_OVERWRITE, /* the oldest records are given up, and their events are lost; each record is one row of a stream */
+};
 
 struct fay_shm_control {
 	uint64_t magic;
@@ -44,6 +53,7 @@ struct fay_shm_control {
 	uint32_t target_pid;    /* in the target's own PID namespace, as the runtime's getpid() says */
 	uint32_t cost_count;    /* struct fay_place_cost in each slot; 0: what the probes cost is not measured */
 	uint64_t cost_offset;   /* bytes from the slot's start */
+	uint32_t when_full;     /* enum fay_when_full */
 	_Alignas(64) uint32_t slot_next;   /* slots handed out; atomic; may exceed slot_max */
 	uint32_t retake_next;              /* where the next search for an ended child's slot begins; atomic */
 	uint32_t process_last;             /* number of the process that had its first event last; atomic */

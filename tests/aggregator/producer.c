@@ -109,9 +109,29 @@ static void maximum(void *word, uint64_t value)
 
 /* --- the ring ------------------------------------------------------------------------------------------------------ */
 
+static uint64_t room(const struct producer *producer)
+{
+	return producer->control->spill_size - (producer->slot->spill_head - __atomic_load_n(&producer->slot->spill_tail, __ATOMIC_ACQUIRE));
+}
+
+/* The oldest records go, unless the consumer takes them first. */
+static void give_up(struct producer *producer, uint64_t bytes)
+{
+	const uint8_t *ring = (const uint8_t *)producer->slot + producer->control->spill_offset;
+	while (room(producer) < bytes) {
+		uint64_t tail = __atomic_load_n(&producer->slot->spill_tail, __ATOMIC_ACQUIRE);
+		struct fay_spill_record record;
+		memcpy(&record, ring + (tail & (producer->control->spill_size - 1)), sizeof(record));
+		if (__atomic_compare_exchange_n(&producer->slot->spill_tail, &tail, tail + record.size, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			__atomic_store_n(&producer->slot->lost_full, producer->slot->lost_full + 1, __ATOMIC_RELAXED);
+	}
+}
+
 static bool reserve(struct producer *producer, uint64_t bytes)
 {
 	uint64_t size = producer->control->spill_size;
+	if (producer->control->when_full == FAY_FULL_OVERWRITE)
+		give_up(producer, bytes);
 	while (size - (producer->slot->spill_head - __atomic_load_n(&producer->slot->spill_tail, __ATOMIC_ACQUIRE)) < bytes) {
 		if (!__atomic_load_n(&producer->control->consumer_alive, __ATOMIC_ACQUIRE)) {
 			__atomic_store_n(&producer->slot->lost_full, producer->slot->lost_full + 1, __ATOMIC_RELAXED);
@@ -126,8 +146,11 @@ static bool reserve(struct producer *producer, uint64_t bytes)
 static uint64_t ring_put(struct producer *producer, uint64_t at, const void *from, size_t size)
 {
 	uint8_t *ring = (uint8_t *)producer->slot + producer->control->spill_offset;
-	for (size_t i = 0; i < size; i += 8)
-		memcpy(ring + ((at + i) & (producer->control->spill_size - 1)), (const uint8_t *)from + i, 8);
+	for (size_t i = 0; i < size; i += 8) {
+		uint64_t word;
+		memcpy(&word, (const uint8_t *)from + i, sizeof(word));
+		__atomic_store_n((uint64_t *)(ring + ((at + i) & (producer->control->spill_size - 1))), word, __ATOMIC_RELAXED);
+	}
 	return at + size;
 }
 

@@ -1,0 +1,1 @@
+cluster.Function("a!b").WhenFull(Overwite).Select(m => m.tid)

@@ -1,0 +1,1 @@
+cluster.Syscall("write").WhenFull(Block).Select(w => w.tid)

@@ -1,0 +1,1 @@
+cluster.Function("a!b").GroupBy(m => m.tid).WhenFull(Drop).Select(g => g.Count())

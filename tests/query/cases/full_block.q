@@ -1,0 +1,1 @@
+cluster.Function("libc!malloc").WhenFull(Block).Select(m => m.tid)

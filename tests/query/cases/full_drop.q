@@ -1,0 +1,1 @@
+cluster.Function("libc!malloc").WhenFull(Drop).GroupBy(m => m.tid).Select(g => g.Count())

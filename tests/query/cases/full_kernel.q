@@ -1,0 +1,1 @@
+cluster.Syscall("write").WhenFull(Drop).Select(w => w.tid)
