@@ -220,6 +220,7 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 					 const struct fay_scope *scope,
 					 const struct fay_node *call)
 {
+	static const char *const functions[] = {"file", "process", "machine"};
 	struct fay_query *query = checked->exprs.query;
 	if (call->a->kind == NODE_NAME && strcmp(call->a->name, "file") == 0)
 		return fay_check_file(checked, call);
@@ -229,7 +230,8 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 		return fay_check_machine(checked, call);
 	if (call->a->kind != NODE_MEMBER)
 		return fay_query_fail(query, FAY_E_USAGE, call->a->span,
-				      "only methods can be called, as in `io.Arg(0)`");
+				      "only methods can be called, as in `io.Arg(0)`%s",
+				      call->a->kind == NODE_NAME ? fay_query_did_you_mean(query, call->a->name, functions, COUNT_OF(functions)) : "");
 	if (fay_check_is_file_source(call))
 		return fay_check_file_source(checked, call);
 	struct fay_value_node *object = fay_check_node(checked, scope, call->a->a);
