@@ -62,3 +62,11 @@ contains "it is called" "$work/err" "probe 0: called from the trampoline; guarde
 exits "traced: a count of all functions" 0 "$FAY" trace --verbose 'cluster.Function("libc!str*").Count()' --share 2 -- cat /etc/passwd
 contains "it is inlined" "$work/err" "probe 0: inlined into the trampoline, 3 bytes; needs no guard against reentrance"
 contains "and shared" "$work/err" "functions share a trampoline"
+
+# A query that says which machine it is about: this one by its name, by the first part of it, by a glob; another one is refused.
+for name in "$(uname -n)" "$(uname -n | cut -d. -f1)" "*"; do
+	rows "machine(\"$name\").Return(\"libc!read\").Where(r => r.ReturnValue > 0 && r.ReturnValue <= 1000).Sum(r => r.ReturnValue)" dd if="$work/file" of=/dev/null bs=1000 status=none
+	equal "asked of machine $name" 123456 "$(sum .Sum)"
+done
+exits "another machine" 1 "$FAY" trace 'machine("no-such-machine").Function("libc!read").Count()' -- true
+contains "says which one this is" "$work/err" "this one is called '$(uname -n)'"
