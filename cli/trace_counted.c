@@ -32,13 +32,17 @@ static int show(struct trace *trace, const struct fay_result *rows, struct fay_e
 /* Shows the window, and begins the next one. */
 static void close_window(struct fay_trace_counted *c)
 {
-	struct fay_result rows;
-	if (fay_aggregator_snapshot(c->windows, 0, &rows, &c->error))
-		return;
-	show(c->trace, &rows, &c->error);
-	fay_result_deinit(&rows);
-	fay_aggregator_forget(c->windows, 0, ++c->number);
+	struct fay_result all, rows;
+	uint64_t end = ++c->number;
 	c->events = 0;
+	if (fay_aggregator_snapshot(c->windows, 0, &all, &c->error))
+		return;
+	if (!fay_plan_window(c->trace->plan, &c->schema, &all, end, &rows, &c->error)) {
+		show(c->trace, &rows, &c->error);
+		fay_result_deinit(&rows);
+	}
+	fay_result_deinit(&all);
+	fay_aggregator_forget(c->windows, 0, end);
 }
 
 static void take_event(void *context, const uint8_t *event)
@@ -46,8 +50,9 @@ static void take_event(void *context, const uint8_t *event)
 	struct fay_trace_counted *c = context;
 	if (c->error.code)
 		return;
-	fay_plan_event(c->trace->plan, c->number, event, c->row);
-	if (!fay_aggregator_take_row(c->windows, 0, c->row, &c->error) && ++c->events == c->trace->plan->window_events)
+	if (fay_plan_event(c->trace->plan, c->number, event, c->row) && fay_aggregator_take_row(c->windows, 0, c->row, &c->error))
+		return;
+	if (++c->events == c->trace->plan->window_events)
 		close_window(c);
 }
 

@@ -84,6 +84,7 @@ struct fay_root_op {
 struct fay_window {
 	uint64_t width, step;
 	uint64_t events; /* of each window; 0: they are of time */
+	struct fay_filter *before; /* of so many events: conditions on which are counted; those that follow choose among a window's events */
 	const struct fay_expr *key; /* start of the pane of an event, or number of its window */
 	const struct fay_expr *shown; /* the same, seen from after the last grouping */
 };

@@ -110,7 +110,10 @@ struct fay_value_node *fay_check_count_window(struct fay_checked *checked, const
 									   "windows of time are `Tumbling(1s)`");
 	if (checked->domain == DOMAIN_FILE && !fay_check_saved(checked, call->a->name_span, "time"))
 		return NULL;
-	struct fay_window window = {.width = 1, .step = 1, .events = (uint64_t)count->expr->value, .key = fay_expr_window(&checked->exprs)};
+	struct fay_window window = {
+		.width = 1, .step = 1, .events = (uint64_t)count->expr->value, .before = checked->filters, .key = fay_expr_window(&checked->exprs)};
+	checked->filters = NULL;
+	checked->filters_tail = &checked->filters;
 	return begin(checked, window, object);
 }
 

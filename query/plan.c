@@ -369,7 +369,7 @@ static bool make_plan(struct fay_planner *planner)
 	bool scalar = result->kind == VALUE_SCALAR;
 	const struct fay_window *window = &p->checked.window;
 	plan->window_events = window->events;
-	plan->window_width = window->events ? 0 : window->width;
+	plan->window_width = window->width;
 	plan->window_step = window->events ? 0 : window->step;
 	plan->scalar = scalar && !window->step;
 	plan->streams = !scalar && !result->grouped;
@@ -378,6 +378,7 @@ static bool make_plan(struct fay_planner *planner)
 		  : plan->streams ? FAY_STATE_STREAM
 				  : FAY_STATE_TABLE;
 	fay_rewrite_filters(&p->checked.filters);
+	fay_rewrite_filters(&p->checked.window.before);
 	p->grouping = p->checked.keys;
 	p->root = p->checked.root;
 	if (!has_walker(planner) || !has_keeper(planner) || !make_stages(planner) || !lay_out_stages(planner, p))

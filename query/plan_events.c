@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Windows of so many events. Which window an event lies in is known only once the events of all threads are in order, so the probe filters, computes what a
- * window needs of the event, and hands it on with its time; the aggregator puts the rows in order (fay/order.h) and counts them, and what an event adds to its
- * window is interpreted (stage.c).
+ * Windows of so many events. Which window an event lies in is known only once the events of all threads are in order, so the probe applies the conditions that
+ * stand before the window, computes what a window needs of the event, other conditions included, and hands it on with its time; the aggregator puts the rows in
+ * order (fay/order.h) and counts them, and what an event adds to its window is interpreted (stage.c).
  */
 #include "planner.h"
 
@@ -19,6 +19,9 @@ static bool need(struct fay_planner *source, const struct fay_expr *expr)
 
 static bool need_all(struct fay_planner *source, const struct fay_plan_private *windows)
 {
+	for (const struct fay_filter *filter = windows->checked.filters; filter; filter = filter->next)
+		if (!need(source, filter->expr))
+			return false;
 	for (uint32_t i = 0; i < windows->keys; i++)
 		if (!need(source, windows->columns[i].expr))
 			return false;
@@ -60,7 +63,7 @@ bool fay_planner_events(struct fay_planner *planner)
 	source->query = planner->query;
 	source->checked = windows->checked;
 	source->kind = FAY_STATE_STREAM;
-	windows->checked.filters = NULL;
+	source->checked.filters = windows->checked.window.before;
 	windows->kept_arguments = 0;
 	fay_plan_find_saved(source, planner->query->saved);
 	struct fay_planner stage = *planner;
@@ -68,7 +71,10 @@ bool fay_planner_events(struct fay_planner *planner)
 	if (fay_planner_key(&stage, time, "time") < 0 || !need_all(&stage, windows) || !fay_planner_lay_out(&stage))
 		return false;
 	fay_planner_fill_spec(&stage);
-	planner->plan->event_size = source->row_size;
-	planner->plan->event_time_offset = source->columns[0].offset;
+	struct fay_plan *plan = planner->plan;
+	plan->event_size = source->row_size;
+	plan->event_time_offset = source->columns[0].offset;
+	uint64_t end = fay_planner_deadline(source);
+	plan->deadline = end && (!plan->deadline || end < plan->deadline) ? end : plan->deadline;
 	return fay_planner_prepare_rows(&stage) && describe_events(planner, windows);
 }

@@ -112,6 +112,13 @@ static bool holds(const struct fay_evaluator *e, const struct fay_expr *conditio
 	return !condition || fay_evaluate(e, condition).integer;
 }
 
+static bool all_hold(const struct fay_evaluator *e, const struct fay_filter *filter)
+{
+	while (filter && holds(e, filter->expr))
+		filter = filter->next;
+	return !filter;
+}
+
 void fay_stage_row(const struct fay_plan_private *p, const struct fay_evaluator *e, uint64_t time, uint8_t *row)
 {
 	_Alignas(8) uint64_t value[4096 / 8];
@@ -134,7 +141,7 @@ void fay_stage_row(const struct fay_plan_private *p, const struct fay_evaluator 
 	}
 }
 
-void fay_plan_event(const struct fay_plan *plan, uint64_t window, const uint8_t *event, uint8_t *row)
+bool fay_plan_event(const struct fay_plan *plan, uint64_t window, const uint8_t *event, uint8_t *row)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
 	_Alignas(8) uint8_t numbered[sizeof(window) + FAY_ROW_MAX_BYTES];
@@ -143,7 +150,10 @@ void fay_plan_event(const struct fay_plan *plan, uint64_t window, const uint8_t 
 	memcpy(numbered, &window, sizeof(window));
 	memcpy(numbered + sizeof(window), event, plan->event_size);
 	memcpy(&time, event + plan->event_time_offset, sizeof(time));
+	if (!all_hold(&e, p->checked.filters))
+		return false;
 	fay_stage_row(p, &e, time, row);
+	return true;
 }
 
 bool fay_plan_pair(const struct fay_plan *plan, const uint8_t *left, const uint8_t *right, uint8_t *row)
@@ -154,9 +164,8 @@ bool fay_plan_pair(const struct fay_plan *plan, const uint8_t *left, const uint8
 	uint32_t size = plan->join.sides[0].row_size;
 	memcpy(pair, left, size);
 	memcpy(pair + size, right, plan->join.sides[1].row_size);
-	for (const struct fay_filter *filter = p->checked.filters; filter; filter = filter->next)
-		if (!holds(&e, filter->expr))
-			return false;
+	if (!all_hold(&e, p->checked.filters))
+		return false;
 	fay_stage_row(p, &e, time_of(plan, left, right), row);
 	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of one window of time, for the root stage. */
+/* The rows of one window, for the root stage. */
 #include "plan.h"
 
 #include <stdlib.h>

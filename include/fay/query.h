@@ -105,7 +105,7 @@ struct fay_plan {
 	/*
 	 * Windows of so many events, by time; 0: there are none. State 0 of the image is then a stream of rows of event_size bytes, one for each event, which are put in
 	 * order by the time at event_time_offset (fay/order.h) and counted; fay_plan_event() says what each adds to its window, a row of the result's state
-	 * (fay_plan_schema()).
+	 * (fay_plan_schema()), and window number n ends at n + 1 for fay_plan_window().
 	 */
 	uint64_t window_events;
 	uint32_t event_size, event_time_offset;
@@ -172,8 +172,11 @@ bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint
  * query's conditions do not hold for the pair.
  */
 bool fay_plan_pair(const struct fay_plan *plan, const uint8_t *left, const uint8_t *right, uint8_t *row);
-/* Of a plan with windows of so many events: what one adds to window number `window`, from 0 up, as a row of the result's state (at most 4096 bytes). */
-void fay_plan_event(const struct fay_plan *plan, uint64_t window, const uint8_t *event, uint8_t *row);
+/*
+ * Of a plan with windows of so many events: what one adds to window number `window`, from 0 up, as a row of the result's state (at most 4096 bytes). false: nothing,
+ * the query's conditions on a window's events do not hold; it is one of the window's events all the same.
+ */
+bool fay_plan_event(const struct fay_plan *plan, uint64_t window, const uint8_t *event, uint8_t *row);
 void fay_plan_destroy(struct fay_plan *plan);
 /* The probes in programs as a module in `context`, for fay_compile_module() with plan->spec; of a query about functions of the kernel alone, those for all processes. */
 int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error);

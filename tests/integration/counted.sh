@@ -7,7 +7,7 @@ start() { start_target ready "$TARGET" "$@"; } # THREADS CALLS
 go() { echo >&9; for _ in $(seq 6000); do grep -q done "$work/target.out" && return 0; sleep 0.05; done; fail "target hangs"; }
 
 start 4 5000
-trace -p "$target" 'from w in cluster.Function("threads_target!work").Every(3000) where w.Arg(1) % 2 == 0 group w by 1 into g
+trace -p "$target" 'from w in cluster.Function("threads_target!work").Where(w => w.Arg(1) % 2 == 0).Every(3000) group w by 1 into g
 	select new { n = g.Count(), first = g.Min(w => w.time) - Now, last = g.Max(w => w.time) - Now }'
 wait_for "$work/trace.err" "fay: tracing"
 go
@@ -38,6 +38,13 @@ trace -p "$target" 'cluster.Function("threads_target!work").Every(700).GroupBy(w
 go
 end_trace
 equal "one value a window" '[{"window":0,"Sum":700},{"window":1,"Sum":700},{"window":2,"Sum":700},{"window":3,"Sum":700},{"window":4,"Sum":200}]' "$(rows | jq -sc .)"
+end_target
+
+start 2 1000
+trace -p "$target" 'cluster.Function("threads_target!work").Every(400).Count(w => w.Arg(0) == 0 && w.Arg(1) < 500)'
+go
+end_trace
+equal "conditions behind the window choose among its events" '[5,500]' "$(rows | jq -sc '[length, (map(.Count) | add)]')"
 end_target
 
 # Nothing happens: there is no window.

@@ -25,6 +25,7 @@ void random_shape(struct shape *s)
 		s->width = s->step * (1 + below(2) * below(4));
 	} else if (s->kind != ROWS && below(3) == 0) {
 		s->every = 1 + below(below(2) ? 8 : 60);
+		s->before = below(s->filter_count + 1);
 	}
 	s->aggregate_count = s->kind == VALUE ? 1 : s->kind == GROUPS ? 1 + below(3) : 0;
 	for (unsigned i = 0; i < s->aggregate_count; i++)
@@ -219,6 +220,13 @@ static void print_columns(FILE *out, const struct shape *s)
 	fputs(" }", out);
 }
 
+static void print_filter(FILE *out, const struct shape *s, unsigned i, bool method)
+{
+	fputs(method ? ".Where(x => " : " where ", out);
+	print_tree(out, s->filters[i]);
+	fputs(method ? ")" : "", out);
+}
+
 char *text_of_shape(const struct shape *s, const char *source)
 {
 	char *text = NULL;
@@ -226,12 +234,11 @@ char *text_of_shape(const struct shape *s, const char *source)
 	FILE *out = open_memstream(&text, &size);
 	assert_non_null(out);
 	fprintf(out, "%s%s", s->kind == VALUE ? "" : "from x in ", source);
+	for (unsigned i = 0; i < s->before; i++)
+		print_filter(out, s, i, true);
 	print_window(out, s);
-	for (unsigned i = 0; i < s->filter_count; i++) {
-		fputs(s->kind == VALUE ? ".Where(x => " : " where ", out);
-		print_tree(out, s->filters[i]);
-		fputs(s->kind == VALUE ? ")" : "", out);
-	}
+	for (unsigned i = s->before; i < s->filter_count; i++)
+		print_filter(out, s, i, s->kind == VALUE);
 	if (s->kind == VALUE) {
 		fputc('.', out);
 		print_aggregate(out, &s->aggregates[0]);

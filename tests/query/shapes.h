@@ -27,6 +27,7 @@ struct shape {
 	struct aggregate aggregates[3];
 	uint64_t width, step;
 	unsigned every; /* windows of so many events; 0: none, or of time */
+	unsigned before; /* so many of the filters stand before the window */
 	bool computes, has_condition;
 	bool regroups; /* the groups are grouped by `regroup_key`; `kinds` of aggregate 0 of each */
 	enum { BY_AGGREGATE, BY_REST, BY_KEY, ALL_TOGETHER } regroup_key;

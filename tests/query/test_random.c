@@ -88,9 +88,9 @@ static struct cell compute(char operator, struct cell x, struct cell y)
 	return integer_cell((int64_t)(operator== '+' ? a + b : a - b));
 }
 
-static bool passes(const struct shape *s, const struct fay_event *e)
+static bool passes(const struct shape *s, const struct fay_event *e, unsigned filters)
 {
-	for (unsigned i = 0; i < s->filter_count; i++)
+	for (unsigned i = 0; i < filters; i++)
 		if (!evaluate(s->filters[i], e))
 			return false;
 	return true;
@@ -221,14 +221,14 @@ static void regroup(const struct shape *s, struct table *t)
 	*t = out;
 }
 
-static unsigned ranks[MAX_EVENTS]; /* how many events that pass happened before */
+static unsigned ranks[MAX_EVENTS]; /* how many events happened before of those that pass what stands before the window */
 
 static unsigned rank_events(const struct shape *s)
 {
 	unsigned passed = 0;
 	memset(ranks, 0, sizeof(ranks));
 	for (unsigned i = 0; i < event_count; i++) {
-		if (!passes(s, &events[i]))
+		if (!passes(s, &events[i], s->before))
 			continue;
 		passed++;
 		for (unsigned e = 0; e < event_count; e++)
@@ -249,7 +249,7 @@ static void refer(const struct shape *s, uint64_t start, struct table *t)
 {
 	bool in_window[MAX_EVENTS];
 	for (unsigned i = 0; i < event_count; i++)
-		in_window[i] = passes(s, &events[i]) && lies_in(s, i, start);
+		in_window[i] = passes(s, &events[i], s->filter_count) && lies_in(s, i, start);
 	t->count = 0;
 	forget_tallies();
 	if (s->kind == VALUE)
@@ -381,7 +381,7 @@ struct counting {
 	const struct shape *shape;
 	const char *text;
 	const struct fay_plan *plan;
-	const struct fay_schema *shown;
+	const struct fay_schema *schema, *shown;
 	struct fay_aggregator *windows;
 	uint64_t number;
 	unsigned events;
@@ -390,13 +390,15 @@ struct counting {
 static void close_window(struct counting *c)
 {
 	static struct table want;
-	struct fay_result rows;
+	struct fay_result all, rows;
 	struct fay_error error = {0};
-	assert_int_equal(fay_aggregator_snapshot(c->windows, 0, &rows, &error), 0);
-	refer(c->shape, c->number, &want);
+	refer(c->shape, c->number++, &want);
+	assert_int_equal(fay_aggregator_snapshot(c->windows, 0, &all, &error), 0);
+	assert_int_equal(fay_plan_window(c->plan, c->schema, &all, c->number, &rows, &error), 0);
 	finish_and_check(c->text, c->plan, c->shown, &rows, &want);
 	fay_result_deinit(&rows);
-	fay_aggregator_forget(c->windows, 0, ++c->number);
+	fay_result_deinit(&all);
+	fay_aggregator_forget(c->windows, 0, c->number);
 	c->events = 0;
 }
 
@@ -405,16 +407,16 @@ static void count_event(void *context, const uint8_t *event)
 	struct counting *c = context;
 	struct fay_error error = {0};
 	uint8_t row[4096];
-	fay_plan_event(c->plan, c->number, event, row);
-	assert_int_equal(fay_aggregator_take_row(c->windows, 0, row, &error), 0);
+	if (fay_plan_event(c->plan, c->number, event, row))
+		assert_int_equal(fay_aggregator_take_row(c->windows, 0, row, &error), 0);
 	if (++c->events == c->plan->window_events)
 		close_window(c);
 }
 
 static void check_counted(const struct shape *s, const char *text, const struct fay_plan *plan, const struct fay_schema *shown, const struct fay_result *rows)
 {
-	struct counting c = {.shape = s, .text = text, .plan = plan, .shown = shown};
 	struct fay_schema schema;
+	struct counting c = {.shape = s, .text = text, .plan = plan, .schema = &schema, .shown = shown};
 	struct fay_order *order;
 	struct fay_error error = {0};
 	unsigned passed = rank_events(s);

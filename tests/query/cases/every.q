@@ -1,4 +1,4 @@
-from r in cluster.Return("libc!read").Every(1000)
+from r in cluster.Return("libc!read").Where(r => r.Arg(0) != 0 && r.time < Now.AddMinutes(5)).Every(1000)
 where r.ReturnValue > 0
 group r by new { r.comm, large = r.ReturnValue >= 16KiB } into g
 orderby g.Sum(x => x.ReturnValue) descending
