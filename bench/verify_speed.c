@@ -4,9 +4,9 @@
  *
  *	verify_speed [--rounds N] [--json FILE] [--only SHAPE] PROLOGUE DIRECTORY [IMAGE...]
  *
- * Images of 1,000, 2,000, 10,000 and 100,000 instructions are made in DIRECTORY from assembly (as, ld) in six shapes: straight-line arithmetic, branches that join,
+ * Images of 1,000, 2,000, 10,000 and 100,000 instructions are made in DIRECTORY from assembly (as, ld) in seven shapes: straight-line arithmetic, branches that join,
  * counted loops, calls of small functions, a mix of these with spills, masked table indices and helper calls, as compilers emit for
- * probes, and loops that need a relation between two values. All are accepted; an image that is not ends the program with status 1. IMAGEs named on the command line are measured too.
+ * probes, loops that need a relation between two values, and nests of three loops. All are accepted; an image that is not ends the program with status 1. IMAGEs named on the command line are measured too.
  *
  * Each round takes each reader of each image once, in turn, so that a change of the machine's speed hits all alike: fay_verify() on
  * the whole file (parsing, hashing, decoding thrice, invariants, obligations, bounds), Zydis (decoder with all operands), Capstone without and with details.
@@ -145,9 +145,22 @@ static unsigned related_unit(FILE *out, unsigned unit)
 	return 10;
 }
 
+/* The longest earlier match at each place of a window, as compressors look for it: three loops, one within the other, each with ways out in between. */
+static unsigned nest_unit(FILE *out, unsigned unit)
+{
+	fprintf(out, "\txor %%eax, %%eax\n1:\txor %%r10d, %%r10d\n\txor %%ecx, %%ecx\n\ttest %%eax, %%eax\n\tje 7f\n"
+		"2:\txor %%edx, %%edx\n3:\tlea (%%rax,%%rdx), %%r8d\n\tcmp $%u, %%r8d\n\tjae 5f\n\tlea (%%rcx,%%rdx), %%r11d\n\tmovzbl (%%rsi,%%r11), %%r12d\n"
+		"\tcmp %%r12b, (%%rsi,%%r8)\n\tjne 5f\n\tinc %%edx\n\tcmp $15, %%edx\n\tjb 3b\n",
+		48 + unit % 16 * 8);
+	fprintf(out, "5:\tcmp %%r10d, %%edx\n\tcmova %%edx, %%r10d\n\tinc %%ecx\n\tcmp %%eax, %%ecx\n\tjb 2b\n"
+		"\tcmp $3, %%r10d\n\tjb 7f\n\tincq %u(%%rsi)\n\tadd %%r10d, %%eax\n\tjmp 8f\n7:\tincq %u(%%rsi)\n\tinc %%eax\n8:\tcmp $%u, %%eax\n\tjb 1b\n"
+		"\tmov %%eax, %%r9d\n", unit % 24 * 8, 8 + unit % 24 * 8, 48 + unit % 16 * 8);
+	return 31;
+}
+
 static const struct shape shapes[] = {
 	{ "straight", straight_unit, NULL }, { "branches", branch_unit, NULL }, { "loops", loop_unit, NULL }, { "calls", call_unit, call_after }, { "mix", mix_unit, NULL },
-	{ "related", related_unit, NULL },
+	{ "related", related_unit, NULL }, { "nests", nest_unit, NULL },
 };
 
 static void run_command(const char *const *argv)

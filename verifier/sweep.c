@@ -68,6 +68,18 @@ bool fay_sweep_grow(void **array, uint32_t *capacity, uint32_t count, size_t siz
 	return true;
 }
 
+void fay_sweep_deliver(struct fay_sweep *w, uint32_t to, struct fay_state *s)
+{
+	s->next = w->waiting[to];
+	w->waiting[to] = s;
+	if (!w->depth || fay_sweep_inside(w, to, w->frames[w->depth - 1].head))
+		return;
+	if (fay_sweep_grow((void **)&w->log, &w->log_capacity, w->log_count, sizeof(*w->log)))
+		w->log[w->log_count++] = (struct fay_sweep_exit){ .to = to, .state = s };
+	else
+		fay_sweep_fall_short(w);
+}
+
 static void arrive(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
 {
 	struct fay_sweep *w = context;
@@ -76,18 +88,13 @@ static void arrive(struct fay_analysis *an, void *context, uint32_t from, uint32
 	/* A jump through a table may have one target many times. */
 	if (an->fell_short || (w->waiting[to] && w->waiting[to]->from == from && an->graph->nodes[from].table))
 		return;
+	if (w->live)
+		fay_live_forget(s, w->live[to]);
 	copy = fay_sweep_copy(w, s);
 	if (!copy)
 		return;
 	copy->from = from;
-	copy->next = w->waiting[to];
-	w->waiting[to] = copy;
-	if (!w->depth || fay_sweep_inside(w, to, w->frames[w->depth - 1].head))
-		return;
-	if (fay_sweep_grow((void **)&w->log, &w->log_capacity, w->log_count, sizeof(*w->log)))
-		w->log[w->log_count++] = (struct fay_sweep_exit){ .to = to, .state = copy };
-	else
-		fay_sweep_fall_short(w);
+	fay_sweep_deliver(w, to, copy);
 }
 
 /* Makes one state of all that wait for `node`, and checks that it includes each. NULL: none, or it fell short. */
@@ -183,10 +190,10 @@ static void sweep(struct fay_sweep *w)
 		s = gather(w, node);
 		if (!s)
 			at = w->order.end[node]; /* not reached, nor what it heads */
-		else if (g->nodes[node].is_header)
-			fay_sweep_enter(w, node, s);
-		else
+		else if (!g->nodes[node].is_header)
 			fay_sweep_run(w, node, s);
+		else if (!fay_sweep_enter(w, node, s))
+			at = w->order.end[node];
 	}
 }
 
@@ -194,8 +201,10 @@ static void release(struct fay_sweep *w)
 {
 	struct fay_analysis *an = w->an;
 
-	for (uint32_t node = 0; w->waiting && node < an->graph->node_count; node++)
+	for (uint32_t node = 0; w->waiting && w->results && node < an->graph->node_count; node++) {
 		fay_pool_drop_list(&w->pool, w->waiting[node]);
+		fay_sweep_result_drop(w, node);
+	}
 	while (w->depth) {
 		struct fay_sweep_frame *f = &w->frames[--w->depth];
 
@@ -206,6 +215,8 @@ static void release(struct fay_sweep *w)
 	if (w->unroll.an)
 		fay_unroll_deinit(&w->unroll);
 	free(w->waiting);
+	free(w->results);
+	free(w->live);
 	free(w->frames);
 	free(w->log);
 	fay_order_deinit(&w->order);
@@ -242,10 +253,12 @@ static bool attempt(struct fay_analysis *an, bool related, bool *again)
 
 	an->reached = calloc(n, 1);
 	*again = false;
-	if (!w || !an->reached || !(w->waiting = calloc(n, sizeof(*w->waiting))) || !fay_order_init(&w->order, an->graph)) {
+	if (!w || !an->reached || !(w->waiting = calloc(n, sizeof(*w->waiting))) || !(w->results = calloc(n, sizeof(*w->results))) ||
+	    !fay_order_init(&w->order, an->graph)) {
 		an->fell_short = true;
 	} else {
 		w->an = an;
+		w->live = fay_live_find(an);
 		w->related = related;
 		w->pool = (struct fay_pool){ .bytes = &an->state_bytes, .most = STATE_BYTES_MAX };
 		an->facts->event_fields = an->facts->clobbered_gprs = an->facts->arguments_used = an->facts->helpers = 0;

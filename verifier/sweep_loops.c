@@ -28,9 +28,7 @@ static void start(struct fay_sweep *w, struct fay_sweep_frame *f)
 
 	f->mark = w->log_count;
 	f->open = false;
-	*an->facts = f->facts;
-	an->obligation_count = f->obligations;
-	an->deepest = f->deepest;
+	fay_sweep_gain_begin(an);
 	tag(an->in[f->head]);
 	fay_sweep_run(w, f->head, an->in[f->head]);
 }
@@ -41,6 +39,7 @@ static void begin(struct fay_sweep *w, const struct fay_sweep_frame *f)
 	struct fay_analysis *an = w->an;
 	struct fay_state *s = fay_sweep_copy(w, f->entered);
 
+	fay_sweep_result_drop(w, f->head);
 	if (s && !fay_state_canonical(s))
 		fay_sweep_fall_short(w);
 	if (s && !an->fell_short && an->in[f->head] && (an->in[f->head]->count != s->count || !fay_state_join(s, an->in[f->head], &plain_join)))
@@ -50,23 +49,25 @@ static void begin(struct fay_sweep *w, const struct fay_sweep_frame *f)
 }
 
 /* The head may have a state from when it was entered in the last round of the loop around. */
-void fay_sweep_enter(struct fay_sweep *w, uint32_t head, struct fay_state *entered)
+bool fay_sweep_enter(struct fay_sweep *w, uint32_t head, struct fay_state *entered)
 {
 	struct fay_analysis *an = w->an;
 	struct fay_sweep_frame *f;
 
+	if (fay_sweep_result_use(w, head, entered))
+		return false;
 	if (!fay_sweep_grow((void **)&w->frames, &w->frames_capacity, w->depth, sizeof(*w->frames))) {
 		fay_sweep_drop(w, entered);
-		fay_sweep_fall_short(w);
-		return;
+		return fay_sweep_fall_short(w);
 	}
 	if (!w->depth)
 		w->mode = w->related ? SWEEP_RELATED : SWEEP_PLAIN;
 	f = &w->frames[w->depth++];
-	*f = (struct fay_sweep_frame){ .head = head, .entered = entered, .facts = *an->facts, .obligations = an->obligation_count, .deepest = an->deepest };
+	*f = (struct fay_sweep_frame){ .head = head, .entered = entered, .first = !an->in[head], .before = fay_sweep_gain_of(an) };
 	begin(w, f);
 	if (!an->fell_short)
 		start(w, f);
+	return true;
 }
 
 static void drop_waiting(struct fay_sweep *w, uint32_t node)
@@ -93,6 +94,7 @@ static void take_back(struct fay_sweep *w, const struct fay_sweep_frame *f)
 static void forget_inner(struct fay_sweep *w, uint32_t head)
 {
 	for (uint32_t at = w->order.of[head] + 1; at < w->order.end[head]; at++) {
+		fay_sweep_result_drop(w, w->order.at[at]);
 		fay_sweep_drop(w, w->an->in[w->order.at[at]]);
 		w->an->in[w->order.at[at]] = NULL;
 	}
@@ -209,9 +211,11 @@ static void widen_again(struct fay_sweep *w, struct fay_sweep_frame *f)
 
 /* ---- relations ---- */
 
-/* Whether the loops around this one are in their first rounds, which enter it with the least that they can. */
+/* Whether the loops around this one are in their first rounds, or in the first that comes here, and so enter it with the least that they can. */
 static bool entered_with_least(const struct fay_sweep *w)
 {
+	if (w->frames[w->depth - 1].first)
+		return true;
 	for (uint32_t i = 0; i + 1 < w->depth; i++)
 		if (w->frames[i].rounds)
 			return false;
@@ -276,7 +280,8 @@ static void find_bound(struct fay_sweep *w, struct fay_sweep_frame *f)
 	for (struct fay_state *s = back ? back->next : NULL; s; s = s->next)
 		fay_ranking_merge(back, s);
 	an->bounds[f->head] = fay_ranking_bound_of(an->in[f->head], back);
-	if (an->bounds[f->head] != UINT64_MAX || f->open)
+	f->ranked = an->bounds[f->head] != UINT64_MAX;
+	if (f->ranked || f->open)
 		return;
 	if (!w->unroll.an)
 		fay_unroll_init(&w->unroll, an);
@@ -285,10 +290,9 @@ static void find_bound(struct fay_sweep *w, struct fay_sweep_frame *f)
 	an->checking = true;
 }
 
-/* Tags at the ways out, of the loop around: where the inner loop does not change the location that they are of. holds() has made slots lie alike. */
+/* What left the innermost loop has the tags of the loop around from now on. holds() has made slots lie alike. */
 static void compose_tags(struct fay_sweep *w, const struct fay_sweep_frame *f)
 {
-	const struct fay_state *back = w->waiting[f->head];
 	uint32_t kept = f->mark;
 
 	for (uint32_t k = f->mark; k < w->log_count; k++) {
@@ -297,16 +301,7 @@ static void compose_tags(struct fay_sweep *w, const struct fay_sweep_frame *f)
 		if (fay_sweep_inside(w, e.to, f->head))
 			continue;
 		w->log[kept++] = e;
-		for (uint32_t i = 0; i < e.state->count; i++) {
-			struct fay_value *v = &e.state->loc[i];
-			const struct fay_value *t = v->origin ? &f->entered->loc[v->origin - 1] : NULL;
-
-			if (!t || !t->origin || (back && !fay_ranking_unmoved(back, v->origin - 1)) ||
-			    __builtin_add_overflow(v->dlo, t->dlo, &v->dlo) || __builtin_add_overflow(v->dhi, t->dhi, &v->dhi))
-				v->origin = 0;
-			else
-				v->origin = t->origin;
-		}
+		fay_sweep_compose_tags(e.state, f->entered, w->waiting[f->head]);
 	}
 	w->log_count = kept;
 }
@@ -317,10 +312,13 @@ static void leave(struct fay_sweep *w, struct fay_sweep_frame *f)
 	uint32_t head = f->head;
 	bool open = f->open;
 
-	if (w->depth > 1)
+	if (w->depth > 1) {
+		fay_sweep_result_keep(w, f);
 		compose_tags(w, f);
-	else
+	} else {
 		forget_relations(w);
+	}
+	fay_sweep_gain_add(an, &f->before);
 	drop_waiting(w, head);
 	fay_sweep_drop(w, f->entered);
 	w->depth--;

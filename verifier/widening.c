@@ -111,10 +111,10 @@ static void find_copies(struct fay_widening *w, const struct fay_insn *insn)
 		unite(w, insn->dst.reg, insn->src.base);
 }
 
-static void limit(struct fay_widening *w, uint32_t bearer, int64_t value)
+static void limit(struct fay_widening *w, uint32_t bearer, int64_t low, int64_t high)
 {
 	if (bearer && w->limit_count < sizeof(w->limits) / sizeof(w->limits[0]))
-		w->limits[w->limit_count++] = (struct fay_widening_limit){ .bearer = bearer, .value = value };
+		w->limits[w->limit_count++] = (struct fay_widening_limit){ .bearer = bearer, .low = low, .high = high };
 }
 
 /* `of` is compared with `by`. */
@@ -123,11 +123,9 @@ static void limit_by(struct fay_widening *w, const struct fay_operand *of, const
 	const struct fay_value *v = by->kind == OPERAND_REG ? &entered->loc[by->reg & 15] : NULL;
 
 	if (by->kind == OPERAND_IMM)
-		limit(w, bearer_of(of), by->imm);
-	if (v && fay_value_numeric(v) && v->s.smax < INT32_MAX && v->s.smin > INT32_MIN) {
-		limit(w, bearer_of(of), v->s.smin);
-		limit(w, bearer_of(of), v->s.smax);
-	}
+		limit(w, bearer_of(of), by->imm, by->imm);
+	if (v && fay_value_numeric(v) && v->s.smax < INT32_MAX && v->s.smin > INT32_MIN)
+		limit(w, bearer_of(of), v->s.smin, v->s.smax);
 }
 
 /* Whether a way out of the loop begins at the end of `node`. */
@@ -195,22 +193,30 @@ static uint32_t copies_of(const struct fay_widening *w, uint32_t i)
 	return found;
 }
 
-static void add_limits(const struct fay_widening *w, uint32_t bearers, struct fay_thresholds *t)
+/* Which way a value grows: at a limit that varies it stops at the farther end. */
+struct growth {
+	bool up, down;
+};
+
+static void add_limits(const struct fay_widening *w, uint32_t bearers, struct growth g, struct fay_thresholds *t)
 {
 	t->count = 0;
-	for (uint32_t i = 0; i < w->limit_count; i++)
-		if (w->limits[i].bearer & bearers)
-			fay_thresholds_add(t, w->limits[i].value);
-	if (t->count)
-		fay_thresholds_add(t, 0);
+	for (uint32_t i = 0; i < w->limit_count; i++) {
+		const struct fay_widening_limit *l = &w->limits[i];
+
+		if (g.up && l->bearer & bearers)
+			fay_thresholds_add(t, l->high);
+		if (g.down && l->bearer & bearers)
+			fay_thresholds_add(t, l->low);
+	}
 }
 
 /* The numbers that location i, or else a copy of it, is compared with where the loop may be left. */
-static void own_thresholds(const struct fay_widening *w, uint32_t i, struct fay_thresholds *t)
+static void own_thresholds(const struct fay_widening *w, uint32_t i, struct growth g, struct fay_thresholds *t)
 {
-	add_limits(w, bearer_at(i), t);
+	add_limits(w, bearer_at(i), g, t);
 	if (!t->count)
-		add_limits(w, copies_of(w, i), t);
+		add_limits(w, copies_of(w, i), g, t);
 }
 
 /* What a shift makes less of in every round. */
@@ -223,13 +229,14 @@ static void forget_low_bits(struct fay_scalar *s)
 	fay_scalar_normalise(s);
 }
 
-static const struct fay_thresholds *thresholds(const struct fay_widening *w, uint32_t i, unsigned round, enum fay_sweep_mode mode, struct fay_thresholds *own)
+static const struct fay_thresholds *thresholds(const struct fay_widening *w, uint32_t i, unsigned round, enum fay_sweep_mode mode, struct growth g,
+					       struct fay_thresholds *own)
 {
 	if (round > rounds_of_loop[mode] || (mode == SWEEP_PLAIN && !(w->compared & copies_of(w, i))))
 		return &coarse;
 	if (round > ROUNDS_OWN || mode == SWEEP_FINE)
 		return &w->loop;
-	own_thresholds(w, i, own);
+	own_thresholds(w, i, g, own);
 	return own->count ? own : &w->loop;
 }
 
@@ -239,10 +246,12 @@ void fay_widening_apply(const struct fay_widening *w, struct fay_state *joined, 
 
 	for (uint32_t i = 0; i < joined->count; i++) {
 		struct fay_value *v = &joined->loc[i];
+		const struct fay_scalar *before = &old->loc[i].s;
+		struct growth g = { .up = v->s.smax > before->smax, .down = v->s.smin < before->smin };
 
-		if (!fay_value_numeric(v) || fay_scalar_equal(&v->s, &old->loc[i].s))
+		if (!fay_value_numeric(v) || fay_scalar_equal(&v->s, before))
 			continue;
-		fay_state_widen_one(joined, old, i, thresholds(w, i, round, mode, &own));
+		fay_state_widen_one(joined, old, i, thresholds(w, i, round, mode, g, &own));
 		if (round > ROUNDS_BITS)
 			forget_low_bits(&v->s);
 	}

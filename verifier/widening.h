@@ -21,7 +21,7 @@ struct fay_widening {
 	uint32_t limit_count;
 	struct fay_widening_limit {
 		uint32_t bearer; /* as in `compared` */
-		int64_t value;
+		int64_t low, high;
 	} limits[32];      /* with what, where that may end the loop */
 };
 
