@@ -127,19 +127,28 @@ struct fay_obligation {
 struct fay_smt_cache;
 
 /*
- * The word named `id` at distance `delta` is, modulo 2^bits (if `exact`, by itself), an integer between factor * X + low and factor * X + high, where X is
- * the unsigned reading of the word named `root` at root_delta and lies in [least, most]; fractions of 80 binary places: see transfer_remainder.c.
+ * The word named `id` at distance `delta` is, modulo 2^bits (if `exact`, by itself), an integer between factor * X + error * E + low and
+ * factor * X + error * E + high, where X is the unsigned reading of the word named `root` at root_delta and lies in [least, most], and E what was rounded
+ * off the word named error_of, in [0, 1] (0: no such word); fractions of 80 binary places: see transfer_remainder.c.
  */
 struct fay_form {
 	uint32_t id, root;
 	uint64_t delta, root_delta;
 	uint64_t least, most;
-	__int128 factor, low, high;
+	__int128 factor, error, low, high;
+	uint32_t error_of;
 	uint8_t bits;
 	bool exact;
 };
 #define FAY_FORMS 16u
 #define FAY_NARROWS 4u
+
+/* The word named `sum` at sum_delta is (N + add) modulo 2^32, N < 2^32 the word named `of` at of_delta: see transfer_wrap.c. */
+struct fay_wrap {
+	uint32_t sum, of, add;
+	uint64_t sum_delta, of_delta;
+};
+#define FAY_WRAPS 6u
 
 struct fay_analysis {
 	struct fay_smt_cache *cache; /* the solver's answers; NULL none */
@@ -178,7 +187,8 @@ struct fay_analysis {
 		uint64_t delta;
 		unsigned width;
 	} narrows[FAY_NARROWS];
-	uint32_t form_count, narrow_count;
+	struct fay_wrap wraps[FAY_WRAPS];
+	uint32_t form_count, narrow_count, wrap_count;
 	bool exploring;         /* the states are still growing: a place that the graph lacks is a find, later it is a refusal */
 	struct fay_jump *found; /* places of indirect jumps that the graph lacks */
 	uint32_t found_count, found_capacity;

@@ -4,12 +4,15 @@
  *
  * A form says of a word that it is, modulo 2^bits, an integer I with
  *
- *	factor * X + low <= I <= factor * X + high        (factor, low, high: fractions with FRACTION bits, exact)
+ *	factor * X + error * E + low <= I <= factor * X + error * E + high        (factor, error, low, high: fractions with FRACTION bits, exact)
  *
  * where X, the root, is the unsigned reading of another value. The upper half of x * M is M/2^64 * X less a fraction; a shift to the right divides and takes
  * away another fraction; sums, differences and products by constants are what they are, for words as for integers, modulo 2^bits. In x - 10 * q the factor
  * is nearly 0, so I lies within a few numbers: if they fit in the word, it is one of them. Nothing is recognised, and no multiplier is
  * believed to be right: with a wrong one the factor is not small enough, and the bounds are those that follow.
+ *
+ * E, in [0, 1], is the fraction that was cut off a word, as a part of the most that could be. It has a name, because that word may come in twice: 7 * q is 8 * q - q, and x / 7
+ * is ((x - q >> 1) + q) >> 2, q being x * 0x24924925 >> 32. One such fraction is followed at a time; any other widens low and high.
  *
  * The integer part is certain only where the word is I itself (`exact`): a shift to the right, an `and` or the upper half of a product need that, or all bits.
  * Forms are of names (struct fay_value), of the block in hand only: a name is one number for as long as its state lives, and the next block has other names.
@@ -36,7 +39,16 @@ static wide product(wide factor, uint64_t x, wide *rest)
 	return upper >> 16;
 }
 
-/* The integers that f allows. */
+/* f without E: whatever E is. */
+static void forget_error(struct fay_form *f)
+{
+	f->low += f->error < 0 ? f->error : 0;
+	f->high += f->error > 0 ? f->error : 0;
+	f->error = 0;
+	f->error_of = 0;
+}
+
+/* The integers that f, which has no E, allows. */
 static struct bounds integers(const struct fay_form *f)
 {
 	wide rest_low, rest_high;
@@ -81,7 +93,8 @@ static bool beside(const struct fay_analysis *an, const struct fay_value *v, uns
 	wide number = fay_scalar_sext(&v->s, width).smin;
 
 	*f = *other;
-	f->factor = 0;
+	f->factor = f->error = 0;
+	f->error_of = 0;
 	f->bits = 64;
 	f->exact = number >= 0;
 	if (number > INT32_MAX || number < INT32_MIN)
@@ -113,11 +126,13 @@ static void learn(const struct fay_form *f, struct bounds b, unsigned room, stru
  */
 static void settle(struct fay_analysis *an, struct fay_form *f, unsigned room, bool positive, struct fay_value *r)
 {
+	struct fay_form whole = *f;
 	struct bounds b;
 
-	if (!plain(r) || f->least > f->most || !small(f->factor) || !small(f->low) || !small(f->high))
+	if (!plain(r) || f->least > f->most || !small(f->factor) || !small(f->error) || !small(f->low) || !small(f->high))
 		return;
-	b = integers(f);
+	forget_error(&whole);
+	b = integers(&whole);
 	if ((f->exact || positive) && b.low < 0)
 		b.low = 0;
 	if (b.low > b.high)
@@ -145,20 +160,38 @@ static bool multiply(struct fay_form *f, wide n)
 {
 	wide low, high;
 
-	if (__builtin_mul_overflow(f->factor, n, &f->factor) || __builtin_mul_overflow(f->low, n, &low) || __builtin_mul_overflow(f->high, n, &high))
+	if (__builtin_mul_overflow(f->factor, n, &f->factor) || __builtin_mul_overflow(f->error, n, &f->error) ||
+	    __builtin_mul_overflow(f->low, n, &low) || __builtin_mul_overflow(f->high, n, &high))
 		return false;
 	f->low = n < 0 ? high : low;
 	f->high = n < 0 ? low : high;
-	return small(f->factor) && small(f->low) && small(f->high);
+	return small(f->factor) && small(f->error) && small(f->low) && small(f->high);
 }
 
-/* f := the integer part of f / 2^by. False: the factor has too many binary places. */
+/* The fraction is cut off f, which was divided by 2^by, and `id` names what is left. E becomes all that is not certain of it, unless the E there was matters about as much. */
+static void cut_off(struct fay_form *f, unsigned by, uint32_t id)
+{
+	wide cut = one - (one >> by), error = f->error < 0 ? -f->error : f->error;
+
+	f->low -= cut;
+	if (2 * error >= cut)
+		return;
+	forget_error(f);
+	f->error = f->low - f->high;
+	f->error_of = id;
+	f->low = f->high;
+}
+
+/* f := f / 2^by, with its fraction. False: the factor has too many binary places. */
 static bool divide(struct fay_form *f, unsigned by)
 {
 	if (by > 64 || (f->factor & (((wide)1 << by) - 1)))
 		return false;
+	if (f->error & (((wide)1 << by) - 1))
+		forget_error(f);
 	f->factor >>= by;
-	f->low = (f->low >> by) - (one - (one >> by));
+	f->error >>= by;
+	f->low >>= by;
 	f->high = -(-f->high >> by);
 	return true;
 }
@@ -175,12 +208,13 @@ void fay_form_product_high(struct fay_analysis *an, const struct fay_value *a, c
 	/* factor * by / 2^width: what can be divided first is, so that the product fits. */
 	if (f.factor & (((wide)1 << width) - 1))
 		return;
+	forget_error(&f);
 	f.factor >>= width;
 	f.low >>= width;
 	f.high = -(-f.high >> width);
 	if (!multiply(&f, (wide)by->s.umin))
 		return;
-	f.low -= one - (one >> width);
+	cut_off(&f, width, r->id);
 	settle(an, &f, width, false, r);
 }
 
@@ -206,6 +240,10 @@ void fay_form_sum(struct fay_analysis *an, bool minus, const struct fay_value *a
 	some = some ? some : find(an, b);
 	if (!some || !beside(an, a, width, some, &f) || !beside(an, b, width, some, &g))
 		return;
+	if (f.error && g.error && f.error_of != g.error_of)
+		forget_error(&g);
+	f.error_of = f.error ? f.error_of : g.error_of;
+	f.error += minus ? -g.error : g.error;
 	f.factor += minus ? -g.factor : g.factor;
 	f.low += minus ? -g.high : g.low;
 	f.high += minus ? -g.low : g.high;
@@ -234,6 +272,7 @@ void fay_form_shift_down(struct fay_analysis *an, const struct fay_value *a, uns
 	f = own ? *own : of_root(a);
 	if (f.bits < width || !divide(&f, by))
 		return;
+	cut_off(&f, by, r->id);
 	if (!f.exact)
 		f.bits = (uint8_t)(width - by); /* the others would have come down from what the word leaves out */
 	settle(an, &f, width - by, false, r);
