@@ -10,6 +10,7 @@
  * transfer_alu.c       arithmetic, logic, shifts, bits
  * transfer_multiply.c  multiplication and division
  * transfer_remainder.c quotients and remainders by multiplication
+ * transfer_wrap.c      sums of 32 bits that may wrap
  * transfer_partial.c   registers of which only some bytes were written
  * transfer_stack.c     push, pop, call, ret
  * transfer_jump.c      jumps through tables
@@ -105,6 +106,10 @@ void fay_form_shift_down(struct fay_analysis *an, const struct fay_value *a, uns
 void fay_form_mask(struct fay_analysis *an, const struct fay_value *a, const struct fay_value *b, unsigned width, struct fay_value *r);
 void fay_form_narrow(struct fay_analysis *an, const struct fay_value *a, unsigned width, struct fay_value *r);
 void fay_form_address(struct fay_analysis *an, const struct fay_operand *mem, unsigned width, struct fay_value *r);
+
+/* ---- transfer_wrap.c: sum is (of + add) modulo 2^32; what a comparison tells of such a sum is known of the number, too. False: impossible. ---- */
+void fay_wrap_note(struct fay_analysis *an, const struct fay_value *of, uint64_t add, const struct fay_value *sum);
+bool fay_wrap_learn(const struct fay_analysis *an, struct fay_state *s, const struct fay_triple *t);
 
 /* ---- transfer_jump.c ---- */
 /* A number was read from read-only data; it was extended from 32 to 64 bits with its sign. */

@@ -326,7 +326,7 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 		return true;
 	if (!holds)
 		cc = (enum fay_cc)(cc ^ 1);
-	if (!fay_flags_refine(s, cc, &t) || !tell(s, &t))
+	if (!fay_flags_refine(s, cc, &t) || !tell(s, &t) || !fay_wrap_learn(an, s, &t))
 		return false;
 	name_exact(s, &t);
 	s->assumed = (uint8_t)(1 + cc);

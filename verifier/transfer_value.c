@@ -288,6 +288,8 @@ bool fay_value_arithmetic(struct fay_analysis *an, enum fay_op op, const struct 
 	} else if (op == OP_SUB) {
 		name_sum(r, a, &b->s, true, width);
 	}
+	if (width == 32 && (op == OP_ADD || op == OP_SUB) && fay_scalar_is_const(&b->s))
+		fay_wrap_note(an, a, op == OP_ADD ? b->s.umin : -b->s.umin, r);
 	relate(an, op, a, b, width, r);
 	return true;
 }
