@@ -119,9 +119,9 @@ for which in "-p $redis" "--comm redis-server"; do
 	end_trace
 	last=$(reads)
 	counted=$(final_sum countOfReadIOs)
-	# The reads of the two `info` connections around the trace, and those of /proc and the clock, differ by a few.
+	# The reads of the two `info` connections around the trace, and those of /proc and the clock, some each second, differ by a few.
 	echo "$which: the server counted $((last - first)) reads, fay $counted"
-	[ "$counted" -ge 20000 ] && [ "$counted" -le $((last - first + 100)) ] || fail "reads of redis-server"
+	[ "$counted" -ge 20000 ] && [ "$counted" -le $((last - first + 1000)) ] || fail "reads of redis-server"
 done
 # One thread of a process that has several.
 trace --tid "$redis" 'from r in cluster.Syscall("read") group r by new { r.tid, r.pid } into g select new { g.Key, n = g.Count() }'
@@ -151,7 +151,7 @@ sleep 60 </dev/null &
 started+=("$!")
 sleeper=$!
 while [ "$(awk '{print $3}' "/proc/$sleeper/stat")" != S ]; do sleep 0.05; done
-"$(dirname "$BPF_TARGET")/timeline_target" 400 &
+"$(dirname "$BPF_TARGET")/timeline_target" 4000 &
 started+=("$!")
 napper=$!
 ask 'from s in cluster.Tracepoint("sched_switch") where s.prev.pid == s.tid && s.next.pid != s.tid group s by new { s.comm, s.KernelStack } into g orderby g.Count() descending select new { g.Key, n = g.Count() } take 1' \
@@ -161,9 +161,10 @@ awk '{sub(/\+.*/, "", $2); print $2}' "/proc/$sleeper/stack" >"$work/expected"
 [ -s "$work/expected" ] || skip "/proc/PID/stack is empty"
 value '.[0].KernelStack[]' | sed -E 's/^"kernel!([^+]*).*/\1/' | tail -n "$(grep -c . "$work/expected")" >"$work/got"
 diff "$work/expected" "$work/got" || fail "the stack of a thread that sleeps"
-equal "the innermost function" '"kernel!__schedule' "$(value '.[0].KernelStack[0]' | cut -d+ -f1)"
+# Where somebody else is at the same tracepoint, too, the kernel has a function of its own between it and what is called.
+equal "the innermost function" '"kernel!__schedule' "$(value '.[0].KernelStack | map(select(contains("__traceiter_") | not))[0]' | cut -d+ -f1)"
 [ "$(value '.[0].n')" -gt 20 ] || fail "few stacks"
-kill "$napper"
+kill "$napper" || true
 ask 'from w in cluster.Syscall("write") group w by new { w.KernelStack, w.UserStack } into g select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" $n
 equal "stacks of writes" "[1,$n]" "$(value '[(map(.KernelStack | join(" ") | contains("do_syscall_64")) | all | if . then 1 else 0 end), (map(.n) | add)]')"
 exits "too many frames" 3 "$FAY" trace 'cluster.Timer(10ms).Select(t => new { a = t.KernelStack(32), b = t.UserStack(9) })'
