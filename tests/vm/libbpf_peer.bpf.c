@@ -58,4 +58,4 @@ int BPF_PROG(duration_leave)
 	return 0;
 }
 
-char license[] SEC("license") = "Dual MIT/GPL";
+char license_text[] SEC("license") = "Dual MIT/GPL";
