@@ -212,12 +212,14 @@ void fay_planner_fill_stage(struct fay_planner *planner, const char *const symbo
 						    [SOURCE_SYSCALL] = FAY_PROBE_ENTRY,
 						    [SOURCE_TRACEPOINT] = FAY_PROBE_ENTRY,
 						    [SOURCE_TIMER] = FAY_PROBE_TIMER};
-	p->probes[0] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = kinds[p->checked.kind], .symbol = symbols[0]};
-	if (p->checked.domain == DOMAIN_FILE && p->checked.kind == SOURCE_TIMER) /* nothing ticks */
+	bool saved = p->checked.domain == DOMAIN_FILE;
+	const char *pattern = saved ? "saved!events" : p->checked.pattern; /* a file's name may be longer than an image's strings */
+	p->probes[0] = (struct fay_spec_probe){.pattern = pattern, .kind = kinds[p->checked.kind], .symbol = symbols[0]};
+	if (saved && p->checked.kind == SOURCE_TIMER) /* nothing ticks */
 		p->probes[0].kind = FAY_PROBE_ENTRY;
 	if (p->checked.kind == SOURCE_ENTRY && walks_stacks(p)) /* entries do not have the frame pointer, a place inside does */
 		p->probes[0].kind = FAY_PROBE_OFFSET;
-	p->probes[1] = (struct fay_spec_probe){.pattern = p->checked.pattern, .kind = FAY_PROBE_EXCEPTION, .symbol = symbols[1]};
+	p->probes[1] = (struct fay_spec_probe){.pattern = pattern, .kind = FAY_PROBE_EXCEPTION, .symbol = symbols[1]};
 	p->probe_count = fay_check_has_exceptions(&p->checked) ? 2 : 1;
 	p->kept_arguments = p->checked.return_arguments ? p->checked.exprs.arguments : 0;
 	if (p->kept_arguments)

@@ -101,10 +101,10 @@ static const char *asked_pattern(struct fay_checked *checked, const struct fay_n
 	bool kernel = call->item_count == 2 && last->value->kind == NODE_NAME && strcmp(last->value->name, "kernel") == 0;
 	if (kernel)
 		last = last->next;
-	if ((call->item_count != 1 && !kernel) || last->value->kind != NODE_STRING || kind == SOURCE_TIMER)
-		return fay_query_fail(query, FAY_E_USAGE, call->span, kind == SOURCE_TIMER ? "a saved timer has the period that it had: file(\"...\").Timer()"
-											 : "of a saved trace, `%s` takes nothing, or one string as of the cluster",
-				      call->a->name);
+	if (kind == SOURCE_TIMER)
+		return fay_query_fail(query, FAY_E_USAGE, call->span, "a saved timer has the period that it had: file(\"...\").Timer()");
+	if ((call->item_count != 1 && !kernel) || last->value->kind != NODE_STRING)
+		return fay_query_fail(query, FAY_E_USAGE, call->span, "of a saved trace, `%s` takes nothing, or one string as of the cluster", call->a->name);
 	const char *text = last->value->name;
 	return kernel			   ? fay_query_format(query, "kernel!%s", text)
 	       : kind == SOURCE_SYSCALL	   ? fay_query_format(query, "kernel!syscall:%s", text)
@@ -116,9 +116,9 @@ static const char *asked_pattern(struct fay_checked *checked, const struct fay_n
 static bool is_of(const struct fay_saved_stream *stream, enum fay_source kind, const char *asked)
 {
 	size_t length = prefix_length(kind, asked);
-	if (stream->source != kind)
+	if (stream->source != (uint32_t)kind)
 		return false;
-	if (!asked || strcmp(stream->pattern, asked) == 0 || kind == SOURCE_TRACEPOINT)
+	if (kind == SOURCE_TRACEPOINT) /* the system before its name is for people */
 		return true;
 	return length == prefix_length(kind, stream->pattern) && strncmp(asked, stream->pattern, length) == 0;
 }
@@ -130,11 +130,11 @@ static uint32_t find_stream(const struct fay_saved *saved, enum fay_source kind,
 	*count = 0;
 	for (uint32_t i = 0; i < fay_saved_header(saved)->stream_count; i++) {
 		const struct fay_saved_stream *stream = fay_saved_stream_at(saved, i);
-		if (asked && stream->source == kind && strcmp(stream->pattern, asked) == 0) {
+		if (asked && stream->source == (uint32_t)kind && strcmp(stream->pattern, asked) == 0) {
 			*count = 1;
 			return i;
 		}
-		if (asked ? is_of(stream, kind, asked) : stream->source == kind) {
+		if (asked ? is_of(stream, kind, asked) : stream->source == (uint32_t)kind) {
 			found = i;
 			++*count;
 		}
@@ -163,7 +163,8 @@ struct fay_value_node *fay_check_file_source(struct fay_checked *checked, const 
 	if (asked && strcmp(asked + prefix_length(kind, asked), saved + prefix_length(kind, saved)) != 0 &&
 	    !fay_saved_only(query->saved, asked + prefix_length(kind, asked)))
 		return fay_query_fail(query, FAY_E_REFUSED, call->span, "no saved event of `%s` is of such a function, or their names were not saved", saved);
-	return sequence;
+	checked->pattern = fay_query_format(query, "%s, %s", checked->pattern, asked ? asked : saved);
+	return checked->pattern ? sequence : NULL;
 }
 
 /* --- fields -------------------------------------------------------------------------------------------------------------- */

@@ -80,7 +80,7 @@ struct fay_measured {
 
 struct fay_plan {
 	const char *text;             /* the query */
-	const char *pattern;          /* "module!function"; DOMAIN_FILE: the file's name */
+	const char *pattern;          /* "module!function"; DOMAIN_FILE: the file's name, and what of it */
 	struct fay_saved *saved;      /* DOMAIN_FILE: opened; the plan's */
 	enum fay_domain domain;
 	enum fay_kernel_kind kernel;

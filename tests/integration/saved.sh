@@ -38,6 +38,13 @@ equal "calls that failed" "$exceptions" "$(sum 'select(.Key) | .n')"
 ask "file(\"$work/calls.fay\").Count()"
 equal "without Failed: returns alone" "$returns" "$(sum .Count)"
 
+# A file with a long name.
+long="$work/$(printf 'a%.0s' $(seq 200))"
+mkdir "$long"
+ln "$work/reads.fay" "$long/$(printf 'b%.0s' $(seq 200)).fay"
+ask "file(\"$long/$(printf 'b%.0s' $(seq 200)).fay\").Function(\"libc!read\").Where(r => r.Arg(2) == 100).Count()"
+equal "calls in a file with a long name" 1236 "$(sum .Count)"
+
 # Some columns only.
 save "$work/some.fay" 'from r in cluster.Function("libc!read") where r.Arg(2) == 100 select new { r.time, r.tid }' dd if="$work/file" of=/dev/null bs=100 status=none
 ask "file(\"$work/some.fay\").GroupBy(r => r.tid).Select(g => g.Count())"

@@ -5,6 +5,22 @@ cat >"$work/script" <<'IN'
 . /inside.sh
 q() { fay trace --json "$@" 2>/tmp/said; }
 
+# saved QUERY-TO-SAVE QUERY COLUMN COMMAND...: the value that the query over the saved events, @, gives
+saved() {
+	local keep=$1 query=$2 column=$3
+	shift 3
+	fay trace --save /tmp/saved.fay "$keep" -- "$@" >/dev/null 2>/tmp/saving
+	q "${query//@/file(\"/tmp/saved.fay\")}" | value "$column"
+}
+save_functions() {
+	check "$1: saved, arguments by number" 2080 "$(saved 'cluster.Function(kernel, "vfs_read")' 'from r in @.Function(kernel, "vfs_read") where r.comm == "kernel_calls" group r by r.function into g select new { g.Key, n = g.Sum(x => x.Arg(2)) }' n kernel_calls read 64)"
+	check_has "$1: nothing lost" " 0 events lost" "$(cat /tmp/saving)"
+	check "$1: saved, by name" 2080 "$(saved 'cluster.Function(kernel, "vfs_read")' '@.Sum(r => r.comm == "kernel_calls" ? r.count : 0)' Sum kernel_calls read 64)"
+	check "$1: saved, what pointers lead to" 64 "$(saved 'from r in cluster.Function(kernel, "vfs_read") select new { r.time, r.comm, name = r.file.f_path.dentry.d_name.name }' '@.Count(r => r.comm == "kernel_calls" && r.name == "zero")' Count kernel_calls read 64)"
+	check "$1: saved, calls that failed" 37 "$(saved 'cluster.Return(kernel, "__x64_sys_close")' '@.Count(c => c.Failed && c.ReturnValue == -9 && c.comm == "kernel_calls" && c.Duration < 1min)' Count kernel_calls badclose 37)"
+	check "$1: saved, that they failed, alone" 37 "$(saved 'from c in cluster.Return(kernel, "__x64_sys_close") where c.comm == "kernel_calls" select new { c.time, c.Failed }' '@.Count(c => c.Failed)' Count kernel_calls badclose 37)"
+}
+
 ko=$(ls /lib/modules/*/extra/fay.ko)
 mv "$ko" /fay.ko
 check_has "explained" "BPF, fentry and fexit" "$(fay explain 'cluster.Function(kernel, "vfs_read").Count()')"
@@ -43,8 +59,11 @@ check "stacks of the program" 64 "$(by_stack UserStack | sed -n 's/.*"n":\([0-9]
 check_has "what runs, by stack" "kernel!" "$(q 'from t in cluster.Timer(1ms) group t by t.KernelStack into g select new { g.Key, n = g.Count() }' -- kernel_calls read 100000)"
 q 'cluster.Function(kernel, "no_such_function").Count()'; check "no such function" 1 $?
 check_has "said" "no function of the kernel that its types describe" "$(cat /tmp/said)"
+save_functions BPF
 
 mv /fay.ko "$ko"
+save_functions native
+check_has "they were native" "native code" "$(cat /tmp/saving)"
 check_has "explained" "native code through fay.ko" "$(fay explain 'cluster.Function(kernel, "vfs_read").Count()')"
 check "native: arguments by name" 2080 "$(q 'cluster.Function(kernel, "vfs_read").Sum(io => io.comm == "kernel_calls" ? io.count : 0)' -- kernel_calls read 64 | value Sum)"
 check_has "it was native" "native code" "$(cat /tmp/said)"
