@@ -14,6 +14,7 @@
 struct hashes {
 	uint64_t *slots;
 	size_t count, size;
+	uint64_t last; /* that was seen last */
 };
 
 struct fay_save {
@@ -22,9 +23,10 @@ struct fay_save {
 	struct stream {
 		uint32_t row_size;
 		uint32_t function_columns[FAY_SAVED_COLUMNS], function_count; /* offsets in the row */
+		struct fay_saved_column address_columns[FAY_SAVED_COLUMNS];
+		uint32_t address_count;
 	} streams[FAY_SAVED_STREAMS];
-	struct hashes hashes;
-	uint64_t last; /* hash that was seen last */
+	struct hashes hashes, addresses; /* addresses: by fay_saved_address() */
 	bool failed, out_of_memory;
 	int failure; /* errno of the first failed write */
 };
@@ -50,7 +52,7 @@ static bool insert(struct hashes *h, uint64_t hash)
 
 static bool grow(struct hashes *h)
 {
-	struct hashes larger = {.size = h->size ? 2 * h->size : 1024};
+	struct hashes larger = {.size = h->size ? 2 * h->size : 1024, .last = h->last};
 	larger.slots = calloc(larger.size, sizeof(*larger.slots));
 	if (!larger.slots)
 		return false;
@@ -62,15 +64,26 @@ static bool grow(struct hashes *h)
 	return true;
 }
 
-static void remember(struct fay_save *s, uint64_t hash)
+static void remember(struct fay_save *s, struct hashes *h, uint64_t hash)
 {
-	if (!hash || hash == s->last || s->hashes.count == FAY_SAVED_NAMES)
+	if (!hash || hash == h->last || h->count == FAY_SAVED_NAMES / 2)
 		return;
-	s->last = hash;
-	if (2 * s->hashes.count >= s->hashes.size && !grow(&s->hashes))
+	h->last = hash;
+	if (2 * h->count >= h->size && !grow(h))
 		s->out_of_memory = true;
 	else
-		insert(&s->hashes, hash);
+		insert(h, hash);
+}
+
+static void remember_addresses(struct fay_save *s, const struct fay_saved_column *column, const uint8_t *row)
+{
+	uint64_t address;
+	for (uint32_t at = 0; at < column->size; at += 8) {
+		memcpy(&address, row + column->offset + at, sizeof(address));
+		if (!address)
+			return;
+		remember(s, &s->addresses, fay_saved_address(address, !at && !(column->flags & FAY_SAVED_CALLER)));
+	}
 }
 
 static const char *check_layout(const struct fay_save_layout *layout)
@@ -87,13 +100,15 @@ static const char *check_layout(const struct fay_save_layout *layout)
 	return NULL;
 }
 
-/* Where names of functions lie. */
-static void find_functions(struct stream *s, const struct fay_saved_stream *stream, const struct fay_saved_column *columns)
+/* Where functions and addresses lie. */
+static void find_names(struct stream *s, const struct fay_saved_stream *stream, const struct fay_saved_column *columns)
 {
 	s->row_size = stream->row_size;
 	for (uint32_t i = 0; i < stream->column_count; i++)
 		if (columns[i].type == FAY_TYPE_FUNCTION)
 			s->function_columns[s->function_count++] = columns[i].offset;
+		else if (columns[i].flags)
+			s->address_columns[s->address_count++] = columns[i];
 }
 
 static void put_layout(struct fay_save *s, const struct fay_save_layout *layout)
@@ -135,7 +150,7 @@ int fay_save_create(const char *path, const struct fay_save_layout *layout, stru
 	}
 	setvbuf(s->file, NULL, _IOFBF, BUFFER);
 	for (uint32_t i = 0; i < layout->stream_count; i++)
-		find_functions(&s->streams[i], &layout->streams[i], layout->columns[i]);
+		find_names(&s->streams[i], &layout->streams[i], layout->columns[i]);
 	put_layout(s, layout);
 	*save = s;
 	return FAY_OK;
@@ -147,8 +162,10 @@ void fay_save_row(struct fay_save *s, uint32_t stream, const uint8_t *row)
 	for (uint32_t i = 0; i < of->function_count; i++) {
 		uint64_t hash;
 		memcpy(&hash, row + of->function_columns[i], sizeof(hash));
-		remember(s, hash);
+		remember(s, &s->hashes, hash);
 	}
+	for (uint32_t i = 0; i < of->address_count; i++)
+		remember_addresses(s, &of->address_columns[i], row);
 	if (s->header.stream_count > 1) {
 		uint64_t number = stream;
 		put(s, &number, sizeof(number));
@@ -164,28 +181,39 @@ uint64_t fay_save_size(const struct fay_save *s)
 	return s->header.rows_at + s->header.rows_size;
 }
 
-static void put_names(struct fay_save *s, fay_save_name_function *name, void *context)
+static void put_name(struct fay_save *s, uint64_t hash, const char *text)
 {
 	static const char zeros[8];
+	struct fay_saved_name one = {.hash = hash, .size = (uint32_t)strnlen(text, FAY_SAVED_ROW)};
+	put(s, &one, sizeof(one));
+	put(s, text, one.size);
+	put(s, zeros, (8 - one.size % 8) % 8);
+	s->header.name_count++;
+}
+
+static void put_names(struct fay_save *s, const struct fay_save_names *names)
+{
 	s->header.names_at = fay_save_size(s);
 	for (size_t i = 0; i < s->hashes.size; i++) {
-		const char *text = s->hashes.slots[i] ? name(context, s->hashes.slots[i]) : NULL;
-		if (!text)
+		const char *text = s->hashes.slots[i] ? names->function(names->context, s->hashes.slots[i]) : NULL;
+		if (text)
+			put_name(s, s->hashes.slots[i], text);
+	}
+	for (size_t i = 0; i < s->addresses.size; i++) {
+		uint64_t key = s->addresses.slots[i], plain = key >> 47;
+		bool exact = plain != 0 && plain != UINT64_MAX >> 47;
+		char text[512];
+		if (!key)
 			continue;
-		struct fay_saved_name one = {.hash = s->hashes.slots[i],
-					     .size = (uint32_t)strnlen(text, FAY_SAVED_ROW)};
-		put(s, &one, sizeof(one));
-		put(s, text, one.size);
-		put(s, zeros, (8 - one.size % 8) % 8);
-		s->header.name_count++;
+		names->address(names->context, fay_saved_address(key, exact), exact, text, sizeof(text));
+		put_name(s, key, text);
 	}
 }
 
-int fay_save_finish(struct fay_save *s, uint64_t events_lost, fay_save_name_function *name,
-		    void *context, struct fay_error *error)
+int fay_save_finish(struct fay_save *s, uint64_t events_lost, const struct fay_save_names *names, struct fay_error *error)
 {
 	int result = FAY_OK;
-	put_names(s, name, context);
+	put_names(s, names);
 	s->header.events_lost = events_lost;
 	if (!s->failed && fseeko(s->file, 0, SEEK_SET)) {
 		s->failed = true;
@@ -204,6 +232,7 @@ int fay_save_finish(struct fay_save *s, uint64_t events_lost, fay_save_name_func
 			error, FAY_E_LIMIT,
 			"out of memory for the names of functions in the saved trace");
 	free(s->hashes.slots);
+	free(s->addresses.slots);
 	free(s);
 	return result;
 }

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -211,6 +212,21 @@ static size_t put_string(uint8_t *to, const char *text, size_t most)
 	return length + 1;
 }
 
+/* Names of addresses; behind the outermost frame there are empty strings. */
+static size_t put_frames(const struct fay_saved *saved, const struct fay_ctf_part *part, const uint8_t *from, uint8_t *to)
+{
+	size_t size = 0;
+	for (uint32_t at = 0; at < part->size; at += 8) {
+		uint64_t address;
+		char number[32];
+		memcpy(&address, from + at, sizeof(address));
+		snprintf(number, sizeof(number), "0x%" PRIx64, address);
+		const char *name = fay_saved_name(saved, fay_saved_address(address, !at && part->form == FAY_CTF_FRAMES));
+		size += put_string(to + size, !address ? "" : name ?: number, FAY_CTF_NAME_MAX);
+	}
+	return size;
+}
+
 /* The row's columns behind the event's header; no more bytes than FAY_CTF_EVENT_MAX. */
 static size_t encode(const struct fay_ctf_source *source, const struct fay_saved *saved, const uint8_t *row, uint8_t *to)
 {
@@ -229,6 +245,10 @@ static size_t encode(const struct fay_ctf_source *source, const struct fay_saved
 			break;
 		case FAY_CTF_FLAG:
 			to[size++] = *from != 0;
+			break;
+		case FAY_CTF_FRAMES:
+		case FAY_CTF_CALLER:
+			size += put_frames(saved, part, from, to + size);
 			break;
 		case FAY_CTF_WORDS:
 			memcpy(to + size, from, part->size);

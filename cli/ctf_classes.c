@@ -33,6 +33,8 @@ static void make_name(struct fay_ctf_source *source, const char *name, char made
 
 static enum fay_ctf_form form_of(const struct fay_saved_column *column)
 {
+	if (column->flags)
+		return column->flags & FAY_SAVED_CALLER ? FAY_CTF_CALLER : FAY_CTF_FRAMES;
 	if (column->type == FAY_TYPE_STRING && column->size == 16)
 		return FAY_CTF_STRING;
 	if (column->size != 8)
@@ -62,7 +64,8 @@ static size_t largest_event(const struct fay_ctf_source *source)
 {
 	size_t size = FAY_CTF_HEADER_MAX;
 	for (uint32_t i = 0; i < source->part_count; i++)
-		size += source->parts[i].form == FAY_CTF_NAME ? FAY_CTF_NAME_MAX + 1 : source->parts[i].size + 1;
+		size += source->parts[i].form == FAY_CTF_WORDS || source->parts[i].form == FAY_CTF_STRING ? source->parts[i].size + 1
+													  : source->parts[i].size / 8 * (FAY_CTF_NAME_MAX + 1);
 	return size;
 }
 
@@ -202,14 +205,16 @@ static void print_part(FILE *out, const struct fay_ctf_part *part)
 {
 	static const char *const integers[] = { [FAY_TYPE_U64] = "u64", [FAY_TYPE_TIME] = "u64" };
 	const char *integer = part->type < sizeof(integers) / sizeof(integers[0]) && integers[part->type] ? integers[part->type] : "i64";
-	if (part->form == FAY_CTF_STRING || part->form == FAY_CTF_NAME)
+	if (part->form == FAY_CTF_FRAMES)
+		fprintf(out, "\t\tstring %s[%u];\n", part->name, part->size / 8);
+	else if (part->form == FAY_CTF_STRING || part->form == FAY_CTF_NAME || part->form == FAY_CTF_CALLER)
 		fprintf(out, "\t\tstring %s;\n", part->name);
 	else if (part->form == FAY_CTF_FLAG)
 		fprintf(out, "\t\tu8 %s;\n", part->name);
 	else if (part->size == 8)
 		fprintf(out, "\t\t%s %s;\n", integer, part->name);
 	else
-		fprintf(out, "\t\taddress %s[%u];\n", part->name, part->size / 8); /* a stack */
+		fprintf(out, "\t\tu64 %s[%u];\n", part->name, part->size / 8);
 }
 
 static void print_struct(FILE *out, const struct fay_ctf_source *source, const char *what, bool context)
@@ -240,8 +245,7 @@ void fay_ctf_classes_print(const struct fay_ctf_classes *c, uint64_t events_lost
 	      "typealias integer { size = 8; align = 8; signed = false; } := u8;\n"
 	      "typealias integer { size = 32; align = 8; signed = false; } := u32;\n"
 	      "typealias integer { size = 64; align = 8; signed = false; } := u64;\n"
-	      "typealias integer { size = 64; align = 8; signed = true; } := i64;\n"
-	      "typealias integer { size = 64; align = 8; signed = false; base = hexadecimal; } := address;\n\n"
+	      "typealias integer { size = 64; align = 8; signed = true; } := i64;\n\n"
 	      "trace {\n\tmajor = 1;\n\tminor = 8;\n\tbyte_order = le;\n\tuuid = ", out);
 	print_uuid(out, c->uuid);
 	fputs(";\n\tpacket.header := struct { u32 magic; u8 uuid[16]; u32 stream_id; };\n};\n\n", out);

@@ -16,7 +16,7 @@
 
 /* How a column is written. */
 struct fay_ctf_part {
-	enum fay_ctf_form { FAY_CTF_WORDS, FAY_CTF_STRING, FAY_CTF_NAME, FAY_CTF_FLAG } form;
+	enum fay_ctf_form { FAY_CTF_WORDS, FAY_CTF_STRING, FAY_CTF_NAME, FAY_CTF_FLAG, FAY_CTF_FRAMES, FAY_CTF_CALLER } form;
 	uint32_t offset, size; /* in the row */
 	char name[FAY_SAVED_NAME + 8]; /* as CTF has it */
 	bool context; /* whose event it is: pid tid cpu comm */

@@ -282,6 +282,8 @@ int fay_trace_save_tick(struct trace *trace, struct fay_error *error);
 int fay_trace_save_end(struct trace *trace, uint64_t lost, struct fay_error *error);
 /* trace_file.c: file("NAME") from the first saved event to the last result. */
 int fay_trace_file(struct trace *trace, struct fay_error *error);
+/* What an address in the file was called when it was saved. */
+void fay_trace_saved_address(const struct trace *trace, uint64_t address, unsigned form, char *text, size_t size);
 static inline bool fay_trace_is_file(const struct trace *trace)
 {
 	return trace->plan && trace->plan->domain == DOMAIN_FILE;

@@ -102,3 +102,32 @@ int fay_trace_file(struct trace *trace, struct fay_error *error)
 	fay_trace_stage(trace, "replay", since);
 	return fay_trace_finish(trace, result, error);
 }
+
+/* "libc!qsort+0x1c": of the name, as `form` wants it. */
+static void write_saved(const char *name, unsigned form, char *text, size_t size)
+{
+	char buffer[256], bare[512];
+	const char *bang = strchr(name, '!'), *plus = bang ? strrchr(bang, '+') : NULL;
+	int length = bang ? (int)((plus ? plus : name + strlen(name)) - bang - 1) : 0;
+	snprintf(bare, sizeof(bare), "%.*s", length, bang ? bang + 1 : "");
+	const char *shown = form & (FAY_ADDRESS_READABLE | FAY_ADDRESS_BARE) ? fay_cli_readable(bare, buffer, sizeof(buffer)) : bare;
+	if (!bang && form & FAY_ADDRESS_BARE)
+		snprintf(text, size, "[%.*s]", (int)strcspn(name, "+"), name[0] == '0' ? "unknown" : name);
+	else if (!bang)
+		snprintf(text, size, "%s", name);
+	else if (form & FAY_ADDRESS_BARE)
+		snprintf(text, size, "%s", shown);
+	else
+		snprintf(text, size, "%.*s!%s%s", (int)(bang - name), name, shown, plus ? plus : "");
+}
+
+void fay_trace_saved_address(const struct trace *trace, uint64_t address, unsigned form, char *text, size_t size)
+{
+	uint64_t key = fay_saved_address(address, form & FAY_ADDRESS_EXACT);
+	const char *name = fay_saved_name(trace->plan->saved, key);
+	char number[32];
+	if (!name && trace->plan->joins)
+		name = fay_saved_name(trace->plan->saved_right, key);
+	snprintf(number, sizeof(number), "0x%" PRIx64, address);
+	write_saved(name ? name : number, form, text, size);
+}

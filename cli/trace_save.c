@@ -34,6 +34,18 @@ void fay_trace_save_row(struct trace *trace, uint32_t state, const uint8_t *row)
 		fay_save_row(trace->save->file, state, row);
 }
 
+static void name_address(void *context, uint64_t address, bool exact, char *text, size_t size)
+{
+	bool kernel = address >> 63;
+	fay_trace_address_name(context, address, (exact ? FAY_ADDRESS_EXACT : 0) | (kernel ? FAY_ADDRESS_KERNEL : 0), text, size);
+}
+
+static int finish_file(struct trace *trace, struct fay_save *file, uint64_t lost, struct fay_error *error)
+{
+	const struct fay_save_names names = { .function = fay_trace_function_name, .address = name_address, .context = trace };
+	return fay_save_finish(file, lost, &names, error);
+}
+
 static int create(struct trace *trace, struct fay_error *error)
 {
 	struct fay_trace_save *save = trace->save;
@@ -94,7 +106,7 @@ static int finish(struct trace *trace, uint64_t lost, struct fay_error *error)
 	struct fay_trace_save *save = trace->save;
 	struct fay_save *file = save->file;
 	save->file = NULL;
-	if (fay_save_finish(file, lost - save->lost_before, fay_trace_function_name, trace, error))
+	if (finish_file(trace, file, lost - save->lost_before, error))
 		return error->code;
 	save->lost_before = lost;
 	if (!name_of(trace, 0, save->next, path))
@@ -153,7 +165,7 @@ int fay_trace_save_end(struct trace *trace, uint64_t lost, struct fay_error *err
 	struct fay_trace_save *save = trace->save;
 	int result = FAY_OK;
 	if (save && save->file)
-		result = fay_save_finish(save->file, lost - save->lost_before, fay_trace_function_name, trace, error);
+		result = finish_file(trace, save->file, lost - save->lost_before, error);
 	trace->save = NULL;
 	free(save);
 	return result;

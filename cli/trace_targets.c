@@ -186,5 +186,8 @@ const char *fay_trace_function_name(void *context, uint64_t hash)
 void fay_trace_address_name(void *context, uint64_t address, unsigned form, char *text, size_t size)
 {
 	struct trace *trace = context;
-	fay_cli_address_name(&trace->addresses, address, form, text, size);
+	if (fay_trace_is_file(trace))
+		fay_trace_saved_address(trace, address, form, text, size);
+	else
+		fay_cli_address_name(&trace->addresses, address, form, text, size);
 }

@@ -55,6 +55,8 @@ struct fay_value_node *fay_check_event_member(struct fay_checked *checked,
 		bool result = checked->kind == SOURCE_RETURN && checked->domain == DOMAIN_USER && field->offset == offsetof(struct fay_event, retval);
 		return value && result ? fay_check_function_result(checked, value) : fay_check_scalar(checked, value);
 	}
+	if (fay_check_is_saved(checked, node->name))
+		return fay_check_saved_member(checked, node);
 	if (strcmp(node->name, "Caller") == 0)
 		return fay_check_caller(checked, node);
 	if (fay_check_is_stack(node->name))

@@ -16,7 +16,7 @@ static bool has_stack(struct fay_checked *checked, struct fay_span span, const c
 {
 	struct fay_query *query = checked->exprs.query;
 	if (checked->domain == DOMAIN_FILE)
-		return fay_query_fail(query, FAY_E_REFUSED, span, "saved traces have no stacks") != NULL;
+		return fay_query_fail(query, FAY_E_REFUSED, span, "of a saved trace a stack has the name under which it was selected: `select new { e.time, e.UserStack }` is `e.UserStack` there") != NULL;
 	if (of_kernel && checked->domain == DOMAIN_USER)
 		return fay_query_fail(query, FAY_E_USAGE, span, "`%s` is of events in the kernel; here `UserStack` is the program's own", name) != NULL;
 	if (checked->domain == DOMAIN_USER && checked->kind == SOURCE_RETURN)

@@ -329,7 +329,9 @@ static LLVMValueRef plain_argument(struct fay_codegen *g, uint32_t index)
 {
 	if (index >= g->bpf->argument_count)
 		return i64(g, 0);
-	LLVMValueRef arguments[] = {g->bpf->buffer, i64(g, 8), fay_codegen_at(g, g->event, i64(g, 8 * (uint64_t)index))};
+	/* Hidden, since the optimiser would load a named argument by this address, too, and the kernel's verifier wants it by the context and a constant. */
+	LLVMValueRef context = pointer(g, fay_bpf_hide(g, LLVMBuildPtrToInt(g->builder, g->event, g->i64, "")));
+	LLVMValueRef arguments[] = {g->bpf->buffer, i64(g, 8), fay_codegen_at(g, context, i64(g, 8 * (uint64_t)index))};
 	fay_bpf_helper(g, BPF_FUNC_probe_read_kernel, arguments, 3);
 	return fay_bpf_load(g, g->bpf->buffer, 0, 8);
 }

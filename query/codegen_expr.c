@@ -327,6 +327,10 @@ struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fa
 		*known = leaf(g, expr);
 		break;
 	case EXPR_STACK:
+		if (expr->a) {
+			known->low = fay_codegen_at(g, g->event, fay_codegen_i64(g, 8 * (uint64_t)expr->a->value));
+			break;
+		}
 		if (!g->frames && !g->bpf)
 			g->frames = fay_codegen_frames(g);
 		known->low = g->bpf ? fay_bpf_frames(g, expr) : g->frames;

@@ -150,6 +150,12 @@ const struct fay_expr *fay_expr_saved(struct fay_exprs *exprs, uint32_t word, en
 	return intern(exprs, &(struct fay_expr){.op = EXPR_ARG, .type = type, .value = fay_access_pack((struct fay_access){.offset = word, .bytes = 8}), .name = name});
 }
 
+const struct fay_expr *fay_expr_saved_stack(struct fay_exprs *exprs, uint32_t word, uint32_t frames, bool of_kernel)
+{
+	const struct fay_expr *at = fay_expr_int(exprs, TYPE_INT, word);
+	return at ? intern(exprs, &(struct fay_expr){.op = EXPR_STACK, .type = TYPE_STACK, .a = at, .value = frames, .length = of_kernel}) : NULL;
+}
+
 const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay_expr *address, struct fay_access access, const char *name)
 {
 	exprs->members = true;

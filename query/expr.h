@@ -38,7 +38,7 @@ enum fay_expr_op {
 	EXPR_ARG,      /* event.arg[value]; of one that is known by name with fay_expr_access() */
 	EXPR_FIELD,    /* event field at offset `value` (see fay_event_field_find) */
 	EXPR_MEMBER,   /* a: an address, of the kernel or of the program; fay_expr_access() says what lies there. 0 or "" if a is 0 */
-	EXPR_STACK,    /* the innermost `value` frames where the event happened; `length` 1: of the kernel, 0: of the program */
+	EXPR_STACK,    /* the innermost `value` frames where the event happened; `length` 1: of the kernel, 0: of the program. a: NULL; of a saved event the word where they lie */
 	EXPR_KEY,      /* a: a key of the group, seen from after grouping number `value`, from 1 up */
 	EXPR_AGGREGATE,
 	EXPR_NEG, EXPR_BIT_NOT, EXPR_NOT,
@@ -152,6 +152,8 @@ const struct fay_expr *fay_expr_arg(struct fay_exprs *exprs, unsigned index);
 const struct fay_expr *fay_expr_named_arg(struct fay_exprs *exprs, struct fay_access access, const char *name);
 /* A saved trace's column: the word with that number of the event, of a string two. */
 const struct fay_expr *fay_expr_saved(struct fay_exprs *exprs, uint32_t word, enum fay_type type, const char *name);
+/* A saved stack, which begins at that word. */
+const struct fay_expr *fay_expr_saved_stack(struct fay_exprs *exprs, uint32_t word, uint32_t frames, bool of_kernel);
 const struct fay_expr *fay_expr_member(struct fay_exprs *exprs, const struct fay_expr *address, struct fay_access access, const char *name);
 /* The same value, with names. */
 const struct fay_expr *fay_expr_enumerated(struct fay_exprs *exprs, const struct fay_expr *expr, const struct fay_enumeration *enumeration);

@@ -171,13 +171,18 @@ struct fay_value_node *fay_check_file_source(struct fay_checked *checked, const 
 
 static bool has_type(const struct fay_saved_column *column, enum fay_type type)
 {
-	return column && column->type == (uint32_t)fay_planner_column_type(type) && column->size == (type == TYPE_STRING ? FAY_COMM_SIZE : 8);
+	return column && !column->flags && column->type == (uint32_t)fay_planner_column_type(type) && column->size == (type == TYPE_STRING ? FAY_COMM_SIZE : 8);
 }
 
 const struct fay_saved_column *fay_saved_field(const struct fay_saved *saved, const struct fay_field *field)
 {
 	const struct fay_saved_column *column = fay_saved_column(saved, field->name);
 	return has_type(column, field->type) ? column : NULL;
+}
+
+bool fay_check_is_saved(const struct fay_checked *checked, const char *name)
+{
+	return checked->domain == DOMAIN_FILE && fay_saved_column(checked->exprs.query->saved, name);
 }
 
 bool fay_check_saved(struct fay_checked *checked, struct fay_span span, const char *name)
@@ -206,7 +211,7 @@ static bool is_extra(const struct fay_saved_column *column)
 		if (!strcmp(name, column->name))
 			return false;
 	}
-	return column->type == FAY_TYPE_STRING ? column->size == FAY_COMM_SIZE : column->size == 8;
+	return column->type != FAY_TYPE_STRING ? column->size == 8 : column->flags ? column->size <= 8 * (WORDS - FIRST_WORD) : column->size == FAY_COMM_SIZE;
 }
 
 /* They lie in what the event has no other use for, in their order; the word at which one begins, 0 if there was no room. */
@@ -224,6 +229,8 @@ static uint32_t word_of(const struct fay_saved *saved, const struct fay_saved_co
 
 static enum fay_type type_of(const struct fay_saved_column *column)
 {
+	if (column->flags)
+		return TYPE_ADDRESS;
 	switch (column->type) {
 	case FAY_TYPE_STRING:
 		return TYPE_STRING;
@@ -243,6 +250,8 @@ const struct fay_expr *fay_check_saved_column(struct fay_checked *checked, const
 	const struct fay_saved *saved = checked->exprs.query->saved;
 	const struct fay_saved_column *column = fay_saved_column(saved, name);
 	uint32_t word = column ? word_of(saved, column) : 0;
+	if (word && column->type == FAY_TYPE_STRING && column->flags)
+		return fay_expr_saved_stack(&checked->exprs, word, column->size / 8, column->flags & FAY_SAVED_KERNEL_STACK);
 	return word ? fay_expr_saved(&checked->exprs, word, type_of(column), column->name) : NULL;
 }
 
@@ -253,7 +262,7 @@ struct fay_value_node *fay_check_saved_member(struct fay_checked *checked, const
 	if (expr || query->failed)
 		return fay_check_scalar(checked, expr);
 	if (fay_saved_column(query->saved, node->name))
-		return fay_query_fail(query, FAY_E_LIMIT, node->name_span, "the saved column `%s` is a stack, or one of too many", node->name);
+		return fay_query_fail(query, FAY_E_LIMIT, node->name_span, "the saved column `%s` is a stack of too many frames, or one of too many columns", node->name);
 	fay_check_saved(checked, node->name_span, node->name);
 	return NULL;
 }
@@ -320,6 +329,16 @@ static void describe_stream(const struct fay_plan_private *p, struct fay_saved_s
 	snprintf(stream->pattern, sizeof(stream->pattern), "%s", p->checked.pattern);
 }
 
+static uint32_t address_flags(const struct fay_expr *expr)
+{
+	const struct fay_expr *stack = expr;
+	while (expr->type == TYPE_STACK && stack->op != EXPR_STACK)
+		stack = stack->a;
+	if (expr->type == TYPE_STACK)
+		return stack->length ? FAY_SAVED_KERNEL_STACK : FAY_SAVED_STACK;
+	return expr->type == TYPE_ADDRESS ? FAY_SAVED_CALLER : 0;
+}
+
 int fay_plan_save_layout(const struct fay_plan *plan, const struct fay_schema *schema, struct fay_save_layout *layout, struct fay_error *error)
 {
 	memset(layout, 0, sizeof(*layout));
@@ -336,7 +355,7 @@ int fay_plan_save_layout(const struct fay_plan *plan, const struct fay_schema *s
 		for (uint32_t i = 0; i < stream->column_count; i++) {
 			const struct fay_schema_column *c = &schema->columns[state->first_column + i];
 			struct fay_saved_column *column = &layout->columns[s][i];
-			*column = (struct fay_saved_column){.type = c->type, .offset = c->offset, .size = c->size};
+			*column = (struct fay_saved_column){.type = c->type, .offset = c->offset, .size = c->size, .flags = address_flags(fay_plan_stage(plan, s)->columns[i].expr)};
 			snprintf(column->name, sizeof(column->name), "%s", c->name);
 		}
 	}

@@ -9,6 +9,8 @@ struct fay_value_node *fay_check_file(struct fay_checked *checked, const struct 
 /* file("NAME").Function("module!name") and the like: of the saved events those that the same source of the cluster would have. */
 bool fay_check_is_file_source(const struct fay_node *call);
 struct fay_value_node *fay_check_file_source(struct fay_checked *checked, const struct fay_node *call);
+/* Whether the events are saved ones that have that column. */
+bool fay_check_is_saved(const struct fay_checked *checked, const char *name);
 /* Whether the saved trace has that column; false with the error recorded. */
 bool fay_check_saved(struct fay_checked *checked, struct fay_span span, const char *name);
 /* event.name of a saved event, where no event has this field by itself; NULL with the error recorded. */

@@ -43,9 +43,20 @@ struct fay_saved_stream {
 #define FAY_SAVED_OF_KERNEL 1u /* flags: the events are the kernel's */
 struct fay_saved_column {
 	char name[FAY_SAVED_NAME];
-	uint32_t type, offset, size, reserved; /* enum fay_column_type; bytes */
+	uint32_t type, offset, size, flags; /* enum fay_column_type; bytes */
 };
-/* names: this, then `size` bytes and zeros up to a multiple of 8 */
+/* flags: the words are addresses of code, whose names are saved */
+#define FAY_SAVED_STACK 1u	  /* of a stack, the innermost first, zeros behind the last one */
+#define FAY_SAVED_KERNEL_STACK 2u /* the same of the kernel's code */
+#define FAY_SAVED_CALLER 4u	  /* what a call returns to */
+
+/* What an address is called is saved under this in place of a function's hash. An instruction's own (exact) and what a call returns to are two things; no address of code has these bits. */
+#define FAY_SAVED_EXACT UINT64_C(0x5a5a000000000000)
+static inline uint64_t fay_saved_address(uint64_t address, bool exact)
+{
+	return exact ? address ^ FAY_SAVED_EXACT : address;
+}
+/* Names of functions and of addresses: this, then `size` bytes and zeros up to a multiple of 8 */
 struct fay_saved_name {
 	uint64_t hash;
 	uint32_t size, reserved;
@@ -90,8 +101,13 @@ int fay_save_create(const char *path, const struct fay_save_layout *layout, stru
 void fay_save_row(struct fay_save *save, uint32_t stream, const uint8_t *row);
 /* Bytes of the file so far. */
 uint64_t fay_save_size(const struct fay_save *save);
-typedef const char *fay_save_name_function(void *context, uint64_t hash);
-/* Names of all values in columns of functions, and what the header says at the end. Closes the file in any case. */
-int fay_save_finish(struct fay_save *save, uint64_t events_lost, fay_save_name_function *name, void *context, struct fay_error *error);
+/* What things in rows are called. */
+struct fay_save_names {
+	const char *(*function)(void *context, uint64_t hash); /* NULL: it is not known */
+	void (*address)(void *context, uint64_t address, bool exact, char *text, size_t size);
+	void *context;
+};
+/* Names of all values in columns of functions and addresses, and what the header says at the end. Closes the file in any case. */
+int fay_save_finish(struct fay_save *save, uint64_t events_lost, const struct fay_save_names *names, struct fay_error *error);
 
 #endif

@@ -52,6 +52,19 @@ equal "events of the only thread" 1236 "$(sum .Count)"
 exits "a field that was not saved" 1 "$FAY" trace "file(\"$work/some.fay\").Sum(r => r.Arg(2))"
 contains "says what there is" "$work/err" 'does not have `Arg(2)`; it has time, tid'
 
+# Stacks and callers, by the names that they had; as lines for flame graphs, too.
+stacks='group e by new { e.function, e.stack, caller = e.who } into g orderby g.Count() descending select new { g.Key, n = g.Count() } take 1'
+"$FAY" trace --json "from e in cluster.Function(\"libc!read\") ${stacks//e.stack, caller = e.who/stack = e.Stack(6), caller = e.Caller}" -- dd if="$work/file" of=/dev/null bs=100 status=none >"$work/out" 2>"$work/err"
+jq -c 'select(.type == "row" and .final) | .values' "$work/out" >"$work/live"
+save "$work/stacks.fay" 'from e in cluster.Function("libc!read") select new { e.time, e.function, stack = e.Stack(6), who = e.Caller, e.UserStack }' dd if="$work/file" of=/dev/null bs=100 status=none
+ask "from e in file(\"$work/stacks.fay\") $stacks"
+[ "$(jq -c '.stack | length' "$work/live")" -ge 3 ] || fail "a short stack: $(cat "$work/live")"
+equal "stacks as live" "$(cat "$work/live")" "$(cat "$work/rows")"
+"$FAY" trace --folded "file(\"$work/stacks.fay\").GroupBy(e => e.stack).Select(g => new { g.Key, n = g.Count() })" 2>/dev/null >"$work/folded"
+equal "folded" "$(jq -r '.stack | map(sub("^[^!]*!"; "") | sub("[+]0x[0-9a-f]*$"; "")) | reverse | join(";")' "$work/live") 1237" "$(grep ' 123[67]$' "$work/folded" | sed 's/ 1236$/ 1237/')"
+exits "a stack of another name" 1 "$FAY" trace "file(\"$work/stacks.fay\").GroupBy(e => e.Stack(3)).Select(g => g.Count())"
+exits "a stack that is too deep for the question" 3 "$FAY" trace "file(\"$work/stacks.fay\").GroupBy(e => e.UserStack).Select(g => g.Count())"
+
 # Bad input.
 exits "an aggregate cannot be saved" 2 "$FAY" trace --save "$work/x.fay" 'cluster.Function("libc!read").Count()' -- true
 contains "says what to do" "$work/err" "leave out the aggregates"

@@ -81,6 +81,14 @@ save "$work/many.fay" 'cluster.Function("libc!read")' -- dd if="$work/file" of=/
 "$FAY" export --ctf "$work/many" "$work/many.fay" 2>/dev/null
 equal "many events" "$("$FAY" trace --json "file(\"$work/many.fay\").Count()" 2>/dev/null | jq -s 'map(select(.type == "row"))[0].values.Count')" "$(babeltrace2 "$work/many" | wc -l)"
 
+# Stacks and callers by name.
+save "$work/stacks.fay" 'from r in cluster.Function("libc!read") select new { r.time, r.function, stack = r.Stack(3), r.Caller }' -- cat /etc/services
+"$FAY" export --ctf "$work/stacks" "$work/stacks.fay" 2>/dev/null
+babeltrace2 "$work/stacks" | sed 's/.*{ \(stack = .*\) }$/\1/' >"$work/read"
+"$FAY" trace --json "from r in file(\"$work/stacks.fay\") select new { r.stack, r.Caller }" 2>/dev/null |
+	jq -r 'select(.type == "row").values | . as $v | "stack = [ \([range(3) | "[\(.)] = \"\($v.stack[.] // "")\""] | join(", ")) ], Caller = \"\(.Caller)\""' >"$work/want"
+same "stacks"
+
 # User and kernel.
 if [ "$(bpf_is ok)" = true ]; then
 	both='from f in cluster.Return("timeline_target!work") join r in cluster.Syscall("*") on f.tid equals r.tid within 1min select new { f, r }'

@@ -39,8 +39,9 @@ contains "a line for each frame" "$work/out" "  o2!main+0x"
 exits "--folded without a stack" 2 "$FAY" trace --folded 'cluster.Function("*!reached").Count()' -- "$work/o2"
 contains "said" "$work/err" "this result has none"
 exits "--folded and --json" 2 "$FAY" trace --folded --json "$query" -- "$work/o2"
-exits "saving stacks" 1 "$FAY" trace --save "$work/saved" 'from e in cluster.Function("*!reached") select new { e.UserStack }' -- "$work/o2"
-contains "said" "$work/err" "stacks cannot be saved yet"
+exits "saving stacks" 0 "$FAY" trace --save "$work/saved" 'from e in cluster.Function("*!reached") where e.Arg(0) == 98 select new { e.time, e.UserStack }' -- "$work/o2"
+exits "asking for them" 0 "$FAY" trace --folded "file(\"$work/saved\").GroupBy(e => e.UserStack).Select(g => new { g.Key, n = g.Count() })"
+contains "saved stacks by name" "$work/out" "main;"
 
 # A real program: each stack against the one that it noted itself.
 [ -x "$python" ] || skip "/usr/bin/python3 is not installed"
