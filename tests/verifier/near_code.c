@@ -40,12 +40,14 @@ void near_rex(struct code *c, bool wide, unsigned reg, unsigned index, unsigned 
 		near_byte(c, value);
 }
 
-/* opcode with register operands; width 64, 32, 16, 8 (the caller picks the byte opcode). */
+/* opcode with register operands; width 64, 32, 16, 8 (the caller picks the byte opcode). reg is a digit of some opcodes. */
 void near_op_rr(struct code *c, unsigned width, unsigned opcode, unsigned reg, unsigned rm)
 {
+	bool digit = opcode == 0x80 || opcode == 0xc0 || opcode == 0xd2 || opcode == 0xf6 || opcode == 0xfe;
+
 	if (width == 16)
 		near_byte(c, 0x66);
-	near_rex(c, width == 64, reg, 0, rm, width == 8 && ((reg >= 4 && reg < 8) || (rm >= 4 && rm < 8)));
+	near_rex(c, width == 64, reg, 0, rm, width == 8 && ((reg >= 4 && reg < 8 && !digit) || (rm >= 4 && rm < 8)));
 	if (opcode > 0xff)
 		near_byte(c, opcode >> 8);
 	near_byte(c, opcode);

@@ -319,7 +319,7 @@ void near_idiom_nest(struct code *c)
 void near_idiom_string(struct code *c)
 {
 	unsigned width = near_rarely(c, 2) ? 64 : near_rarely(c, 2) ? 32 : 8, room = near_rarely(c, 2) ? 64 : 48, count;
-	bool copy = near_rarely(c, 2), stack = near_rarely(c, 2);
+	bool copy = near_rarely(c, 2), stack = !near_rarely(c, 4);
 
 	if (c->frame > 64)
 		return;
@@ -340,7 +340,7 @@ void near_idiom_string(struct code *c)
 	near_op_rr(c, 64, 0x89, 9, SI);
 	near_op_rr(c, 64, 0x89, 8, DI);
 	near_load_event(c, 9);
-	near_op_ri(c, 32, 4, 9, near_rarely(c, 8) ? 15 : near_rarely(c, 2) ? 3 : 7);
+	near_op_ri(c, 32, 4, 9, near_rarely(c, 8) ? 15 : near_rarely(c, 4) ? 7 : 3);
 	near_op_rm(c, 64, 0x8b, AX, SP, 9, 3, 0);
 	near_op_rm(c, 64, 0x89, AX, SI, SP, 0, 8);
 	near_op_ri(c, 64, 0, SP, 64);
