@@ -5,8 +5,8 @@
  *
  *     cluster_sim MACHINES FANOUT GROUPS WINDOW_S SPREAD_MS POLL_MS PROCESSORS HELLOS LATENCY_US SIGN_NS SIGN_BYTE_NS VERIFY_NS VERIFY_BYTE_NS MERGE_NS [PHASES]
  *
- * prints a JSON line. SPREAD: the machines' windows end within so long of one another, as START reached them. PHASES: a file that says how long, in ms, the windows of each machine
- * are behind, in the order of the tree; instead of SPREAD. POLL: a machine notices that its window is over up to so long later.
+ * prints a JSON line. SPREAD: the machines' windows end within so long of one another, as START reached them. PHASES: a file that says how long, in ms, the windows of
+ * each machine are behind, in the order of the tree; instead of SPREAD. POLL: a machine notices that its window is over up to so long later.
  * PROCESSORS: that all machines share, being processes of one; 0: each has its own. HELLOS: that come to the root each second.
  *
  * The rules are those of cluster/reduce.c: a parent sends on what it has merged when its children have told the window that it has closed itself, when half a window has passed since

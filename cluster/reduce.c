@@ -70,7 +70,8 @@ static uint32_t newest_tree(const struct fay_wire_partial *partial)
 void fay_job_collect_message(struct fay_job *job, const struct fay_wire_head *head, const void *bytes, size_t size)
 {
 	struct fay_wire_partial partial;
-	if (find_child(job, head->sender) || job->early_count == FAY_JOB_EARLY_MAX || size > FAY_JOB_EARLY_BYTES - job->early_bytes || !fay_wire_read_partial(head->body, &job->verdict->schema, &partial) ||
+	bool full = job->early_count == FAY_JOB_EARLY_MAX || size > FAY_JOB_EARLY_BYTES - job->early_bytes;
+	if (full || find_child(job, head->sender) || !fay_wire_read_partial(head->body, &job->verdict->schema, &partial) ||
 	    newest_tree(&partial) <= job->tree) {
 		fay_job_collect(job, head);
 		return;

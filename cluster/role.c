@@ -90,7 +90,8 @@ int fay_role_read(char *const *words, size_t count, struct fay_role *role, struc
 	int kernel = 0;
 	memset(role, 0, sizeof(*role));
 	if (count < 2 || strchr(words[1], '=') || strlen(words[1]) >= sizeof(role->name))
-		return fay_error_set(error, FAY_E_USAGE, "expected `role NAME [policy=FILE] [users=A,B] [programs=GLOB,GLOB] [kernel=yes|no] [queries=N] [memory=MIB] [bytes-per-second=N]`");
+		return fay_error_set(error, FAY_E_USAGE,
+				     "expected `role NAME [policy=FILE] [users=A,B] [programs=GLOB,GLOB] [kernel=yes|no] [queries=N] [memory=MIB] [bytes-per-second=N]`");
 	strcpy(role->name, words[1]);
 	for (size_t i = 2; i < count; i++)
 		if (read_word(role, words[i], &kernel, error))

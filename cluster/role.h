@@ -35,8 +35,8 @@ struct fay_role {
 /* words[0] is "role". A user that the machine does not know is an error: a role must not silently mean somebody else, once there is one. */
 int fay_role_read(char *const *words, size_t count, struct fay_role *role, struct fay_error *error);
 /*
- * FAY_E_REFUSED: the role does not include the process. It must run as one user alone: who could still become another one (set-user-ID programs) is both. To be asked behind
- * attaching and before anything is read from the process, which may have executed another program meanwhile. `role` NULL: any.
+ * FAY_E_REFUSED: the role does not include the process. All its users count, also those that it could still become (set-user-ID programs). To be asked behind attaching,
+ * too, before anything is read from the process: it may have executed another program meanwhile. `role` NULL: any.
  */
 int fay_role_admits(const struct fay_role *role, pid_t pid, struct fay_error *error);
 
