@@ -11,6 +11,7 @@
 
 #include "fay/aggregator.h"
 #include "fay/partial.h"
+#include "hash.h"
 
 /* Bytes of all rows and indices that one aggregator may hold; FAY_E_LIMIT beyond. */
 #define FAY_AGGREGATOR_MEMORY_MAX (1ull << 30)
@@ -45,6 +46,7 @@ struct fay_rows {
 	uint8_t *rows;
 	uint32_t *index;
 	size_t count, room, index_size;
+	struct fay_hash_key hash_key;
 };
 
 void fay_rows_init(struct fay_rows *rows, const struct fay_schema *schema, uint32_t state, struct fay_budget *budget);

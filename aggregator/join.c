@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fay/join.h"
+#include "hash.h"
 
 #define FIRST_ROOM 256u
 
@@ -99,14 +100,10 @@ static struct entry *entry_at(const struct side *side, uint64_t number)
 
 static uint64_t hash_row(const struct fay_join *join, const struct side *side, const uint8_t *row)
 {
-	uint64_t hash = 0x2545f4914f6cdd1du, word;
+	struct fay_hash hash = fay_hash_begin(fay_hash_key());
 	for (uint32_t k = 0; k < join->options.key_count; k++)
-		for (uint32_t at = 0; at < side->keys[k].size; at += 8) {
-			memcpy(&word, row + side->keys[k].offset + at, sizeof(word));
-			hash = (hash ^ word) * 0x9fb21c651e98df25u;
-			hash ^= hash >> 32;
-		}
-	return hash;
+		fay_hash_add(&hash, row + side->keys[k].offset, side->keys[k].size);
+	return fay_hash_end(&hash);
 }
 
 static bool same_keys(const struct fay_join *join, const uint8_t *left, const uint8_t *right)

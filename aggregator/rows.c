@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rows by key: a growing hash table whose keys are the key columns' bytes. The rows themselves lie densely, so that a snapshot is a copy and
- * a sort; the index holds row numbers only. Keys come from the traced program, so the index is at most half full and the hash
- * mixes all bits; a program that searches for collisions can slow down its own result only.
+ * a sort; the index holds row numbers only, and is at most half full. Keys come from the traced program, which cannot know where they hash to (hash.h).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregator.h"
+#include "hash.h"
 
 void fay_rows_init(struct fay_rows *rows, const struct fay_schema *schema, uint32_t state, struct fay_budget *budget)
 {
@@ -15,6 +15,7 @@ void fay_rows_init(struct fay_rows *rows, const struct fay_schema *schema, uint3
 	rows->state = &schema->states[state];
 	rows->columns = schema->columns + rows->state->first_column;
 	rows->budget = budget;
+	rows->hash_key = *fay_hash_key();
 }
 
 void fay_rows_deinit(struct fay_rows *rows)
@@ -27,21 +28,12 @@ void fay_rows_deinit(struct fay_rows *rows)
 	rows->count = rows->room = rows->index_size = 0;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9fb21c651e98df25u;
-	return hash ^ hash >> 32;
-}
-
 static uint64_t hash_key(const struct fay_rows *rows, const uint8_t *row)
 {
-	uint64_t hash = 0x2545f4914f6cdd1du, word;
+	struct fay_hash hash = fay_hash_begin(&rows->hash_key);
 	for (unsigned i = 0; i < rows->state->keys; i++)
-		for (uint32_t at = 0; at < rows->columns[i].size; at += 8) {
-			memcpy(&word, row + rows->columns[i].offset + at, sizeof(word));
-			hash = mix(hash, word);
-		}
-	return mix(hash, 0);
+		fay_hash_add(&hash, row + rows->columns[i].offset, rows->columns[i].size);
+	return fay_hash_end(&hash);
 }
 
 static bool same_key(const struct fay_rows *rows, const uint8_t *left, const uint8_t *right)

@@ -173,7 +173,7 @@ static uint64_t estimate_distinct(const uint8_t *rank, size_t registers)
 {
 	unsigned p = (unsigned)__builtin_ctzll(registers), q = 64 - p;
 	uint32_t count[66] = {0};
-	double m = (double)registers, z;
+	double m = (double)registers, z, estimate;
 
 	for (size_t i = 0; i < registers; i++)
 		count[rank[i] <= q + 1 ? rank[i] : q + 1]++;
@@ -183,7 +183,8 @@ static uint64_t estimate_distinct(const uint8_t *rank, size_t registers)
 	for (unsigned k = q; k >= 1; k--)
 		z = 0.5 * (z + count[k]);
 	z += m * sigma(count[0] / m);
-	return (uint64_t)(m / (2 * M_LN2) * m / z + 0.5);
+	estimate = m / (2 * M_LN2) * m / z + 0.5;
+	return estimate < 0x1p64 ? (uint64_t)estimate : UINT64_MAX; /* infinite where all registers are full: no stream does that, a hostile program can */
 }
 
 bool fay_sketch_decode(const struct fay_schema_column *column, const uint8_t *row, struct fay_value *value)

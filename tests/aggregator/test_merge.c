@@ -133,6 +133,21 @@ static void test_decode(void **state)
 	assert_int_equal(value.string.size, 8);
 }
 
+/* Registers that no stream of values fills: the estimate is infinite, the number that is shown is the largest. */
+static void test_full_sketch(void **state)
+{
+	const struct fay_schema_column *distinct = &operators[12];
+	row full = { 0 };
+	struct fay_value value;
+
+	memset(&full[1], 0xff, distinct->size);
+	assert_true(fay_value_decode(distinct, (uint8_t *)full, &value));
+	assert_true(value.u64 == UINT64_MAX);
+	memset(&full[1], 0, distinct->size);
+	assert_true(fay_value_decode(distinct, (uint8_t *)full, &value));
+	assert_true(value.u64 == 0);
+}
+
 /* Pairs: summaries of the most frequent keep their bound in any grouping, samples are one set whatever the order; any bytes are harmless. */
 static void test_pairs(void **state)
 {
@@ -184,6 +199,7 @@ int main(void)
 		cmocka_unit_test(test_laws),
 		cmocka_unit_test(test_extrema),
 		cmocka_unit_test(test_decode),
+		cmocka_unit_test(test_full_sketch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
