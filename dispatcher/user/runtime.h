@@ -128,7 +128,7 @@ struct fay_runtime_header {
 	uint32_t slow;     /* rsi = key -> rsi = LOCAL or 0; keeps every other register */
 	uint32_t comm;     /* rdi = where to put the thread's name; clobbers rax rcx r11 rdi */
 	uint32_t helper[3]; /* by enum fay_helper */
-	uint32_t leave;    /* rsi = LOCAL or 0, r8 = fay_call.slot -> r8 = return address, rdi = cycles; keeps every other register */
+	uint32_t leave;    /* rsi = LOCAL or 0, rax = fay_call.slot -> rax = return address, rdi = cycles; keeps every other register */
 	uint32_t full;     /* rsi = LOCAL -> zero flag set: no room for a further call; keeps every register */
 	uint32_t find_object; /* hook at the start of _dl_find_object */
 	uint32_t find_fde;    /* hook at the start of _Unwind_Find_FDE */

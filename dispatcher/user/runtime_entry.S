@@ -101,16 +101,16 @@ fay_rt_comm:
 	pop %rbp
 	.endm
 
-/* rsi = LOCAL or 0, r8 = fay_call.slot. Out: r8 = return address, rdi = cycles. */
+/* rsi = LOCAL or 0, rax = fay_call.slot. Out: rax = return address, rdi = cycles. */
 	.globl fay_rt_leave_entry
 	.type fay_rt_leave_entry, @function
 fay_rt_leave_entry:
 	enter_c
 	mov %rsi, %rdi
-	mov %r8, %rsi
+	mov %rax, %rsi
 	lea -40(%rbp), %rdx
 	call fay_rt_leave
-	mov %rax, -48(%rbp)
+	mov %rax, -8(%rbp)
 	leave_c
 	ret
 

@@ -73,7 +73,7 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 	struct fay_part part = { .spec = spec, .kinds = kinds, .saved = saved | FAY_BIT(FAY_RSI) };
 	uint32_t others;
 	bool calls = false; /* inlined probes do without an aligned stack */
-	bool clobbered = false;
+	bool rdi_changed = false;
 
 	for (size_t i = 0; i < spec->probe_count; i++) {
 		const struct fay_probe_facts *facts = spec->probes[i].facts;
@@ -81,7 +81,7 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 		if (!runs_here(&part, facts))
 			continue;
 		calls |= !spec->probes[i].inlined;
-		clobbered |= !spec->probes[i].inlined || (facts->clobbered_gprs | facts->arguments_used) & FAY_BIT(FAY_RDI);
+		rdi_changed |= ((facts->clobbered_gprs | facts->arguments_used) & FAY_BIT(FAY_RDI)) != 0;
 		part.fields |= facts->event_fields;
 		part.saved |= facts->clobbered_gprs | facts->arguments_used;
 		if (facts->event_fields)
@@ -102,7 +102,7 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 	if (!others)
 		part.saved |= others = FAY_BIT(FAY_RDI);
 	part.temporary = others & FAY_BIT(FAY_RDI) ? FAY_RDI : (unsigned)__builtin_ctz(others);
-	part.keeps_entry = part.temporary == FAY_RDI && !clobbered && !part.fields;
+	part.keeps_entry = part.temporary == FAY_RDI && !rdi_changed && !part.fields;
 
 	part.area += event_bytes(part.fields);
 	part.local_at = part.area;

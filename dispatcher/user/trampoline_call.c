@@ -15,7 +15,7 @@
  *	lea  -8(%rsp), %rsp                   room for the real return address
  *	...save; [return values -> event]; rsi = LOCAL as at the entry...
  *	mov  top(%rdi), %rdi
- *	lea  frame(%rsp), %r8; cmp %r8, slot(newest); jne second      out of line: the one before, if the newest has ended
+ *	lea  frame(%rsp), %rax; cmp %rax, slot(newest); jne second     out of line: the one before, if the newest has ended
  *   found:
  *	address -> frame(%rsp); 0 -> address; 0 -> slot
  *   popped:
@@ -129,71 +129,88 @@ static void count_reentrant(struct fay_emitter *e, const struct fay_part *part, 
 	fay_emit_jump(e, e->address + restore);
 }
 
-void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec)
+/* Places of jumps to what is out of line at a return, and of where that goes on. */
+struct leaving {
+	struct fay_lookup lookup;
+	size_t have, second, found, popped, restore;
+	bool timed;
+};
+
+static void emit_pop(struct fay_emitter *e, const struct fay_part *part, struct leaving *leaving)
+{
+	fay_emit_load64(e, FAY_RDI, FAY_RDI, ENTRY_TOP);
+	fay_emit_lea(e, FAY_RAX, FAY_RSP, part->frame);
+	fay_emit_memory(e, true, 0x39, FAY_RAX, FAY_RDI, NEWEST + CALL_SLOT);
+	leaving->second = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
+	leaving->found = e->size;
+	fay_emit_load64(e, FAY_RAX, FAY_RDI, NEWEST + CALL_RETURN);
+	fay_emit_store64(e, FAY_RSP, part->frame, FAY_RAX);
+	if (leaving->timed) {
+		fay_emit_load64(e, FAY_RAX, FAY_RDI, NEWEST + CALL_CYCLES);
+		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, duration), FAY_RAX);
+	}
+	emit_store_zero(e, NEWEST + CALL_RETURN);
+	emit_store_zero(e, NEWEST + CALL_SLOT);
+	leaving->popped = e->size;
+}
+
+/* The newest call has ended, and it is the one before that returns; or it is some other, which the runtime finds. */
+static void emit_pop_aside(struct fay_emitter *e, const struct fay_part *part, const struct leaving *leaving)
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
-	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_RETURN,
-					     FAY_BIT(FAY_RDI) | FAY_BIT(FAY_R8));
-	const int32_t duration = offsetof(struct fay_event, duration);
-	bool probes = !fay_part_empty(&part), timed = part.fields & FAY_FIELD_DURATION;
-	struct fay_lookup lookup;
+	size_t search, other, lost;
+
+	fay_emit_land(e, leaving->second);
+	emit_compare_zero(e, NEWEST + CALL_SLOT);
+	search = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
+	fay_emit_memory(e, true, 0x39, FAY_RAX, FAY_RDI, SECOND + CALL_SLOT);
+	other = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
+	fay_emit_load64(e, FAY_RDI, FAY_RSI, FAY_AT_ENTRY);
+	fay_emit_memory(e, true, 0x83, 5, FAY_RDI, ENTRY_TOP); /* subq $24 */
+	fay_emit_byte(e, CALL_BYTES);
+	fay_emit_load64(e, FAY_RDI, FAY_RDI, ENTRY_TOP);
+	fay_emit_jump(e, e->address + leaving->found);
+	fay_part_slow(e, part, &leaving->lookup, leaving->have);
+	fay_emit_lea(e, FAY_RAX, FAY_RSP, part->frame);
+	fay_emit_land(e, search);
+	fay_emit_land(e, other); /* rsi = LOCAL or 0, rax = where the return address was; to rax = return address, rdi = time */
+	fay_emit_call(e, part->spec->runtime + runtime->leave);
+	fay_emit_store64(e, FAY_RSP, part->frame, FAY_RAX);
+	if (leaving->timed)
+		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, duration), FAY_RDI);
+	fay_emit_bytes(e, "\x48\x85\xf6", 3);
+	lost = fay_emit_jump_if(e, FAY_IF_EQUAL);
+	fay_emit_jump(e, e->address + leaving->popped);
+	fay_emit_land(e, lost);
+	fay_emit_jump(e, e->address + leaving->restore);
+}
+
+void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec)
+{
+	/* rax holds what the function returns and most probes change it: with it instead of a further register there is one less to save */
+	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_RETURN, FAY_BIT(FAY_RDI) | FAY_BIT(FAY_RAX));
+	struct leaving leaving = { .timed = part.fields & FAY_FIELD_DURATION };
 	struct fay_cost cost = { 0 };
 	struct fay_guard guard = { 0 };
-	size_t have, second, search, other, found, popped, restore, lost;
 
 	if (!spec->shared)
 		fay_emit_lea(e, FAY_RSP, FAY_RSP, -8);
 	fay_part_open(e, &part);
 	fay_fields_early(e, &part);
-	lookup = fay_part_lookup(e, &part);
-	have = e->size;
-	fay_emit_load64(e, FAY_RDI, FAY_RDI, ENTRY_TOP);
-	fay_emit_lea(e, FAY_R8, FAY_RSP, part.frame);
-	fay_emit_memory(e, true, 0x39, FAY_R8, FAY_RDI, NEWEST + CALL_SLOT);
-	second = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
-	found = e->size;
-	fay_emit_load64(e, FAY_R8, FAY_RDI, NEWEST + CALL_RETURN);
-	fay_emit_store64(e, FAY_RSP, part.frame, FAY_R8);
-	if (timed) {
-		fay_emit_load64(e, FAY_R8, FAY_RDI, NEWEST + CALL_CYCLES);
-		fay_emit_store64(e, FAY_RSP, duration, FAY_R8);
-	}
-	emit_store_zero(e, NEWEST + CALL_RETURN);
-	emit_store_zero(e, NEWEST + CALL_SLOT);
-	popped = e->size;
-	if (probes)
+	leaving.lookup = fay_part_lookup(e, &part);
+	leaving.have = e->size;
+	emit_pop(e, &part, &leaving);
+	if (!fay_part_empty(&part))
 		guard = run_probes(e, &part, &cost);
-	restore = e->size;
+	leaving.restore = e->size;
 	fay_part_close(e, &part);
 	if (part.pushed)
 		fay_emit_lea(e, FAY_RSP, FAY_RSP, part.pushed);
 	fay_emit_byte(e, 0xc3);
 
 	fay_cost_aside(e, &part, &cost);
-	count_reentrant(e, &part, &guard, restore);
-	fay_emit_land(e, second);
-	emit_compare_zero(e, NEWEST + CALL_SLOT);
-	search = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
-	fay_emit_memory(e, true, 0x39, FAY_R8, FAY_RDI, SECOND + CALL_SLOT);
-	other = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
-	fay_emit_load64(e, FAY_RDI, FAY_RSI, FAY_AT_ENTRY);
-	fay_emit_memory(e, true, 0x83, 5, FAY_RDI, ENTRY_TOP); /* subq $24 */
-	fay_emit_byte(e, CALL_BYTES);
-	fay_emit_load64(e, FAY_RDI, FAY_RDI, ENTRY_TOP);
-	fay_emit_jump(e, e->address + found);
-	fay_part_slow(e, &part, &lookup, have);
-	fay_emit_lea(e, FAY_R8, FAY_RSP, part.frame);
-	fay_emit_land(e, search);
-	fay_emit_land(e, other); /* rsi = LOCAL or 0, r8 = where the return address was; to r8 = return address, rdi = time */
-	fay_emit_call(e, spec->runtime + runtime->leave);
-	fay_emit_store64(e, FAY_RSP, part.frame, FAY_R8);
-	if (timed)
-		fay_emit_store64(e, FAY_RSP, duration, FAY_RDI);
-	fay_emit_bytes(e, "\x48\x85\xf6", 3);
-	lost = fay_emit_jump_if(e, FAY_IF_EQUAL);
-	fay_emit_jump(e, e->address + popped);
-	fay_emit_land(e, lost);
-	fay_emit_jump(e, e->address + restore);
+	count_reentrant(e, &part, &guard, leaving.restore);
+	emit_pop_aside(e, &part, &leaving);
 }
 
 /* void exception(uint64_t cycles, void *local, uint64_t slot [, stub]), called by the runtime's personality routine [through the stub]. */
