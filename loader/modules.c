@@ -276,23 +276,50 @@ int fay_target_read_maps(struct fay_target *target, struct fay_error *error)
 
 /* --- opening ------------------------------------------------------------------------------------------------------- */
 
+/*
+ * What lies at a module's path now may be a FIFO, which nobody writes to, or a device, to which opening already does something; so it is looked at first. -1: errno
+ * says why, ENOEXEC that it is no regular file.
+ */
+static int open_regular(const char *path)
+{
+	char again[32];
+	struct stat status;
+	int place = open(path, O_PATH | O_CLOEXEC), fd = -1, reason;
+
+	if (place < 0)
+		return -1;
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", place);
+	errno = ENOEXEC;
+	if (!fstat(place, &status) && S_ISREG(status.st_mode))
+		fd = open(again, O_RDONLY | O_CLOEXEC);
+	reason = errno;
+	close(place);
+	errno = reason;
+	return fd;
+}
+
+static const char *why_not(int reason)
+{
+	return reason == ENOEXEC ? "not a regular file" : strerror(reason);
+}
+
 static int open_mapped_file(const struct fay_target *target, const struct fay_module *module, struct fay_error *error)
 {
 	char path[4608];
 	struct stat status;
 	if (!target->pid)
-		return open(module->path, O_RDONLY | O_CLOEXEC);
+		return open_regular(module->path);
 	for (size_t i = 0; i < module->range_count; i++) {
 		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, target->pid, module->ranges[i].start,
 			 module->ranges[i].end);
-		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		int fd = open_regular(path);
 		if (fd >= 0)
 			return fd;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, module->path);
-	int fd = module->deleted ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	int fd = module->deleted ? -1 : open_regular(path);
 	if (fd < 0 && !module->deleted && errno == ENOENT) /* the process is gone: the file is looked at below */
-		fd = open(module->path, O_RDONLY | O_CLOEXEC);
+		fd = open_regular(module->path);
 	if (module->deleted) {
 		fay_error_set(error, FAY_E_REFUSED,
 			      "%s: the file was deleted or replaced since, and /proc/%d/map_files needs CAP_CHECKPOINT_RESTORE", module->path,
@@ -300,7 +327,7 @@ static int open_mapped_file(const struct fay_target *target, const struct fay_mo
 		return -1;
 	}
 	if (fd < 0) {
-		fay_error_set(error, FAY_E_REFUSED, "%s: %s", path, strerror(errno));
+		fay_error_set(error, FAY_E_REFUSED, "%s: %s", path, why_not(errno));
 		return -1;
 	}
 	/* Network and overlay file systems (device major 0) may report another inode in maps than in stat. */
@@ -347,7 +374,7 @@ struct fay_object *fay_module_object(const struct fay_target *target, struct fay
 		return module->object;
 	int fd = open_mapped_file(target, module, &error);
 	if (fd < 0 && !error.code)
-		fay_error_set(&error, FAY_E_REFUSED, "%s: %s", module->path, strerror(errno));
+		fay_error_set(&error, FAY_E_REFUSED, "%s: %s", module->path, why_not(errno));
 	if (fd < 0 || fay_object_open(fd, module->path, &module->object, &error)) {
 		module->unreadable = strdup(error.message);
 		return NULL;

@@ -299,6 +299,7 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 		memset(stop, 0, sizeof(*stop));
 		stop->pid = pid;
 		stop->memory = -1;
+		stop->syscall_rounds = FAY_SYSCALL_ROUNDS;
 		hurry(stop);
 		code = stop_once(stop, stop_timeout_ms, &tracer, error);
 		if (code == 0)

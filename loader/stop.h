@@ -16,6 +16,7 @@
 
 #define FAY_STOP_TIMEOUT_MS 2000u /* give up if the threads cannot be stopped in this time */
 #define FAY_TRACER_WAIT_MS 5000u  /* wait for another tracer to let go */
+#define FAY_SYSCALL_ROUNDS 100000u /* pauses, some 10 s in which this process itself got to run: time alone also passes while a machine stands still */
 
 struct fay_stopped_thread {
 	pid_t tid;
@@ -37,6 +38,7 @@ struct fay_stop {
 	int priority;            /* of the calling thread before */
 	bool hurried;
 	uint64_t syscall_insn;   /* address of a `syscall` instruction in the target; 0 not looked for yet */
+	unsigned syscall_rounds; /* pauses for which a system call there is waited for */
 };
 
 /* Stops every thread, or none. FAY_E_REFUSED: no permission or another tracer; FAY_E_LIMIT: a thread would not stop; FAY_E_USAGE: no such process. */
@@ -48,7 +50,10 @@ int fay_stop_read(const struct fay_stop *stop, uint64_t address, void *to, size_
 /* Also to pages that are not writable there (the kernel copies private ones first). */
 int fay_stop_write(const struct fay_stop *stop, uint64_t address, const void *from, size_t size);
 
-/* Runs one system call in the target. *result is the kernel's (negative errno). */
+/*
+ * Runs one system call in the target. *result is the kernel's (negative errno). FAY_E_LIMIT: it did not end in stop->syscall_rounds and was interrupted; the thread is as
+ * it was.
+ */
 int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result, struct fay_error *error);
 
 /* No thread may run one: all are under seccomp. */

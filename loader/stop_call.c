@@ -48,8 +48,8 @@ static uint64_t find_syscall_insn(struct fay_stop *stop)
 }
 
 /*
- * Resumes to the next system-call stop. 0, or -1: the thread is gone. Waits without limit: the thread has our registers, and to give up here would
- * let it go with them.
+ * Resumes to the next system-call stop. 0, or -1: the thread is gone; or 1: it did not get there in time, and has been stopped. A thread that cannot be interrupted,
+ * either (it sleeps in the kernel, or is frozen), is waited for without limit: it has our registers, and to give up would let it go with them.
  */
 static int run_to_syscall_stop(const struct fay_stop *stop, struct fay_stopped_thread *thread)
 {
@@ -65,11 +65,15 @@ static int run_to_syscall_stop(const struct fay_stop *stop, struct fay_stopped_t
 			/* A killed leader is reported only after its last thread, which waits for us. */
 			if (round >= FAY_LEADER_ROUNDS && fay_thread_state(stop->pid, thread->tid) == 'Z')
 				return -1;
+			if (round == stop->syscall_rounds)
+				ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0);
 			fay_stop_pause(round);
 			continue;
 		}
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80))
 			return 0;
+		if (round > stop->syscall_rounds && status >> 16 == PTRACE_EVENT_STOP)
+			return 1;
 		if (status >> 16 == 0 && !thread->signal) { /* SIGSTOP cannot be blocked: later */
 			thread->signal = WSTOPSIG(status);
 			thread->have_siginfo =
@@ -78,6 +82,25 @@ static int run_to_syscall_stop(const struct fay_stop *stop, struct fay_stopped_t
 		if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0))
 			return -1;
 	}
+}
+
+#define ERESTART_FIRST (-516) /* ERESTART_RESTARTBLOCK to ERESTARTSYS: results of interrupted system calls, which programs never see */
+#define ERESTART_LAST (-512)
+
+/* Runs the thread, which stands at a system call, to behind it. As run_to_syscall_stop(). */
+static int run_syscall(const struct fay_stop *stop, struct fay_stopped_thread *thread, int64_t *result)
+{
+	struct user_regs_struct after;
+	int state = run_to_syscall_stop(stop, thread);
+
+	if (state == 0)
+		state = run_to_syscall_stop(stop, thread);
+	if (state == 0 && ptrace(PTRACE_GETREGS, thread->tid, 0, &after))
+		state = -1;
+	if (state)
+		return state;
+	*result = (int64_t)after.rax;
+	return *result >= ERESTART_FIRST && *result <= ERESTART_LAST;
 }
 
 /* The thread to borrow: one that no seccomp filter kills for it, preferably one that is not about to handle a signal. */
@@ -116,7 +139,7 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 	struct fay_stopped_thread *thread = pick_thread(stop, &confined);
 	struct user_regs_struct work;
 	uint64_t mask, all = ~(uint64_t)0;
-	int state;
+	int state = -1;
 
 	if (!thread && confined)
 		return fay_error_set(error, FAY_E_REFUSED, "every thread of process %d runs under seccomp", (int)stop->pid);
@@ -134,23 +157,16 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 	work.r10 = arguments[3];
 	work.r8 = arguments[4];
 	work.r9 = arguments[5];
-	if (ptrace(PTRACE_GETSIGMASK, thread->tid, 8, &mask) ||
-	    ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &all) ||
-	    ptrace(PTRACE_SETREGS, thread->tid, 0, &work)) {
-		thread->gone = true;
-		return fay_error_set(error, FAY_E_REFUSED, "process %d is gone", (int)stop->pid);
-	}
-	state = run_to_syscall_stop(stop, thread);
-	if (state == 0)
-		state = run_to_syscall_stop(stop, thread);
-	if (state == 0 && ptrace(PTRACE_GETREGS, thread->tid, 0, &work))
-		state = -1;
-	if (state) {
+	if (!ptrace(PTRACE_GETSIGMASK, thread->tid, 8, &mask) && !ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &all) &&
+	    !ptrace(PTRACE_SETREGS, thread->tid, 0, &work))
+		state = run_syscall(stop, thread, result);
+	if (state < 0) {
 		thread->gone = true;
 		return fay_error_set(error, FAY_E_REFUSED, "process %d is gone", (int)stop->pid);
 	}
 	ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
 	ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &mask);
-	*result = (int64_t)work.rax;
+	if (state)
+		return fay_error_set(error, FAY_E_LIMIT, "process %d: system call %ld, which fay needs there, did not end", (int)stop->pid, number);
 	return 0;
 }

@@ -28,6 +28,13 @@ strip -o "$work/bare" "$TARGET"
 exits "a stripped file" 2 "$FAY" list "$work/bare" 'wo*'
 contains "why nothing is found" "$work/err" "(stripped)"
 
+# A FIFO that nobody writes to, a device: neither is waited for, nor opened.
+mkfifo "$work/fifo"
+for odd in "$work/fifo" /dev/zero "$work"; do
+	exits "no file but $(stat -c %F "$odd")" 1 timeout 60 "$FAY" list "$odd" 'wo*'
+	contains "its reason" "$work/err" "not a regular file"
+done
+
 exits "no such process" 1 "$FAY" trace -p 4194000 "$count"
 contains "names the process" "$work/err" "4194000"
 exits "pid is not a number" 2 "$FAY" trace -p abc "$count"
@@ -81,14 +88,14 @@ first=$!
 wait_for "$work/first.err" "fay: tracing"
 "$FAY" trace --json -p "$target" "$count" >"$work/second.json" 2>"$work/second.err" &
 second=$!
-started+=("$first" "$second")
+own "$first" "$second"
 wait_for "$work/second.err" "fay: tracing"
 echo >&9
 wait_for "$work/target.out" done
 kill -INT "$first"
-wait "$first"
+ended "$first"
 kill -INT "$second"
-wait "$second"
+ended "$second"
 for which in first second; do
 	equal "$which of two sessions" 200000 "$(jq -s 'map(select(.type == "row" and .final))[0].values.Count' "$work/$which.json")"
 done
@@ -98,8 +105,8 @@ equal "text after both" "$before" "$(text_hash "$target")"
 trace -p "$target" "$count"
 echo >&9
 exec 9>&-
-wait "$target"
-wait "$tracer" || fail "fay trace of an exited program"
+ended "$target"
+ended "$tracer" || fail "fay trace of an exited program"
 contains "exit is said" "$work/trace.err" "the traced program ended"
 
 # ... and is killed while traced: no count is lost.
@@ -108,6 +115,6 @@ trace -p "$target" "$count"
 echo >&9
 wait_for "$work/target.out" done
 kill -9 "$target"
-wait "$tracer" || fail "fay trace of a killed program"
+ended "$tracer" || fail "fay trace of a killed program"
 contains "kill is said" "$work/trace.err" "the traced program ended"
 equal "counts of a killed program" 200000 "$(final_sum Count)"

@@ -8,7 +8,7 @@ mkfifo "$work/in"
 start() { # ARGUMENT...: up to its first wait
 	"$program" "$@" <"$work/in" >"$work/target.out" &
 	target=$!
-	started+=("$target")
+	own "$target"
 	exec 9>"$work/in"
 	wait_for "$work/target.out" waiting
 	before=$(text_hash "$target")
@@ -19,7 +19,7 @@ goes_on() { # WHAT
 	equal "$1: mappings of fay's" 0 "$(grep -c memfd:fay- "/proc/$target/maps" || true)"
 	echo >&9
 	exec 9>&-
-	wait "$target" || code=$?
+	ended "$target" || code=$?
 	equal "$1: its exit code" 0 "$code"
 }
 
@@ -38,7 +38,7 @@ if command -v gdb >"$work/which"; then
 	mkfifo "$work/gdb.in"
 	gdb -q -nx -p "$target" <"$work/gdb.in" >"$work/gdb.out" 2>&1 &
 	gdb=$!
-	started+=("$gdb")
+	own "$gdb"
 	exec 8>"$work/gdb.in"
 	echo 'printf "hold%s\n", "ing"' >&8
 	wait_for "$work/gdb.out" holding
@@ -47,7 +47,7 @@ if command -v gdb >"$work/which"; then
 	echo detach >&8
 	echo quit >&8
 	exec 8>&-
-	wait "$gdb"
+	ended "$gdb"
 	goes_on "a process in a debugger"
 else
 	echo "SKIPPED: a process in a debugger: gdb is not installed"
@@ -58,7 +58,23 @@ if [ "$(id -u)" = 0 ]; then
 	copy_fay
 	exits "another user's process" 1 setpriv --reuid=65534 --regid=65534 --clear-groups "$work/bin/fay" trace --for 1s -p "$target" "$count"
 	goes_on "another user's process"
+
+	# In its own root directory the program's file is a FIFO that nobody writes to; the file that is mapped may not be asked for.
+	less=(setpriv --bounding-set=-checkpoint_restore,-sys_admin)
+	if "${less[@]}" true 2>"$work/err"; then
+		jail=$work/jail
+		mkdir -p "$jail$jail"
+		cp "$(dirname "$FAY")/awkward_static_target" "$jail/target"
+		mkfifo "$jail$jail/target"
+		start_target ready chroot "$jail" /target
+		exits "a FIFO in place of a module" 2 timeout 60 "${less[@]}" "$FAY" trace --for 1s -p "$target" 'cluster.Function("*!leaf").Count()'
+		contains "its reason" "$work/err" "not a regular file"
+		exec 9>&-
+		ended "$target"
+	else
+		echo "SKIPPED: a FIFO in place of a module: $(cat "$work/err")"
+	fi
 else
-	echo "SKIPPED: another user's process: needs root"
+	echo "SKIPPED: another user's process, a FIFO in place of a module: both need root"
 fi
 exits "a process that is gone" 1 "$FAY" trace --for 1s -p "$target" "$count"

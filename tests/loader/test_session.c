@@ -497,6 +497,31 @@ static void test_place_taken(void **state)
 	steal_at = 0;
 }
 
+/* A system call in the target that does not end is given up; the thread that was borrowed for it is as it was, and further calls run. */
+static void test_system_call_without_end(void **state)
+{
+	static const uint64_t none[6];
+	struct victim victim;
+	struct fay_stop stop;
+	struct fay_error error;
+	int64_t result;
+
+	victim_start(&victim);
+	assert_int_equal(fay_stop_all(victim.pid, 20000, 20000, &stop, &error), 0);
+	stop.syscall_rounds = 300;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(__real_fay_stop_syscall(&stop, SYS_pause, none, &result, &error), FAY_E_LIMIT);
+		assert_non_null(strstr(error.message, "did not end"));
+	}
+	stop.syscall_rounds = FAY_SYSCALL_ROUNDS;
+	assert_int_equal(__real_fay_stop_syscall(&stop, SYS_getpid, none, &result, &error), 0);
+	assert_int_equal(result, victim.pid);
+	fay_stop_release(&stop);
+	assert_int_equal(victim_ask(&victim, "run fn_c 2 100"), 200);
+	assert_int_equal(victim_ask(&victim, "registers"), 0);
+	victim_end(&victim);
+}
+
 /* One slot only: the second thread's events are counted as lost. */
 static void test_no_slot(void **state)
 {
@@ -560,6 +585,7 @@ int main(void)
 		cmocka_unit_test(test_emit),
 		cmocka_unit_test(test_dead_consumer),
 		cmocka_unit_test(test_place_taken),
+		cmocka_unit_test(test_system_call_without_end),
 		cmocka_unit_test(test_no_slot),
 		cmocka_unit_test(test_bare),
 	};
