@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bisect.h"
 #include "target.h"
 
 static int read_segments(struct fay_object *object, Elf *elf, const char *name, struct fay_error *error)
@@ -284,16 +285,7 @@ static bool make_starts(struct fay_object *object)
 /* How many function starts lie at or before `address`. */
 static size_t starts_until(const struct fay_object *object, uint64_t address)
 {
-	size_t low = 0, high = object->start_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (object->starts[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return address == UINT64_MAX ? object->start_count : fay_count_below(object->starts, 0, sizeof(*object->starts), object->start_count, address + 1);
 }
 
 /* The first function start behind `address`; UINT64_MAX: none. */

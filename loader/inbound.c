@@ -19,6 +19,7 @@
 
 #include <Zydis/Zydis.h>
 
+#include "bisect.h"
 #include "target.h"
 
 #define CHUNK (1u << 20)
@@ -46,17 +47,9 @@ static uint64_t closed_bytes(const struct fay_point *point)
 /* Points are sorted by address; sites lie at most 4 bytes (endbr64) behind it, or less than FAY_DISPLACED_MAX before it. The last that begins at or before `address`, or SIZE_MAX. */
 static size_t point_before(const struct fay_session *session, uint64_t address)
 {
-	size_t low = 0, high = session->point_count;
+	size_t until = FAY_COUNT_UNTIL(session->points, session->point_count, function.address, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (session->points[middle].function.address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? low - 1 : SIZE_MAX;
+	return until ? until - 1 : SIZE_MAX;
 }
 
 /* The usable point whose jump covers `address` behind its first byte, or NULL. */

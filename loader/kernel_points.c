@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bisect.h"
 #include "kernel_session.h"
 #include "target.h"
 
@@ -118,19 +119,11 @@ static bool never_returns(const char *name)
 static bool find_prototype(const struct fay_kernel_session *session, uint64_t address, struct fay_kernel_prototype *prototype)
 {
 	const struct fay_kernel_symbols *symbols = session->symbols;
-	size_t low = 0, high = symbols->count;
+	size_t at = FAY_COUNT_BELOW(symbols->items, symbols->count, address, address);
 	bool found = false;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->items[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; !found && low < symbols->count && symbols->items[low].address == address; low++)
-		found = fay_kernel_btf_prototype(session->btf, symbols->items[low].name, prototype);
+	for (; !found && at < symbols->count && symbols->items[at].address == address; at++)
+		found = fay_kernel_btf_prototype(session->btf, symbols->items[at].name, prototype);
 	return found;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bisect.h"
 #include "kernel.h"
 
 #define KALLSYMS "/proc/kallsyms"
@@ -68,17 +69,9 @@ int fay_kernel_symbols_read(struct fay_kernel_symbols *symbols, struct fay_error
 
 const struct fay_kernel_symbol *fay_kernel_symbols_find(const struct fay_kernel_symbols *symbols, uint64_t address)
 {
-	size_t low = 0, high = symbols->count;
+	size_t until = FAY_COUNT_UNTIL(symbols->items, symbols->count, address, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address - symbols->items[low - 1].address < FUNCTION_MAX ? &symbols->items[low - 1] : NULL;
+	return until && address - symbols->items[until - 1].address < FUNCTION_MAX ? &symbols->items[until - 1] : NULL;
 }
 
 void fay_kernel_symbols_deinit(struct fay_kernel_symbols *symbols)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bisect.h"
 #include "fay/event.h"
 #include "operands.h"
 
@@ -52,20 +53,12 @@ static bool index_functions(struct fay_object *object, struct function_index *in
 /* Of several at one start the longest, which sorts last. */
 static bool function_around(const struct function_index *index, uint64_t address, uint64_t *start, uint64_t *end)
 {
-	size_t low = 0, high = index->count;
+	size_t until = FAY_COUNT_UNTIL(index->items, index->count, start, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || index->items[low - 1].end <= address)
+	if (!until || index->items[until - 1].end <= address)
 		return false;
-	*start = index->items[low - 1].start;
-	*end = index->items[low - 1].end;
+	*start = index->items[until - 1].start;
+	*end = index->items[until - 1].end;
 	return true;
 }
 

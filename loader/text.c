@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bisect.h"
+
 #define PAGE 4096u
 #define PAGES_MAX (1u << 20) /* 4 GiB of code */
 
@@ -91,16 +93,8 @@ void fay_text_read(struct fay_text *text, int memory)
 static size_t find(const struct fay_text *text, uint64_t address, size_t size)
 {
 	uint64_t page = address & ~(uint64_t)(PAGE - 1);
-	size_t low = 0, high = text->count, last;
+	size_t low = FAY_COUNT_BELOW(text->pages, text->count, address, page), last;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (text->pages[middle].address < page)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	last = low + (size_t)((address - page + size - 1) / PAGE);
 	if (!size || !text->bytes || last >= text->count)
 		return text->count;
