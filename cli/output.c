@@ -137,13 +137,24 @@ static void write_json_row(struct fay_writer *writer, const struct fay_view *vie
 	fprintf(out, "}}\n");
 }
 
+/* Would a spreadsheet take the cell for a formula, and run what the traced program put into a name? Numbers are none. */
+static bool is_formula(const char *text)
+{
+	char *end;
+	if (!*text || !strchr("=+-@", *text))
+		return false;
+	strtod(text, &end);
+	return *end != 0;
+}
+
 static void write_csv_cell(FILE *out, const char *text)
 {
+	const char *mark = is_formula(text) ? "'" : "";
 	if (!strpbrk(text, ",\"\n\r")) {
-		fputs(text, out);
+		fprintf(out, "%s%s", mark, text);
 		return;
 	}
-	fputc('"', out);
+	fprintf(out, "\"%s", mark);
 	for (; *text; text++)
 		fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
 	fputc('"', out);

@@ -283,6 +283,18 @@ static void print_left_out(const struct trace *trace, const struct account *acco
 		cost->events);
 }
 
+/* Events that were under way have ended, and their processor time is to be counted, too. */
+static void look_finally(struct fay_trace_budget *budget)
+{
+	for (size_t i = 0; i < budget->count; i++) {
+		struct account *account = &budget->items[i];
+		bool counts = is_first_of_process(budget, i) && fay_session_target_alive(account->session);
+		uint64_t cpu_now = counts ? fay_process_cpu_ns(account->pid) : 0;
+		account_look(account, &budget->spent);
+		budget->cpu += cpu_now > account->cpu_before ? (double)(cpu_now - account->cpu_before) : 0;
+	}
+}
+
 void fay_trace_budget_print(const struct trace *trace)
 {
 	struct fay_trace_budget *budget = trace->spending;
@@ -290,9 +302,9 @@ void fay_trace_budget_print(const struct trace *trace)
 	size_t shown = 0;
 	if (!budget)
 		return;
+	look_finally(budget);
 	for (size_t i = 0; i < budget->count; i++) {
-		struct account *account = &budget->items[i];
-		account_look(account, &budget->spent); /* events that were under way have ended */
+		const struct account *account = &budget->items[i];
 		for (size_t k = 0; k < account->count; k++)
 			if (account->left[k].after && (++shown <= SHOWN || all))
 				print_left_out(trace, account, k);

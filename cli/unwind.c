@@ -231,10 +231,39 @@ struct machine {
 	uint64_t place;
 };
 
-static void run_extended(struct machine *m, const struct common *common, struct cursor *c, uint8_t op)
+/* Where the frame's address is. false: the instruction is another. */
+static bool run_frame(struct frame *f, const struct common *common, struct cursor *c, uint8_t op)
 {
-	struct frame *f = &m->frame;
-	uint64_t number = op == DW_CFA_def_cfa_offset || op == DW_CFA_def_cfa_offset_sf || op == DW_CFA_GNU_args_size ? 0 : leb(c, false);
+	switch (op) {
+	case DW_CFA_def_cfa:
+		set_base(f, leb(c, false));
+		f->offset = (int64_t)leb(c, false);
+		return true;
+	case DW_CFA_def_cfa_sf:
+		set_base(f, leb(c, false));
+		f->offset = scaled(common, leb(c, true));
+		return true;
+	case DW_CFA_def_cfa_register:
+		set_base(f, leb(c, false));
+		return true;
+	case DW_CFA_def_cfa_offset:
+		f->offset = (int64_t)leb(c, false);
+		return true;
+	case DW_CFA_def_cfa_offset_sf:
+		f->offset = scaled(common, leb(c, true));
+		return true;
+	case DW_CFA_def_cfa_expression:
+		set_expression(f, c);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Where a register was saved. */
+static void run_register(struct frame *f, const struct common *common, struct cursor *c, uint8_t op)
+{
+	uint64_t number = leb(c, false);
 	switch (op) {
 	case DW_CFA_offset_extended:
 		set_register(f, number, PLACE_SAVED, scaled(common, leb(c, false)));
@@ -264,25 +293,7 @@ static void run_extended(struct machine *m, const struct common *common, struct 
 		block(c);
 		set_register(f, number, PLACE_UNKNOWN, 0);
 		break;
-	case DW_CFA_def_cfa:
-		set_base(f, number);
-		f->offset = (int64_t)leb(c, false);
-		break;
-	case DW_CFA_def_cfa_sf:
-		set_base(f, number);
-		f->offset = scaled(common, leb(c, true));
-		break;
-	case DW_CFA_def_cfa_register:
-		set_base(f, number);
-		break;
-	case DW_CFA_def_cfa_offset:
-		f->offset = (int64_t)leb(c, false);
-		break;
-	case DW_CFA_def_cfa_offset_sf:
-		f->offset = scaled(common, leb(c, true));
-		break;
-	case DW_CFA_GNU_args_size:
-		leb(c, false);
+	case DW_CFA_GNU_args_size: /* `number` is a size, which matters to nobody here */
 		break;
 	default:
 		c->bad = true;
@@ -330,11 +341,9 @@ static void run_one(const struct reader *r, struct machine *m, struct cursor *c)
 		if (!c->bad)
 			m->frame = m->remembered[--m->depth];
 		break;
-	case DW_CFA_def_cfa_expression:
-		set_expression(&m->frame, c);
-		break;
 	default:
-		run_extended(m, common, c, op);
+		if (!run_frame(&m->frame, common, c, op))
+			run_register(&m->frame, common, c, op);
 		break;
 	}
 }

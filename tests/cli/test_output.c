@@ -153,6 +153,40 @@ static void csv_is_as_recorded(void **state)
 	compare("rows.csv", FAY_FORMAT_CSV);
 }
 
+/* One row with this name, and a number below zero, as CSV. */
+static void csv_of(const char *comm, const char *want)
+{
+	static uint8_t row[ROW_SIZE];
+	struct fay_view view = { .columns = view_columns, .column_count = 3 };
+	struct fay_result result = { .row_size = ROW_SIZE, .row_count = 1, .rows = row };
+	struct fay_writer writer = { .format = FAY_FORMAT_CSV };
+	char *text = NULL;
+	size_t size = 0;
+
+	memset(row, 0, sizeof(row));
+	make_row(row, comm, 1, -5, 0);
+	for (size_t i = 0; i < 3; i++)
+		view_columns[i] = (struct fay_view_column){ .name = columns[i].name, .column = &columns[i] };
+	writer.out = open_memstream(&text, &size);
+	assert_non_null(writer.out);
+	fay_write_result(&writer, &view, &result, true);
+	fclose(writer.out);
+	assert_string_equal(strchr(text, '\n') + 1, want);
+	free(text);
+}
+
+static void csv_has_no_formulas(void **state)
+{
+	csv_of("=1+1", "'=1+1,1,-5\n");
+	csv_of("@SUM(A1:A9)", "'@SUM(A1:A9),1,-5\n");
+	csv_of("+a", "'+a,1,-5\n");
+	csv_of("-2+3", "'-2+3,1,-5\n");
+	csv_of("=a,\"b", "\"'=a,\"\"b\",1,-5\n");
+	csv_of("-12.5", "-12.5,1,-5\n");
+	csv_of("a=b", "a=b,1,-5\n");
+	csv_of("", ",1,-5\n");
+}
+
 static void durations_are_read(void **state)
 {
 	static const struct {
@@ -254,6 +288,7 @@ int main(void)
 		cmocka_unit_test(heat_maps_are_as_recorded),
 		cmocka_unit_test(json_is_as_recorded),
 		cmocka_unit_test(csv_is_as_recorded),
+		cmocka_unit_test(csv_has_no_formulas),
 		cmocka_unit_test(durations_are_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
