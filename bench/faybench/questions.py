@@ -4,6 +4,7 @@
 QUESTIONS = {
     "count": ("Count", "how often is it called?", "least work", "work"),
     "empty": ("Nothing", "a probe that does nothing", "least work", "work"),
+    "empty_called": ("Nothing, called", "a probe that does nothing and is called, not inlined", "least work", "work"),
     "called": ("Count, called", "the same by a probe that is called, not inlined", "least work", "work"),
     "filtered": ("Filter that rejects", "a filter on an argument that never holds", "least work", "work"),
     "untraced_thread": ("A thread left out", "another thread is traced, this one pays", "least work", "work"),

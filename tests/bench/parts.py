@@ -114,6 +114,14 @@ class Run(unittest.TestCase):
         self.assertEqual([(s["mode"], s["reason"]) for s in skipped], [("made_up/absent", "it is not there"), ("made_up/failing", "it failed while it was measured: it fell over")])
         self.assertEqual(section["bounds"]["bound_inlined"]["instructions"], 3)
 
+    def test_a_budget_beside_the_truth(self):
+        done = subprocess.run([str(ROOT / "bench" / "budget"), "--rounds", "1", "--calls", "3000000", "--cpu", "0"], capture_output=True, text=True, timeout=200)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [line.split("|") for line in done.stdout.splitlines() if line.startswith("| ")][2:]
+        self.assertEqual([row[1].strip() for row in rows], ["count", "histogram", "group by", "return", "duration"])
+        for row in rows:
+            self.assertGreater(float(row[3].split()[0]), 0, done.stdout)  # the estimate
+
     def test_commands_say_what_is_wrong(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump({"format": 1}, file)
