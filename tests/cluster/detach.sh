@@ -16,7 +16,7 @@ for n in 1 2 3; do calls $n 10000; done
 # Somebody looks at it, and leaves again.
 "$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --every 100ms >trace.json 2>trace.err &
 tracer=$!
-started+=("$tracer")
+own "$tracer"
 until_rows 'map(.n) | add' 30000
 end_ask
 contains "what leaving means" trace.err "the query goes on"
@@ -45,10 +45,10 @@ for n in 1 2 3; do calls $n 1000; done
 exits "another key" 1 "$FAY" attach "$id" --cluster "$URL" --key other.key "${ASK_OPTIONS[@]}"
 "$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --every 100ms --lost-after 2s >trace.json 2>trace.err &
 tracer=$!
-started+=("$tracer")
+own "$tracer"
 until_rows 'map(.n) | add' 3000
 kill -9 "${nodes[2]}"
-code=0; wait "$tracer" || code=$?
+code=0; ended "$tracer" || code=$?
 equal "it ends without that agent" 0 $code
 equal "total with an agent lost" 3000 "$(total n)"
 equal "finished, lost" "2 1" "$(coverage finished) $(coverage lost)"

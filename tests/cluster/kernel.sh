@@ -9,7 +9,7 @@ here() {
 	[ -e "$1.key" ] || "$FAY" cluster keygen "$1" >/dev/null 2>&1
 	"$FAYD" --url "$URL" --key "$1.key" --signers signers --name "$1" --audit "audit-$1" --insecure "${@:2}" 2>"fayd-$1.log" &
 	nodes_here[$1]=$!
-	started+=($!)
+	own "$!"
 	wait_for "fayd-$1.log" "has joined"
 }
 declare -A nodes_here
@@ -22,7 +22,7 @@ mkfifo in
 exec 30<>in
 "$CALLS" <in >out &
 pid=$!
-started+=("$pid")
+own "$pid"
 wait_for out "did 0"
 did=0
 # writes N: the program writes N times, a line each

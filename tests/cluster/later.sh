@@ -35,12 +35,12 @@ exits "no such file" 2 "$FAYD" --config nowhere.conf
 # Top shows pictures until it is interrupted; one that leaves is not in the next.
 "$FAY" cluster top --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --every 100ms >top.out 2>top.err &
 top=$!
-started+=("$top")
+own "$top"
 for _ in $(seq 400); do [ "$(grep -c configured top.out)" -ge 2 ] && break; sleep 0.05; done
 [ "$(grep -c '^machine ' top.out)" -ge 2 ] || fail "top showed fewer than two pictures"
 kill -INT "$top"
 code=0
-wait "$top" || code=$?
+ended "$top" || code=$?
 equal "top, interrupted" 0 $code
 
 # run N ARGUMENTS...: follow_target on node N

@@ -13,7 +13,8 @@ servers=() # by number: pid of the NATS server
 
 cleanup_cluster() {
 	local code=$?
-	for pid in "${holders[@]}" "${servers[@]}"; do kill -9 "$pid" 2>/dev/null || true; done
+	trap - ERR
+	kill_owned
 	for n in "${!holders[@]}"; do ip netns del "$net-$n" 2>/dev/null || true; done
 	ip link del "$bridge" 2>/dev/null || true
 	set +e
@@ -42,6 +43,7 @@ server() {
 	shift
 	nats-server -a "$subnet.1" -p $((4000 + n)) -l "$work/nats$n.log" "$@" &
 	servers[n]=$!
+	own "${servers[n]}"
 	for _ in $(seq 400); do port_is_open $((4000 + n)) && return 0; sleep 0.05; done
 	cat "$work/nats$n.log" >&2
 	fail "nats-server $n does not listen"
@@ -63,9 +65,10 @@ node() {
 	ip -n "$net-$n" link set lo up
 	ip netns exec "$net-$n" unshare --pid --fork --mount-proc --kill-child sleep infinity &
 	local outer=$!
-	started+=("$outer")
+	own "$outer"
 	for _ in $(seq 200); do holders[n]=$(pgrep -P "$outer" || true); [ -n "${holders[n]}" ] && break; sleep 0.05; done
 	[ -n "${holders[n]}" ] || fail "no namespaces for node $n"
+	own "${holders[n]}"
 }
 # within N COMMAND...: runs it there, in the background; its pid in $inside
 within() {
@@ -73,7 +76,7 @@ within() {
 	shift
 	nsenter -t "${holders[n]}" --pid --mount --root --net --wd="$work" -- "$@" <&0 & # else it would read from /dev/null
 	local outer=$!
-	started+=("$outer")
+	own "$outer"
 	for _ in $(seq 200); do inside=$(pgrep -P "$outer" || true); [ -n "$inside" ] && return 0; kill -0 "$outer" 2>/dev/null || break; sleep 0.02; done
 	inside=$outer # over already
 }
@@ -121,7 +124,7 @@ ask() {
 	rm -f trace.err
 	"$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --every 100ms "$@" >trace.json 2>trace.err &
 	tracer=$!
-	started+=("$tracer")
+	own "$tracer"
 	wait_for trace.err "fay: tracing"
 }
 # The rows of the last whole picture: what stands between the last two coverage lines.
@@ -158,7 +161,7 @@ coverage() { grep '"type":"coverage"' trace.json | tail -1 | jq ".$1" 2>/dev/nul
 end_ask() {
 	local code=0
 	kill -INT "$tracer" 2>/dev/null || true
-	wait "$tracer" || code=$?
+	ended "$tracer" || code=$?
 	[ "$code" = "${1:-0}" ] || { cat trace.err >&2; fail "fay trace exited with $code"; }
 }
 total() { jq -s --arg c "$1" '[.[] | select(.type == "row" and .final) | .values[$c]] | add // 0' trace.json; }

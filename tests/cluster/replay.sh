@@ -9,7 +9,7 @@ target 1
 mkfifo said
 "$REPLAY" "$URL" stranger.key 2000 <said >replay.out &
 replay=$!
-started+=("$replay")
+own "$replay"
 exec 30>said
 wait_for replay.out listening
 
@@ -22,7 +22,7 @@ once() {
 once
 wait_for replay.out heard
 echo >&30
-wait "$replay" || fail "the eavesdropper's exit code is $?"
+ended "$replay" || fail "the eavesdropper's exit code is $?"
 once # behind all of them
 equal "queries that were started" 2 "$(jq -s 'map(select(.outcome == "accepted")) | length' audit1)"
 strangers=$(jq -s 'map(select(.signer == "")) | length' audit1)

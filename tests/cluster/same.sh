@@ -27,7 +27,7 @@ ask --await 3 --comm threads_target 'from w in cluster.Function("threads_target!
 	orderby g.Key descending take 5 select new { key = g.Key, n = g.Count(), low = g.Min(w => w.Arg(0)), high = g.Max(w => w.Arg(0)), mean = g.Average(w => w.Arg(0)) }'
 run
 end
-code=0; wait "$tracer" || code=$?
+code=0; ended "$tracer" || code=$?
 equal "the programs' end ends it" 0 $code
 equal "order, take and values over 3 machines" '[{"key":19999,"n":12,"low":0,"high":3,"mean":1.5},{"key":19998,"n":12,"low":0,"high":3,"mean":1.5},{"key":19997,"n":12,"low":0,"high":3,"mean":1.5},{"key":19996,"n":12,"low":0,"high":3,"mean":1.5},{"key":19995,"n":12,"low":0,"high":3,"mean":1.5}]' \
 	"$(jq -sc '[.[] | select(.type == "row" and .final) | .values]' trace.json)"
@@ -44,7 +44,7 @@ each 1000
 ask --await 3 --comm threads_target 'from w in cluster.Function("threads_target!work") where w.Arg(1) % 2 == 0 select new { number = w.Arg(1) }'
 run
 end
-code=0; wait "$tracer" || code=$?
+code=0; ended "$tracer" || code=$?
 equal "streamed rows" 6000 "$(jq -s '[.[] | select(.type == "row")] | length' trace.json)"
 equal "their sum" $((12 * 500 * 499)) "$(jq -s '[.[] | select(.type == "row") | .values.number] | add' trace.json)"
 
@@ -53,7 +53,7 @@ each 3000
 ask --await 3 --comm threads_target 'from w in cluster.Function("threads_target!work") group w by w.Arg(0)%2 into g select new { g.Key, top = g.TopK(4, w => w.Arg(0)), n = g.Count() }'
 run
 end
-code=0; wait "$tracer" || code=$?
+code=0; ended "$tracer" || code=$?
 equal "most frequent values" '[{"Key":0,"top":[[0,9000],[2,9000]],"n":18000},{"Key":1,"top":[[1,9000],[3,9000]],"n":18000}]' \
 	"$(jq -sc '[.[] | select(.type == "row" and .final) | .values | .top |= (map([.key, .count]) | sort)]' trace.json)"
 

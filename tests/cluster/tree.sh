@@ -21,7 +21,7 @@ equal "conflicts, unknown, malformed" "0 0 0" "$(coverage conflicts) $(coverage 
 # Doubled and re-ordered.
 "$NOISE" "$URL" >noise.out &
 noise=$!
-started+=("$noise")
+own "$noise"
 wait_for noise.out listening
 ask --await 7 --fanout 2 --comm cluster_target "$query"
 for i in 1 2 3 4 5; do for n in "${nodes_all[@]}"; do calls $n 2000; done; done

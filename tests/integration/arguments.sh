@@ -104,7 +104,7 @@ target=arguments_gccO2gdwarf3
 cp "$work/$target" "$work/same_name"
 "$work/same_name" wait &
 one=$!
-started+=("$one")
+own "$one"
 for _ in $(seq 100); do [ "$(readlink "/proc/$one/exe")" = "$work/same_name" ] && break; sleep 0.05; done
 "$FAY" trace --json --for 500ms -p "$one" "from e in cluster.Function(\"same_name!handle\") group e by new { e.operation, e.extra->name, e.fd } into g select new { g.Key, n = g.Count() }" >"$work/out" 2>"$work/err" || fail "a process: $(cat "$work/err")"
 equal "of a process that runs" '"OPERATION_WRITE" "first" 4' "$(jq -r 'select(.type == "row" and .final) | .values | "\(.operation | tojson) \(.name | tojson) \(.fd)"' "$work/out")"
@@ -117,7 +117,7 @@ mkdir "$work/other"
 cp "$work/arguments_clang19O2gdwarf4" "$work/other/same_name"
 "$work/other/same_name" wait &
 two=$!
-started+=("$two")
+own "$two"
 for _ in $(seq 100); do [ "$(readlink "/proc/$two/exe")" = "$work/other/same_name" ] && break; sleep 0.05; done
 exits "two builds" 0 "$FAY" trace --for 200ms -p "$one" -p "$two" "cluster.Function(\"same_name!handle\").Count(e => e.fd == 4)"
 contains "the other build is not traced" "$work/err" "process $two runs another build of same_name!handle"

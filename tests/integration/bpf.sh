@@ -148,11 +148,11 @@ equal "the program that ran" '[["bash","timer",true]]' "$(value 'map([.comm, .fu
 
 # --- stacks, beside what the kernel itself says of a thread that sleeps ----------------------------------------------------------
 sleep 60 </dev/null &
-started+=("$!")
+own "$!"
 sleeper=$!
 while [ "$(awk '{print $3}' "/proc/$sleeper/stat")" != S ]; do sleep 0.05; done
 "$(dirname "$BPF_TARGET")/timeline_target" 4000 &
-started+=("$!")
+own "$!"
 napper=$!
 ask 'from s in cluster.Tracepoint("sched_switch") where s.prev.pid == s.tid && s.next.pid != s.tid group s by new { s.comm, s.KernelStack } into g orderby g.Count() descending select new { g.Key, n = g.Count() } take 1' \
 	-p "$napper" --for 1s

@@ -50,7 +50,7 @@ done
 mkfifo "$work/in"
 "$bin/calls_target" waiting <"$work/in" >"$work/waiting" &
 target=$!
-started+=("$target")
+own "$target"
 exec 8>"$work/in"
 wait_for "$work/waiting" waiting
 before=$(text_hash "$target")
@@ -63,16 +63,16 @@ cp "$work/trace.json" "$work/first.json"
 # A second one on top, which leaves after the first: chains of watched calls.
 "$FAY" trace --json ${FAY_TRACE_OPTIONS:-} -p "$target" --probe "$work/calls_target.fay" >"$work/second.json" 2>"$work/second.err" &
 second=$!
-started+=("$second")
+own "$second"
 wait_for "$work/second.err" "fay: tracing"
 kill -INT "$first"
-wait "$first" || fail "the first trace"
+ended "$first" || fail "the first trace"
 equal "entries seen by the first" 2 "$(final_sum entries)"
 kill -INT "$second"
-wait "$second" || fail "the second trace"
+ended "$second" || fail "the second trace"
 equal "text after both" "$before" "$(text_hash "$target")"
 equal "libc's text after both" "$unwinder" "$(text_hash "$target" libc.so.6)"
 equal "mappings left" 0 "$(grep -c fay-code "/proc/$target/maps" || true)"
 echo >&8
-wait "$target" || fail "the program did not survive"
+ended "$target" || fail "the program did not survive"
 contains "the program's own checks" "$work/waiting" good

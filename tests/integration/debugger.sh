@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A debugger stops and resumes a traced program: counts stay exact, the result right, and the stack inside traced calls is what it was.
+# A debugger stops and resumes a traced program: counts stay exact, the result right, and the stack inside traced calls is what it was; functions that are hard to patch, too.
 # And a program that unwinds through LLVM's unwinder: its calls cannot be watched, which is said; their entries can.
 . "$(dirname "$0")/lib.sh"
 command -v gdb >/dev/null || skip "gdb is not installed"
@@ -7,7 +7,7 @@ bin=$(dirname "$TARGET")
 mkfifo "$work/in"
 "$bin/markers_target" <"$work/in" >"$work/target.out" 2>&1 &
 target=$!
-started+=("$target")
+own "$target"
 exec 9>"$work/in"
 wait_for "$work/target.out" ready
 answers() { grep -c "^step" "$work/target.out" || true; }
@@ -43,12 +43,12 @@ done
 equal "calls counted beside a breakpoint" 3 "$(final_sum n)"
 equal "text after" "$before" "$(text_hash "$target")"
 exec 9>&-
-wait "$target"
+ended "$target"
 
 mkfifo "$work/other"
 "$bin/unwinder_target" <"$work/other" >"$work/target.out" &
 target=$!
-started+=("$target")
+own "$target"
 exec 9>"$work/other"
 wait_for "$work/target.out" ready
 exits "returns with LLVM's unwinder" 1 "$FAY" trace -p "$target" 'cluster.Return("unwinder_target!waits").Count()'
@@ -59,4 +59,44 @@ for _ in $(seq 1200); do [ "$(grep -c 'one more' "$work/target.out")" = 3 ] && b
 end_trace
 equal "entries" 3 "$(final_sum Count)"
 exec 9>&-
-wait "$target"
+ended "$target"
+
+# Each kind of function that is hard to patch: interrupted, stepped through the trampolines instruction by instruction, stopped at a breakpoint elsewhere, let go.
+. "$(dirname "$0")/awkward_lib.sh"
+batches=20
+rounds=40000
+# In a batch's midst there is code to step through; a program that has done all of them waits in read(2), where a step would wait, too.
+cat >"$work/gdb.commands" <<'END'
+set pagination off
+handle SIGINT stop nopass
+define walk
+	if $orig_rax < 0
+		stepi 1500
+	end
+end
+define breaks
+	if $orig_rax < 0
+		tbreak fflush
+		continue
+		bt
+		stepi 1500
+	end
+end
+END
+under_gdb() {
+	local interrupted=(-ex "shell (sleep 0.02; kill -INT $target) &" -ex continue -ex walk)
+	timeout 120 gdb -nx -batch -p "$target" -x "$work/gdb.commands" -ex "shell for i in \$(seq $batches); do echo $rounds; done >$work/in" \
+		"${interrupted[@]}" "${interrupted[@]}" "${interrupted[@]}" -ex breaks -ex detach >"$work/gdb.out" 2>&1 || { cat "$work/gdb.out"; fail gdb; }
+	equal "interruptions" 3 "$(grep -c 'received signal SIGINT' "$work/gdb.out")"
+	right_answers $batches
+}
+start awkward_target
+for kind in Function Return; do
+	for share in 1 1000000; do
+		trace_awkward awkward_target $kind --share $share
+		under_gdb
+		end_trace
+		counted "under gdb, $kind, shared from $share" $((batches * rounds))
+		equal "text after gdb" "$before" "$(text_hash "$target")"
+	done
+done

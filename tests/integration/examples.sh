@@ -87,11 +87,11 @@ if command -v redis-server >/dev/null; then
 	trace -p "$redis" "$(query performance-counters)"
 	"$FAY" trace --json -p "$redis" 'cluster.Function("libjemalloc!malloc").Sum(m => m.Arg(0))' >"$work/sum.json" 2>"$work/sum.err" &
 	summer=$!
-	started+=("$summer")
+	own "$summer"
 	wait_for "$work/sum.err" "fay: tracing"
 	for i in $(seq 20); do ask set key$i "$(head -c 3000 /dev/zero | tr '\0' x)"; done
 	kill -INT $summer
-	wait $summer
+	ended $summer
 	end_rows
 	rows "bytes in all windows, beside a sum" true "group_by(.window) | map(last.bytes) | add >= $(jq 'select(.type == "row" and .final).values.Sum' "$work/sum.json")"
 	rows "of one program" '["redis-server"]' 'map(.Key) | unique'
@@ -99,12 +99,12 @@ if command -v redis-server >/dev/null; then
 	# The same events with and without the alarm's condition: saved, and asked twice.
 	"$FAY" trace --save "$work/reads.fay" -p "$redis" 'cluster.Return("libc!read")' 2>"$work/trace.err" &
 	tracer=$!
-	started+=("$tracer")
+	own "$tracer"
 	wait_for "$work/trace.err" "fay: tracing"
 	for _ in $(seq 300); do echo "set k v"; done | redis-cli -p "$port" >/dev/null
 	ask set k "$(head -c 9000 /dev/zero | tr '\0' x)"
 	kill -INT "$tracer"
-	wait "$tracer"
+	ended "$tracer"
 	query moving-average | sed "s|cluster.Return(\"libc!read\")|file(\"$work/reads.fay\")|" >"$work/alarm"
 	"$FAY" trace --json "$(sed '/where g/d' "$work/alarm")" >"$work/out" 2>/dev/null
 	take_rows "$work/out"
@@ -138,13 +138,13 @@ if command -v nginx >/dev/null && command -v curl >/dev/null; then
 	END
 	nginx -c "$work/nginx.conf" 2>"$work/nginx.err" &
 	nginx=$!
-	started+=("$nginx")
+	own "$nginx"
 	for _ in $(seq 100); do curl -sf "http://127.0.0.1:$port/" >/dev/null && break; sleep 0.05; done
 	trace -p "$nginx" "$(query requests-nginx)"
 	# Four connections at once, whose requests nginx mixes in one thread.
 	clients=()
-	for _ in 1 2 3 4; do curl -s "http://127.0.0.1:$port/[1-50]" >/dev/null & clients+=("$!"); done
-	wait "${clients[@]}"
+	for _ in 1 2 3 4; do curl -s --max-time 120 "http://127.0.0.1:$port/[1-50]" >/dev/null & clients+=("$!"); done
+	for client in "${clients[@]}"; do ended "$client" 130; done
 	end_rows
 	rows "requests" "[[$nginx,200,true]]" 'map([.Key, .requests, .p50 > 0 and .p50 <= .p99])'
 fi
@@ -163,7 +163,7 @@ if [ -x "$bin/postgres" ]; then
 
 	"$FAY" trace --json -p "$backend" 'cluster.Usdt("postgres!postgresql:transaction__start").Select(m => m.Arg(0))' >"$work/all.json" 2>"$work/all.err" &
 	everything=$!
-	started+=("$everything")
+	own "$everything"
 	wait_for "$work/all.err" "fay: tracing"
 	trace -p "$backend" "$(query sampling)"
 	for i in $(seq 400); do echo "select $i;"; done >&9
@@ -171,7 +171,7 @@ if [ -x "$bin/postgres" ]; then
 	wait_for "$work/psql.out" sampled
 	end_rows
 	kill -INT "$everything"
-	wait "$everything"
+	ended "$everything"
 	jq 'select(.type == "row").values[]' "$work/all.json" | python3 -c '
 import sys
 print(sorted(n for n in map(int, sys.stdin) if (n * 0x9e3779b97f4a7c15 & (1 << 64) - 1) >> 61 == 0))' >"$work/expected"

@@ -39,7 +39,7 @@ contains "its reason" "$work/err" "no module \`no_such_module\`"
 mkfifo "$work/in"
 sh -c "'$program' wait calls 7 wait calls 70; '$program' calls 700; exec '$program' wait calls 7000" <"$work/in" >"$work/target.out" &
 shell=$!
-started+=("$shell")
+own "$shell"
 exec 9>"$work/in"
 wait_for "$work/target.out" waiting
 trace --follow -p "$shell" "$count"
@@ -52,7 +52,7 @@ end_trace
 equal "what a followed shell executes" 700 "$(final_sum Count)"
 echo >&9
 code=0
-wait "$shell" || code=$?
+ended "$shell" || code=$?
 equal "the followed program's exit code" 0 "$code"
 exec 9>&-
 
@@ -60,7 +60,7 @@ exec 9>&-
 cd "$work"
 "$program" wait calls 5 load "$bin/follow_plugin.so" plugin 100 unload load "$bin/follow_plugin.so" plugin 1000 wait <"$work/in" >"$work/target.out" &
 target=$!
-started+=("$target")
+own "$target"
 exec 9>"$work/in"
 wait_for "$work/target.out" waiting
 trace -p "$target" 'cluster.Function("follow_*!*work").Count()'
@@ -78,7 +78,7 @@ end_trace
 equal "calls of a module that was loaded twice, later" 1105 "$(final_sum Count)"
 echo >&9
 exec 9>&-
-wait "$target"
+ended "$target"
 
 # A process that has nothing yet of what is asked for; a command likewise, which ends without having loaded it.
 "$program" wait load "$bin/follow_plugin.so" plugin 250 wait <"$work/in" >"$work/target.out" &
@@ -107,14 +107,14 @@ trace --comm follow_target --wait "$count"
 for calls in 30 400; do
 	"$program" wait calls "$calls" wait <"$work/in" >"$work/target.out" &
 	target=$!
-	started+=("$target")
+	own "$target"
 	exec 9>"$work/in"
 	wait_for "$work/trace.err" "in process $target"
 	echo >&9
 	for _ in $(seq 400); do [ "$(grep -c waiting "$work/target.out")" = 2 ] && break; sleep 0.05; done
 	echo >&9
 	exec 9>&-
-	wait "$target"
+	ended "$target"
 done
 end_trace
 equal "processes of a name that started later" 430 "$(final_sum Count)"

@@ -60,12 +60,12 @@ while IFS=$'\t' read -r name command; do
 	biolatency) # whoever is interrupted completes a request: the whole machine is traced
 		"$FAY" trace --json "$(sed "s/^[^']*'//; s/'$//" <<<"$command")" >"$work/out" 2>"$work/err" &
 		tracer=$!
-		started+=("$tracer")
+		own "$tracer"
 		wait_for "$work/err" "fay: tracing"
 		dd if=/dev/zero of="$work/written" bs=64k count=8 conv=fsync status=none
 		sleep 0.1
 		kill -INT "$tracer"
-		wait "$tracer"
+		ended "$tracer"
 		take_rows
 		rows "each request has its latency" true 'all(.requests == (.latency | map(.count) | add))' ;;
 	runqlat | off-processor) rows "switches" true 'map(.n // .runs) | add > 0' ;;

@@ -10,7 +10,7 @@ for mode in nest nest-alternate jump jump-alternate exit; do
 	echo >&9
 	wait_for "$work/target.out" "done"
 	kill -INT "$tracer"
-	wait "$tracer" || fail "$mode: fay trace failed"
+	ended "$tracer" || fail "$mode: fay trace failed"
 	read -r _ first second third handled < <(grep "done" "$work/target.out")
 	lost=$(jq -s 'map(select(.type == "end"))[0].lost_reentrant' "$work/trace.json")
 	equal "$mode: other losses" "$lost" "$(jq -s 'map(select(.type == "end"))[0].events_lost' "$work/trace.json")"

@@ -13,10 +13,10 @@ events=100000
 "$FAY" trace --json "from w in $source group w by w.time into g select new { g.Key, n = g.Count(), bytes = g.Histogram(x => x.Arg(2)) }" \
 	-- dd if=/dev/zero of=/dev/null bs=1 count=$events status=none >"$work/out" 2>"$work/err" &
 tracer=$!
-started+=("$tracer")
+own "$tracer"
 peak=0
 while now=$(awk '/VmHWM/ { print $2 }' "/proc/$tracer/status" 2>/dev/null) && [ -n "$now" ]; do peak=$now; sleep 0.05; done
-wait "$tracer" || { cat "$work/err" >&2; fail "a key with each event"; }
+ended "$tracer" || { cat "$work/err" >&2; fail "a key with each event"; }
 counted=$(jq -n '[inputs | select(.type == "row" and .final).values.n] | add' "$work/out") lost=$(jq 'select(.type == "end").events_lost' "$work/out")
 equal "events counted and lost" $events $((counted + lost))
 echo "at most $peak KiB for $events groups"

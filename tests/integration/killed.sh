@@ -6,7 +6,7 @@ query='cluster.Function("threads_target!work").Count()'
 kill_fay() {
 	trace -p "$target" "$query"
 	kill -9 "$tracer"
-	wait "$tracer" 2>/dev/null || true
+	ended "$tracer" 2>/dev/null || true
 }
 
 kill_fay

@@ -19,13 +19,13 @@ equal "thread ends" 200 "$(value thread_ends)"
 mkfifo "$work/in"
 "$bin/calls_target" waiting <"$work/in" >"$work/waiting" &
 target=$!
-started+=("$target")
+own "$target"
 exec 8>"$work/in"
 wait_for "$work/waiting" waiting
 trace -p "$target" --probe "$work/kinds.fay"
 sleep 1
 kill -9 "$target"
-wait "$tracer" || fail "the trace of a killed program"
+ended "$tracer" || fail "the trace of a killed program"
 cp "$work/trace.json" "$work/out"
 equal "end after a kill" 1 "$(value ends)"
 ticks=$(value ticks)

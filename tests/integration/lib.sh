@@ -1,16 +1,33 @@
 # Shared by the integration tests. Source it; it cleans up what it started.
-set -euo pipefail
+set -Eeuo pipefail
 FAY=${FAY:?path of the fay command}
 work=$(mktemp -d)
-started=()
+started=() # "PID BIRTH"
+# born PID: when it started, in ticks since boot (proc(5)); nothing if there is no such process
+born() {
+	local stat
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+	stat=(${stat##*) })
+	echo "${stat[19]}"
+}
+# own PID...: they are killed at the end. Not by their numbers alone: those of ended processes are given out again, within seconds beside a test that makes a million threads.
+own() { local pid; for pid; do started+=("$pid $(born "$pid")"); done; }
+kill_owned() {
+	local one
+	for one in "${started[@]}"; do [ "$(born "${one% *}")" != "${one#* }" ] || kill -9 "${one% *}" 2>/dev/null || true; done
+}
 cleanup() {
 	local code=$?
-	for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null || true; done
+	trap - ERR
+	kill_owned
 	wait 2>/dev/null || true
 	rm -rf "$work"
 	exit $code
 }
 trap cleanup EXIT
+# Nothing ends a test silently.
+trap 'code=$?; [ "$BASH_SUBSHELL" -gt 0 ] || echo "FAIL: ${BASH_SOURCE[0]}:$LINENO: exit code $code: $BASH_COMMAND" >&2' ERR
+for signal in HUP INT TERM; do trap "echo FAIL: SIG$signal >&2; exit 1" $signal; done
 
 fail() { echo "FAIL: $*" >&2; exit 1; }
 skip() { echo "SKIPPED: $*"; exit 77; }
@@ -32,6 +49,16 @@ wait_for() {
 	cat "$1" >&2 || true
 	fail "no '$2' in $1 after 20 s"
 }
+# ended PID [SECONDS]: waits for a child of this shell, two minutes unless said; returns its exit code
+ended() {
+	local pid=$1 rounds=$((20 * ${2:-120})) birth
+	birth=$(born "$pid")
+	while [ -n "$birth" ] && [ "$(born "$pid")" = "$birth" ]; do
+		[ $((rounds--)) -gt 0 ] || { ps -o pid,ppid,stat,wchan:24,args -s "$(ps -o sid= -p $$ | tr -d ' ')" >&2; fail "process $pid does not end"; }
+		sleep 0.05
+	done
+	wait "$pid"
+}
 # start_target SAYS COMMAND...: in the background, its input from file descriptor 9, its output into $work/target.out; returns when it has said that; pid in $target,
 # hash of its text in $before
 start_target() {
@@ -41,7 +68,7 @@ start_target() {
 	mkfifo "$work/in"
 	"$@" <"$work/in" >"$work/target.out" 2>&1 &
 	target=$!
-	started+=("$target")
+	own "$target"
 	exec 9>"$work/in"
 	wait_for "$work/target.out" "$says"
 	before=$(text_hash "$target")
@@ -50,21 +77,21 @@ start_target() {
 end_target() {
 	echo >&9
 	exec 9>&-
-	wait "$target" || fail "the program's exit code is $?"
+	ended "$target" || fail "the program's exit code is $?"
 }
 # trace ARGS...: fay trace --json in the background, returns when it is attached; pid in $tracer
 trace() {
 	rm -f "$work/trace.err" # an earlier one would look like attached
 	"$FAY" trace --json ${FAY_TRACE_OPTIONS:-} "$@" >"$work/trace.json" 2>"$work/trace.err" &
 	tracer=$!
-	started+=("$tracer")
+	own "$tracer"
 	wait_for "$work/trace.err" "fay: tracing"
 	[ -z "${FAY_TRACE_PRIORITY:-}" ] || renice -n "$FAY_TRACE_PRIORITY" -p "$tracer" >/dev/null 2>&1 || true
 }
 end_trace() {
 	local code=0
 	kill -INT "$tracer"
-	wait "$tracer" || code=$?
+	ended "$tracer" || code=$?
 	[ "$code" = 0 ] || { cat "$work/trace.err" >&2; fail "fay trace exited with $code"; }
 	equal "events lost" 0 "$(jq -s 'map(select(.type == "end"))[0].events_lost' "$work/trace.json")"
 }
@@ -91,7 +118,7 @@ start_redis() {
 	port=$((20000 + RANDOM % 20000))
 	redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no --dir "$work" >"$work/redis.log" 2>&1 &
 	redis=$!
-	started+=("$redis")
+	own "$redis"
 	for _ in $(seq 100); do redis-cli -p "$port" ping >/dev/null 2>&1 && return 0; sleep 0.05; done
 	fail "redis-server did not start"
 }
@@ -105,12 +132,12 @@ start_postgres() {
 	as_postgres "$bin/initdb" -D "$work/pg/data" -A trust -N >"$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; fail initdb; }
 	as_postgres "$bin/postgres" -D "$work/pg/data" -p "$port" -k "$work/pg" -c listen_addresses= >"$work/pg.log" 2>&1 &
 	server=$!
-	started+=("$server")
+	own "$server"
 	for _ in $(seq 200); do as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$port" && break; sleep 0.05; done
 	mkfifo "$work/sql"
 	setpriv --reuid=postgres --regid=postgres --clear-groups "$bin/psql" -X -q -A -t -h "$work/pg" -p "$port" postgres <"$work/sql" >"$work/psql.out" &
 	client=$!
-	started+=("$client")
+	own "$client"
 	exec 9>"$work/sql"
 	echo "select 'backend ' || pg_backend_pid();" >&9
 	wait_for "$work/psql.out" backend

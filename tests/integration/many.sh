@@ -5,7 +5,7 @@ program=$(dirname "$FAY")/many_target
 mkfifo "$work/in"
 "$program" <"$work/in" >"$work/out" &
 target=$!
-started+=("$target")
+own "$target"
 exec 9>"$work/in"
 wait_for "$work/out" ready
 before=$(text_hash "$target")
@@ -45,7 +45,7 @@ trace -p "$target" 'cluster.Return("many_target!f*").Count()'
 rounds 2
 upper=$tracer
 kill -INT "$lower"
-wait "$lower"
+ended "$lower"
 rounds 3
 tracer=$upper
 end_trace

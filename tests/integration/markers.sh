@@ -5,7 +5,7 @@ bin=$(dirname "$TARGET")
 mkfifo "$work/in"
 "$bin/markers_target" <"$work/in" >"$work/target.out" 2>&1 &
 target=$!
-started+=("$target")
+own "$target"
 exec 9>"$work/in"
 wait_for "$work/target.out" ready
 say() { # COMMAND ANSWER-PREFIX: the answer in $answer
@@ -81,7 +81,7 @@ contains "what was expected" "$work/err" "a marker is given as \"module!provider
 query='cluster.Usdt("markers_target!faytest:step").Count()'
 trace -p "$target" "$query"
 kill -9 "$tracer"
-wait "$tracer" 2>/dev/null || true
+ended "$tracer" 2>/dev/null || true
 semaphore "behind a killed fay" 1
 say "step 4 5000" step
 equal "the program's own result" "$right" "$answer"
@@ -93,7 +93,7 @@ equal "counted by the next" 20000 "$(final_sum Count)"
 semaphore "after both" 0
 trace -p "$target" "$query"
 kill -9 "$tracer"
-wait "$tracer" 2>/dev/null || true
+ended "$tracer" 2>/dev/null || true
 "$FAY" doctor --clean >/dev/null 2>&1
 semaphore "after the doctor" 0
 equal "text at the end" "$before" "$(text_hash "$target")"
@@ -103,17 +103,17 @@ trace -p "$target" "$query"
 first=$tracer
 mv "$work/trace.json" "$work/first.json"
 "$FAY" trace --json -p "$target" "$query" >"$work/second.json" 2>"$work/second.err" &
-started+=("$!")
+own "$!"
 second=$!
 wait_for "$work/second.err" "fay: tracing"
 semaphore "of two" 2
 say "step 4 5000" step
 kill -INT "$first"
-wait "$first"
+ended "$first"
 semaphore "of the second" 1
 say "step 4 5000" step
 kill -INT "$second"
-wait "$second"
+ended "$second"
 equal "counted by the first" 20000 "$(jq -s '[.[] | select(.type == "row" and .final) | .values.Count] | add' "$work/first.json")"
 equal "counted by the second" 40000 "$(jq -s '[.[] | select(.type == "row" and .final) | .values.Count] | add' "$work/second.json")"
 semaphore "of none" 0
@@ -138,4 +138,4 @@ equal "events of the probe in C" 256 "$(final_sum n)"
 expected=$(python3 -c 'print(sum(i * 2654435761 & 255 for i in range(256)))')
 equal "the third argument's sum" "$expected" "$(final_sum third)"
 exec 9>&-
-wait "$target"
+ended "$target"

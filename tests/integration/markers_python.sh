@@ -31,7 +31,7 @@ END
 mkfifo "$work/in"
 "$python" "$work/program.py" <"$work/in" >"$work/python.out" &
 target=$!
-started+=("$target")
+own "$target"
 exec 9>"$work/in"
 wait_for "$work/python.out" ready
 before=$(text_hash "$target")
@@ -60,4 +60,4 @@ equal "function__entry of one that traces itself" 300 "$(final_sum Count)"
 equal "text after" "$before" "$(text_hash "$target")"
 run "audit 3"
 exec 9>&-
-wait "$target"
+ended "$target"

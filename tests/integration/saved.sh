@@ -81,10 +81,10 @@ done
 # Killed while it saves: what is there can be asked.
 dd if=/dev/zero of=/dev/null bs=1 status=none &
 target=$!
-started+=("$target")
+own "$target"
 "$FAY" trace -p "$target" --save "$work/killed.fay" 'from r in cluster.Function("libc!read") select new { r.time }' >/dev/null 2>"$work/trace.err" &
 tracer=$!
-started+=("$tracer")
+own "$tracer"
 for _ in $(seq 400); do [ "$(stat -c %s "$work/killed.fay" 2>/dev/null || echo 0)" -gt 2000000 ] && break; sleep 0.05; done
 kill -9 "$tracer"
 ask "file(\"$work/killed.fay\").Count()"

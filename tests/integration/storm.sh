@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # storm.sh [CYCLES [PROGRAM...]]: probes are attached to and detached from busy programs, CYCLES times each, while their answers are checked: an 8-thread
-# program, redis, nginx, PostgreSQL, MariaDB, CPython. No crash, no wrong answer, text restored byte for byte.
+# program, redis, nginx, PostgreSQL, MariaDB, CPython. No crash, no wrong answer, text restored byte for byte. FAY_STORM_CYCLES goes before CYCLES.
 . "$(dirname "$0")/lib.sh"
-cycles=${1:-40}
+cycles=${FAY_STORM_CYCLES:-${1:-40}}
 shift || true
 programs=${*:-own redis nginx postgres mariadb python}
 STORM=${STORM:-$(dirname "$FAY")/storm}
@@ -29,6 +29,7 @@ checker() {
 	rm -f "$work/stop"
 	(while [ ! -e "$work/stop" ]; do "$@" >"$work/checker.out" 2>&1 || { touch "$work/wrong"; break; }; echo >>"$work/rounds"; done) &
 	load=$!
+	own "$load"
 	: >"$work/rounds"
 }
 storm() { # NAME PID
@@ -39,7 +40,7 @@ storm() { # NAME PID
 stop_load() {
 	for _ in $(seq 600); do [ -s "$work/rounds" ] || [ -e "$work/wrong" ] && break; sleep 0.1; done
 	touch "$work/stop"
-	wait "$load" || true
+	ended "$load" || true
 	[ ! -e "$work/wrong" ] || { cat "$work/checker.out" >&2; fail "$1: a wrong answer"; }
 	[ -s "$work/rounds" ] || fail "$1: nothing was checked"
 	echo "ok: $1: $(wc -l <"$work/rounds") rounds of answers were right"
@@ -51,7 +52,7 @@ own_() {
 	mkfifo "$work/own.in"
 	"$TEST_TARGET" <"$work/own.in" >"$work/own.out" &
 	local pid=$!
-	started+=("$pid")
+	own "$pid"
 	exec 8>"$work/own.in"
 	echo "start fn_c 8" >&8
 	wait_for "$work/own.out" ok
@@ -61,7 +62,7 @@ own_() {
 	for _ in $(seq 600); do [ "$(wc -l <"$work/own.out")" = 3 ] && break; sleep 0.1; done
 	equal "own: registers changed" 0 "$(sed -n 3p "$work/own.out")"
 	exec 8>&-
-	wait "$pid" || fail "own: exit code $?"
+	ended "$pid" || fail "own: exit code $?"
 }
 
 redis_check() {
@@ -98,11 +99,11 @@ nginx_() {
 	EOF
 	nginx -c "$work/nginx.conf" 2>"$work/nginx.start" &
 	local master=$!
-	started+=("$master")
+	own "$master"
 	for _ in $(seq 200); do curl -s -o "$work/got" "http://127.0.0.1:$web/file" && break; sleep 0.05; done
 	local worker
 	worker=$(pgrep -P "$master" | head -1)
-	started+=("$worker")
+	own "$worker"
 	checker nginx_check
 	storm nginx "$worker"
 	stop_load nginx
@@ -125,22 +126,23 @@ postgres_() {
 	chown postgres "$work/pg"
 	as_postgres "$bin/initdb" -D "$work/pg/data" -A trust -N >"$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; fail initdb; }
 	as_postgres "$bin/postgres" -D "$work/pg/data" -p "$pgport" -k "$work/pg" -c listen_addresses= -c fsync=off >"$work/pg.log" 2>&1 &
-	started+=("$!")
+	own "$!"
 	for _ in $(seq 200); do as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$pgport" && break; sleep 0.05; done
 	as_postgres pgbench -h "$work/pg" -p "$pgport" -i -q postgres >"$work/pgbench.log" 2>&1 || { cat "$work/pgbench.log" >&2; fail pgbench; }
 	# One connection that lives throughout is traced: it runs statements whose answers are numbered.
 	mkfifo "$work/sql"
 	as_postgres psql -X -q -A -t -h "$work/pg" -p "$pgport" postgres <"$work/sql" >"$work/psql.out" &
-	started+=("$!")
+	own "$!"
 	exec 8>"$work/sql"
 	echo "select 'backend ' || pg_backend_pid();" >&8
 	wait_for "$work/psql.out" backend
 	checker postgres_check
 	(i=0; while [ ! -e "$work/stop" ]; do i=$((i + 1)); echo "select 'answer', $i, count(*), sum(a * 2) from generate_series(1, 1000) a;"; done >&8) &
 	local feeder=$!
+	own "$feeder"
 	storm postgres "$(sed -n 's/^backend //p' "$work/psql.out")"
 	stop_load postgres
-	wait "$feeder" || true
+	ended "$feeder" || true
 	echo "\\echo finished" >&8
 	wait_for "$work/psql.out" finished
 	exec 8>&-
@@ -160,7 +162,7 @@ mariadb_() {
 		{ cat "$work/my.install" >&2; fail mariadb-install-db; }
 	mariadbd --no-defaults --user="$(id -un)" --datadir="$work/my" --socket="$work/my.sock" --skip-networking --pid-file="$work/my.pid" >"$work/my.log" 2>&1 &
 	local pid=$!
-	started+=("$pid")
+	own "$pid"
 	for _ in $(seq 400); do "$mysql" --socket="$work/my.sock" -e "select 1" >"$work/got" 2>&1 && break; sleep 0.05; done
 	"$mysql" --socket="$work/my.sock" -e "create database if not exists test; use test; create table t (n int primary key); create table u (n int) engine=memory; insert into u values (0);
 		insert into t select seq from (with recursive s(seq) as (select 1 union all select seq + 1 from s where seq < 1000) select seq from s) x" || fail "mariadb: set-up"
@@ -204,11 +206,11 @@ python_() {
 	rm -f "$work/stop"
 	/usr/bin/python3 "$work/busy.py" "$work/stop" >"$work/python.out" &
 	local pid=$!
-	started+=("$pid")
+	own "$pid"
 	wait_for "$work/python.out" ready
 	storm python "$pid"
 	touch "$work/stop"
-	wait "$pid" || fail "python: exit code $?"
+	ended "$pid" || fail "python: exit code $?"
 	grep -q 'rounds [1-9]' "$work/python.out" || fail "python: nothing was checked"
 	echo "ok: python: $(grep rounds "$work/python.out") were right"
 }

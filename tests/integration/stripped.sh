@@ -26,7 +26,7 @@ equal "the stripped program's text" "$before" "$(text_hash "$target")"
 exits "its return" 1 "$FAY" trace --for 1s -p "$target" "cluster.Return(\"awkward_bare!$deep\").Count()"
 contains "the reason" "$work/err" "its return cannot be watched"
 exec 9>&-
-wait "$target" || fail "the stripped program's exit code is $?"
+ended "$target" || fail "the stripped program's exit code is $?"
 
 # A debug file under the build ID gives the names back; one of another build does not.
 id=$(readelf -n "$work/whole" | awk '/Build ID/ {print $3}')

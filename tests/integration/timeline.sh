@@ -34,7 +34,7 @@ equal "pairs in the kernel" "[{\"Key\":\"read\",\"pairs\":$((90 * 48)),\"before\
 # A process that runs already, by number and by name. The calls that are seen from their beginning to their end have all their reads.
 "$target" 100000 &
 pid=$!
-started+=("$pid")
+own "$pid"
 while [ "$(cat "/proc/$pid/comm")" != timeline_target ]; do sleep 0.05; done
 for who in "-p $pid" "--comm timeline_target"; do
 	ask "$inside group r by f.ReturnValue into g select new { call = g.Key, reads = g.Count() }" $who --for 1s
