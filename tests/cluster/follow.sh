@@ -39,7 +39,7 @@ shell=$tracer
 cp trace.err shell.err
 "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --await 2 --comm follow_target --wait --follow "$count" >other.json 2>other.err &
 other=$!
-started+=("$other")
+own "$other"
 wait_for other.err "fay: tracing"
 finish 1
 code=0

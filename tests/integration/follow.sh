@@ -83,7 +83,7 @@ ended "$target"
 # A process that has nothing yet of what is asked for; a command likewise, which ends without having loaded it.
 "$program" wait load "$bin/follow_plugin.so" plugin 250 wait <"$work/in" >"$work/target.out" &
 target=$!
-started+=("$target")
+own "$target"
 exec 9>"$work/in"
 wait_for "$work/target.out" waiting
 plugin='cluster.Function("follow_plugin!*work").Count()'
