@@ -119,8 +119,8 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = [line.split("|") for line in done.stdout.splitlines() if line.startswith("| ")][2:]
         self.assertEqual([row[1].strip() for row in rows], ["count", "histogram", "group by", "return", "duration"])
-        for row in rows:
-            self.assertGreater(float(row[3].split()[0]), 0, done.stdout)  # the estimate
+        for estimate in (row[3].split()[0] for row in rows):
+            self.assertTrue(estimate == "-" or float(estimate) > 0, done.stdout)
 
     def test_commands_say_what_is_wrong(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
