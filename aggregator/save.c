@@ -7,7 +7,6 @@
 
 #include "fay/image.h"
 #include "fay/saved.h"
-#include "hash.h"
 
 #define BUFFER (1u << 20)
 
@@ -42,9 +41,7 @@ static void put(struct fay_save *s, const void *bytes, size_t size)
 
 static bool insert(struct hashes *h, uint64_t hash)
 {
-	struct fay_hash keyed = fay_hash_begin(fay_hash_key());
-	fay_hash_add(&keyed, &hash, sizeof(hash));
-	size_t at = fay_hash_end(&keyed) & (h->size - 1);
+	size_t at = (hash * 0x9e3779b97f4a7c15u) >> 20 & (h->size - 1);
 	while (h->slots[at] && h->slots[at] != hash)
 		at = (at + 1) & (h->size - 1);
 	bool added = !h->slots[at];
@@ -194,24 +191,9 @@ static void put_name(struct fay_save *s, uint64_t hash, const char *text)
 	s->header.name_count++;
 }
 
-static int by_value(const void *left, const void *right)
-{
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-	return (a > b) - (a < b);
-}
-
-/* In place: nothing is looked for any more. The tables' order is another one in each process. */
-static void sort_slots(struct hashes *h)
-{
-	if (h->size)
-		qsort(h->slots, h->size, sizeof(*h->slots), by_value);
-}
-
 static void put_names(struct fay_save *s, const struct fay_save_names *names)
 {
 	s->header.names_at = fay_save_size(s);
-	sort_slots(&s->hashes);
-	sort_slots(&s->addresses);
 	for (size_t i = 0; i < s->hashes.size; i++) {
 		const char *text = s->hashes.slots[i] ? names->function(names->context, s->hashes.slots[i]) : NULL;
 		if (text)

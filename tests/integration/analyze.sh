@@ -51,7 +51,7 @@ equal "rows that grow" true "$(jq -sc 'map(.sources[0].rows) | . == sort and .[0
 equal "events up to the last" '[1500,1500,0]' "$(jq -sc '.[-1] | [.sources[0].rows, .result_rows, .events_lost]' "$work/a")"
 "$FAY" trace --analyze 'cluster.Function("rotate_target!step").GroupBy(s => s.Arg(2)).Select(g => g.Count()).Max()' -- "$target" 1500 1000 >"$work/out" 2>"$work/err" &
 tracer=$!
-started+=("$tracer")
+own "$tracer"
 wait_for "$work/err" "fay: tracing"
 kill -USR1 "$tracer"
 wait_for "$work/err" "fay: measured so far, from the result down to the probes"

@@ -60,7 +60,7 @@ start 4 2000
 rm -f "$work/trace.err"
 "$FAY" trace --save "$work/calls.fay" -p "$target" 'cluster.Function("threads_target!work")' >/dev/null 2>"$work/trace.err" &
 tracer=$!
-started+=("$tracer")
+own "$tracer"
 wait_for "$work/trace.err" "fay: tracing"
 go
 kill -INT "$tracer"

@@ -40,7 +40,7 @@ echo "ok: the last $(wc -l <"$work/numbers") of 2000"
 # A snapshot in the middle: what was there then stays, all else goes on.
 "$FAY" trace --save "$work/ring.fay" --rotate 100ms --keep 3 "$query" -- "$target" 2500 1000 2>"$work/err" >/dev/null &
 tracer=$!
-started+=("$tracer")
+own "$tracer"
 for _ in $(seq 1000); do files "$work/ring.fay.*" | grep -qE '\.([4-9]|[0-9]{2,})$' && break; sleep 0.02; done
 kill -USR2 "$tracer"
 wait "$tracer" || { cat "$work/err" >&2; fail "the trace with a snapshot"; }
