@@ -139,7 +139,7 @@ static int check_recursion(struct fay_unit *unit, struct colour *colours, size_t
 			result = next->colour == 1 ? RECURSION_BELOW : check_recursion(unit, colours, count, next);
 			if (result == RECURSION_BELOW)
 				return fay_refuse_at(unit, i, "recursion through %s; write a loop with a constant bound",
-						     fay_is_dispatcher(fay_callee(i)) ? "a pointer to a function" : fay_callee(i));
+						     fay_is_dispatcher(fay_callee(i)) ? "a pointer to a function" : fay_source_name(LLVMGetCalledValue(i)));
 			if (result)
 				return result;
 		}
@@ -177,7 +177,7 @@ static int check_type(struct fay_unit *unit, LLVMValueRef instruction, LLVMTypeR
 
 static int check_functions(struct fay_unit *unit)
 {
-	size_t count = 0, length;
+	size_t count = 0;
 	struct colour *colours;
 	int result = 0;
 
@@ -187,7 +187,7 @@ static int check_functions(struct fay_unit *unit)
 		count++;
 		if (LLVMIsFunctionVarArg(LLVMGlobalGetValueType(f)))
 			return fay_refuse_at(unit, f, "%s has variable arguments, which a probe cannot have; pass an array and a count",
-					     LLVMGetValueName2(f, &length));
+					     fay_source_name(f));
 		for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b && !result; b = LLVMGetNextBasicBlock(b))
 			for (LLVMValueRef i = LLVMGetFirstInstruction(b); i && !result; i = LLVMGetNextInstruction(i)) {
 				if (LLVMIsACallInst(i))

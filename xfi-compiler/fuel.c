@@ -244,7 +244,7 @@ static int fuel_function(struct fay_unit *unit, LLVMBuilderRef b, LLVMValueRef f
 			continue;
 		if (s.edges[i].rounds)
 			unit->count.bounded++;
-		else
+		else if (!unit->unfuelled)
 			fuel_loop(unit, b, &s, s.edges[i].header, &leave, s.edges[i].fuel);
 	}
 out:

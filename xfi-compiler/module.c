@@ -312,7 +312,7 @@ int fay_unit_compile(LLVMModuleRef module, const struct fay_image_spec *spec, co
 	struct fay_unit unit = {
 		.module = module, .context = LLVMGetModuleContext(module), .spec = spec, .objects = objects,
 		.object_count = object_count, .error = error, .report = report,
-		.confined = options && options->confined,
+		.confined = options && options->confined, .unfuelled = options && options->unfuelled,
 	};
 	const char *cpu, *features;
 	int result = fay_vectors_choose(&unit, options ? options->march : NULL, &cpu, &features);

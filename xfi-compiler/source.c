@@ -110,12 +110,9 @@ static int read_bitcode(int file, LLVMContextRef context, LLVMModuleRef *module,
 	return result;
 }
 
-int fay_source_compile(const char *path, const struct fay_compile_options *options, unsigned report, const char *const *extra,
-		       unsigned extra_count, struct fay_buffer *image, struct fay_buffer *assembly, struct fay_error *error)
+int fay_source_module(const char *path, const char *const *extra, unsigned extra_count, LLVMContextRef context, LLVMModuleRef *module,
+		      struct fay_error *error)
 {
-	struct fay_declarations d = {0};
-	LLVMContextRef context;
-	LLVMModuleRef module = NULL;
 	int file, result;
 
 	if (access(path, R_OK))
@@ -123,11 +120,22 @@ int fay_source_compile(const char *path, const struct fay_compile_options *optio
 	file = memfd_create("fay-bitcode", MFD_CLOEXEC);
 	if (file < 0)
 		return fay_error_set(error, FAY_E_INTERNAL, "memfd_create: %s", strerror(errno));
-	context = LLVMContextCreate();
 	result = run_clang(path, extra, extra_count, file, error);
 	if (!result)
-		result = read_bitcode(file, context, &module, error);
+		result = read_bitcode(file, context, module, error);
 	close(file);
+	return result;
+}
+
+int fay_source_compile(const char *path, const struct fay_compile_options *options, unsigned report, const char *const *extra,
+		       unsigned extra_count, struct fay_buffer *image, struct fay_buffer *assembly, struct fay_error *error)
+{
+	struct fay_declarations d = {0};
+	LLVMContextRef context = LLVMContextCreate();
+	LLVMModuleRef module = NULL;
+	bool readable = !access(path, R_OK);
+	int result = fay_source_module(path, extra, extra_count, context, &module, error);
+
 	if (!result) {
 		result = fay_declarations_read(module, &d, error);
 		if (!result)
@@ -135,7 +143,7 @@ int fay_source_compile(const char *path, const struct fay_compile_options *optio
 		else
 			LLVMDisposeModule(module);
 	}
-	if (result && error && !strstr(error->message, " | ")) { /* no line is shown: at least the file */
+	if (result && error && readable && !strstr(error->message, " | ")) { /* no line is shown: at least the file */
 		struct fay_error bare = *error;
 
 		fay_error_set(error, bare.code, "%.400s: %.1600s", path, bare.message);

@@ -33,6 +33,7 @@
  *   link.c     relocatable object to text, read-only data, helper slots
  *   where.c    places in the source, refusals that show them
  *   marks.c    why each guard is there, in the assembly of -S
+ *   extension.c functions of C that a query calls
  *   writer.c   the ELF image, byte for byte the same for the same input
  *
  * Nothing here is trusted: a mistake shows as a refusal by the verifier.
@@ -72,6 +73,7 @@ struct fay_unit {
 	bool vectorise;  /* loops and straight-line code may become vectors */
 	bool marks;      /* the assembly is to say why each guard is there */
 	unsigned apart;  /* functions whose accesses are told apart */
+	bool unfuelled;  /* loops whose end cannot be shown are left as they are */
 	bool confined;   /* guards hold on mispredicted paths, too */
 	unsigned report; /* print what was guarded to standard error */
 };
@@ -222,6 +224,9 @@ struct fay_declarations {
 int fay_declarations_read(LLVMModuleRef module, struct fay_declarations *declarations, struct fay_error *error);
 void fay_declarations_deinit(struct fay_declarations *declarations);
 
+/* The C file, through clang-19, as a module in `context`. */
+int fay_source_module(const char *path, const char *const *clang_arguments, unsigned clang_argument_count, LLVMContextRef context,
+		      LLVMModuleRef *module, struct fay_error *error);
 int fay_source_compile(const char *path, const struct fay_compile_options *options, unsigned report,
 		       const char *const *clang_arguments, unsigned clang_argument_count,
 		       struct fay_buffer *image, struct fay_buffer *assembly, struct fay_error *error);

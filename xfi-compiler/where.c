@@ -13,6 +13,7 @@
 
 #include <llvm-c/DebugInfo.h>
 
+#include "fay/extension.h"
 #include "unit.h"
 
 #define LINE_MAX_SHOWN 160
@@ -171,12 +172,14 @@ static void show_line(struct place *p, const char *name, char *out, size_t size)
 	snprintf(out, size, "\n%5u | %s\n      | %s^", p->line, line, under);
 }
 
-/* A static variable of a function is FUNCTION.NAME in IR. */
+/* A static variable of a function is FUNCTION.NAME in IR, a function that a query calls has a prefix. */
 const char *fay_source_name(LLVMValueRef value)
 {
 	size_t length;
 	const char *name = LLVMGetValueName2(value, &length), *dot = strrchr(name, '.');
 
+	if (LLVMIsAFunction(value) && !strncmp(name, FAY_EXTENSION_PREFIX, strlen(FAY_EXTENSION_PREFIX)))
+		return name + strlen(FAY_EXTENSION_PREFIX);
 	return dot && !LLVMIsAFunction(value) ? dot + 1 : name;
 }
 

@@ -71,6 +71,7 @@ struct fay_compile_options {
 	size_t size;     /* sizeof(struct fay_compile_options) */
 	int debug_lines; /* -g: write .fay.lines from the module's debug information */
 	const char *march; /* "general", "x86-64", "x86-64-v2", "x86-64-v3" (vectorises, too). NULL: general registers, x86-64 if the module has floating point or vectors */
+	int unfuelled;   /* a loop whose end cannot be shown does not count its rounds: whether it ends is for the verifier to see */
 	int confined;    /* no access rests on a branch alone: the image passes `speculation: confined` */
 	struct fay_compile_counts *counts; /* filled in if not NULL */
 };
