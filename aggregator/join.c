@@ -134,7 +134,7 @@ static void search(struct fay_join *join, unsigned index, const uint8_t *row, ui
 		const uint8_t *left = index ? e->row : row, *right = index ? row : e->row;
 		if (e->hash == hash && apart <= join->options.within && same_keys(join, left, right)) {
 			join->pairs++;
-			join->function(join->context, left, right);
+			join->function(join->context, index ? number - 1 : join->sides[0].next, left, right);
 		}
 		number = e->older;
 	}
@@ -180,6 +180,7 @@ static void keep(struct fay_join *join, struct side *side, const uint8_t *row, u
 	if (side->next - side->first == side->room && !grow(side)) {
 		if (!side->room) { /* no memory at all */
 			side->evicted++;
+			side->first = ++side->next;
 			return;
 		}
 		side->evicted += plus(entry_at(side, side->first)->time, join->options.within) >= join->horizon;
@@ -192,7 +193,7 @@ static void keep(struct fay_join *join, struct side *side, const uint8_t *row, u
 	link_entry(side, side->next++);
 }
 
-void fay_join_add(struct fay_join *join, unsigned index, const uint8_t *row)
+uint64_t fay_join_add(struct fay_join *join, unsigned index, const uint8_t *row)
 {
 	struct side *side = &join->sides[index];
 	uint64_t time, hash = hash_row(join, side, row);
@@ -201,6 +202,7 @@ void fay_join_add(struct fay_join *join, unsigned index, const uint8_t *row)
 	side->late += time < join->horizon;
 	search(join, index, row, hash, time);
 	keep(join, side, row, hash, time);
+	return side->next - 1;
 }
 
 void fay_join_advance(struct fay_join *join, uint64_t horizon)

@@ -11,7 +11,7 @@
 /* The query's probes as they would be run in a process: compiled and verified. Both are the caller's if the compiler makes an image. */
 static int compile_and_verify(struct fay_plan *plan, struct fay_buffer *image, struct fay_verdict *verdict, struct fay_error *error)
 {
-	struct fay_compile_options options = { .size = sizeof(options) };
+	struct fay_compile_options options = { .size = sizeof(options), .unfuelled = plan->extended, .debug_lines = plan->extended };
 	struct fay_policy policy;
 	LLVMContextRef context = LLVMContextCreate();
 	LLVMModuleRef module;
@@ -114,7 +114,7 @@ int fay_explain_main(int argc, char **argv)
 		fputs(usage, explain.help ? stdout : stderr);
 		return explain.help ? FAY_OK : FAY_E_USAGE;
 	}
-	struct fay_query_options options = { .now = fay_cli_realtime(), .find = fay_cli_find_function, .find_context = &explain.functions };
+	struct fay_query_options options = { .now = fay_cli_realtime(), .extend = true, .find = fay_cli_find_function, .find_context = &explain.functions };
 	if (fay_query_plan_with(explain.query, &options, &plan, &error))
 		return fay_cli_fail(&error);
 	if (plan->domain == DOMAIN_KERNEL)

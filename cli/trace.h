@@ -92,7 +92,7 @@ struct trace {
 		unsigned side; /* of a join: whose events */
 		struct fay_bpf_object object;
 		struct fay_bpf_session *session; /* NULL: not attached */
-	} bpf[2];
+	} bpf[FAY_JOIN_SOURCES];
 	size_t bpf_count;
 	struct fay_trace_save *save;       /* trace_save.c; NULL: rows are shown */
 	struct fay_trace_windows *windows; /* trace_windows.c; NULL: the query has none */
@@ -220,7 +220,7 @@ bool fay_trace_has_all_rows(const struct trace *trace);
 int fay_trace_rows_error(const struct trace *trace, struct fay_error *error);
 
 /*
- * trace_join.c: a query with two sources. Rows that the aggregator takes are joined, and the pairs fill an aggregator of their own, whose rows are shown.
+ * trace_join.c: a query with several sources. Rows that the aggregator takes are joined, and the pairs fill an aggregator of their own, whose rows are shown.
  */
 int fay_trace_join_start(struct trace *trace, struct fay_error *error);
 void fay_trace_join_deinit(struct trace *trace);

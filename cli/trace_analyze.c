@@ -40,7 +40,7 @@ static void fill(struct trace *trace, const struct fay_result *last)
 	m->events = m->probe_ns = 0;
 	for (size_t i = 0; i < trace->session_count; i++)
 		add_costs(trace, trace->sessions[i]);
-	for (unsigned side = 0; side < (trace->plan->joins ? 2 : 1); side++)
+	for (unsigned side = 0; side < trace->plan->source_count; side++)
 		m->handed_on[side] = fay_aggregator_traffic(trace->aggregator, side);
 	fay_trace_join_counts(trace, m);
 	m->lost = last->events_lost_reentrant + last->events_lost_full + last->events_lost_no_slot + last->calls_lost;

@@ -23,7 +23,7 @@ static int check_side(const struct trace *trace, unsigned side, struct fay_error
 int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error)
 {
 	bool here = !trace->cluster.root.bus.url; /* else its agents say what they cannot do */
-	for (unsigned side = 0; side < 2; side++) {
+	for (unsigned side = 0; side < trace->plan->source_count; side++) {
 		if (!(trace->plan->kernel_sides >> side & 1))
 			continue;
 		if (here && check_side(trace, side, error))

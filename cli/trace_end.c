@@ -79,8 +79,9 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	size_t children = trace->follow ? 0 : child_threads(trace);
 	uint64_t lost = lost_events(result), unknown = unknown_calls(trace);
 	if (fay_trace_is_file(trace))
-		lost = fay_saved_header(trace->plan->saved)->events_lost +
-		       (trace->join ? fay_saved_header(trace->plan->saved_right)->events_lost : 0);
+		lost = 0;
+	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count; side++)
+		lost += fay_saved_header(fay_plan_saved(trace->plan, side))->events_lost;
 	fay_trace_budget_print(trace);
 	if (trace->writer.format == FAY_FORMAT_JSON) {
 		fprintf(trace->writer.out, "{\"type\":\"end\",\"reason\":");

@@ -29,31 +29,36 @@ static void read_event(const struct fay_plan *plan, unsigned side, struct pendin
 {
 	const uint8_t *row;
 	next->there = false;
-	while (!next->there && (row = fay_saved_next(side ? plan->saved_right : plan->saved, error)))
+	while (!next->there && (row = fay_saved_next(fay_plan_saved(plan, side), error)))
 		next->there = fay_plan_saved_event(plan, side, row, &next->event, &next->probe);
 }
 
-/* Of two files, the event that came first; what is far before it does not come any more. */
-static unsigned choose(struct trace *trace, const struct pending next[2])
+/* Of several files, the one whose event came first, -1 if all end here; what is far before it does not come any more. */
+static int choose(struct trace *trace, const struct pending next[FAY_JOIN_SOURCES])
 {
-	unsigned side = !next[0].there || (next[1].there && next[1].event.time < next[0].event.time);
-	fay_trace_join_advance(trace, next[side].event.time);
-	fay_trace_counted_advance(trace, next[side].event.time);
-	return side;
+	int first = -1;
+	for (int side = 0; side < (int)trace->plan->source_count; side++)
+		if (next[side].there && (first < 0 || next[side].event.time < next[first].event.time))
+			first = side;
+	if (first >= 0) {
+		fay_trace_join_advance(trace, next[first].event.time);
+		fay_trace_counted_advance(trace, next[first].event.time);
+	}
+	return first;
 }
 
 static int replay_all(struct trace *trace, struct fay_replay *replay, struct taker *taker,
 		      struct fay_error *error)
 {
 	const struct fay_plan *plan = trace->plan;
-	struct pending next[2] = {0};
+	struct pending next[FAY_JOIN_SOURCES] = {0};
 	uint64_t rows = 0;
-	for (unsigned side = 0; side < (plan->joins ? 2 : 1) && !error->code; side++)
+	for (unsigned side = 0; side < plan->source_count && !error->code; side++)
 		read_event(plan, side, &next[side], error);
-	while (!trace->end_reason && !error->code && (next[0].there || next[1].there)) {
-		unsigned side = choose(trace, next);
+	int side;
+	while (!trace->end_reason && !error->code && (side = choose(trace, next)) >= 0) {
 		fay_replay_event(replay, next[side].probe, &next[side].event);
-		read_event(plan, side, &next[side], error);
+		read_event(plan, (unsigned)side, &next[side], error);
 		if (++rows % 1024)
 			continue;
 		if (taker->error.code || fay_trace_rows_error(trace, &taker->error)) {
@@ -91,9 +96,8 @@ int fay_trace_file(struct trace *trace, struct fay_error *error)
 	int result = fay_replay_create(&trace->verdict, take_row, &taker, &replay, error);
 	if (result)
 		return result;
-	report_events(fay_saved_header(trace->plan->saved));
-	if (trace->join)
-		report_events(fay_saved_header(trace->plan->saved_right));
+	for (unsigned side = 0; side < trace->plan->source_count; side++)
+		report_events(fay_saved_header(fay_plan_saved(trace->plan, side)));
 	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
 	result = fay_trace_windows_start(trace, error);
 	if (!result)

@@ -14,6 +14,7 @@ static int plan_query(struct trace *trace, struct fay_error *error)
 	uint64_t since = fay_cli_monotonic();
 	struct fay_query_options options = { .now = trace->asked ? trace->asked : fay_cli_realtime(),
 					     .whole_events = trace->save_path != NULL,
+					     .extend = true,
 					     .find = fay_cli_find_function,
 					     .find_context = &trace->described };
 	/* On a cluster process numbers are those of other machines; types are those of a file here, and machines that have another build of it refuse. */
@@ -44,7 +45,7 @@ static int compile_plan(struct trace *trace, struct fay_error *error)
 	fay_trace_stage(trace, "generate IR", since);
 	since = fay_cli_monotonic();
 	if (!result) {
-		struct fay_compile_options options = { .size = sizeof(options) };
+		struct fay_compile_options options = { .size = sizeof(options), .unfuelled = trace->plan->extended, .debug_lines = trace->plan->extended };
 		result = fay_compile_module(module, &trace->plan->spec, &options, &trace->image, error);
 	}
 	LLVMContextDispose(context);
@@ -59,7 +60,7 @@ static int compile_for_kernel(struct trace *trace, struct fay_buffer *image, str
 	LLVMContextRef context = LLVMContextCreate();
 	LLVMModuleRef module;
 	struct fay_event_filter filter = { .pids = trace->pids, .pid_count = trace->pid_count, .tids = trace->tids, .tid_count = trace->tid_count };
-	struct fay_compile_options options = { .size = sizeof(options), .march = "general", .confined = true };
+	struct fay_compile_options options = { .size = sizeof(options), .march = "general", .confined = true, .unfuelled = trace->plan->extended, .debug_lines = trace->plan->extended };
 	int result = fay_plan_generate_kernel(trace->plan, &filter, context, &module, error);
 	if (!result)
 		result = fay_compile_module(module, fay_plan_kernel_spec(trace->plan), &options, image, error);
@@ -103,10 +104,12 @@ static int read_policy(const struct trace *trace, struct fay_policy *policy, str
 }
 
 /* What the verdict means for the trace. */
-static int judge(const struct trace *trace, const struct fay_verdict *verdict, struct fay_error *error)
+static int judge(const struct trace *trace, struct fay_verdict *verdict, struct fay_error *error)
 {
 	const char *name = trace->probe_path ? trace->probe_path : "query";
 	if (verdict->outcome != FAY_ACCEPTED) {
+		if (trace->plan && trace->plan->extended)
+			fay_verdict_source(verdict, ".");
 		fay_verdict_print(stderr, name, verdict);
 		return fay_error_set(error, verdict->outcome == FAY_EXHAUSTED ? FAY_E_LIMIT : FAY_E_REFUSED,
 				     "the probe was refused by the verifier (%s); nothing was installed", fay_rule_id(verdict->rejection.rule));

@@ -14,45 +14,40 @@
 #define LATENESS_SAVED UINT64_C(10000000000)
 
 struct fay_trace_join {
-	const struct fay_plan *plan;
-	struct fay_join *join;
+	struct fay_pairs *pairs;
 	struct fay_schema schema; /* of what the pairs fill */
-	struct fay_aggregator *pairs;
+	struct fay_aggregator *rows;
 	struct fay_error error; /* the first; code 0: none */
-	uint64_t kept;          /* pairs for which the conditions held */
-	uint8_t row[4096];
 };
 
-static void take_pair(void *context, const uint8_t *left, const uint8_t *right)
+static void take_pair(void *context, const uint8_t *row)
 {
 	struct fay_trace_join *j = context;
-	if (j->error.code || !fay_plan_pair(j->plan, left, right, j->row))
-		return;
-	j->kept++;
-	fay_aggregator_take_row(j->pairs, 0, j->row, &j->error);
+	if (!j->error.code)
+		fay_aggregator_take_row(j->rows, 0, row, &j->error);
 }
 
-/* State 0 has the left source's rows, state 1 the right one's. */
+/* State n has the rows of source n. */
 static void take_row(void *context, uint32_t state, const uint8_t *row)
 {
 	struct fay_trace_join *j = context;
-	fay_join_add(j->join, state, row);
+	fay_pairs_add(j->pairs, state, row);
 }
 
 int fay_trace_join_start(struct trace *trace, struct fay_error *error)
 {
+	static const uint8_t nothing[4096];
 	if (!trace->plan || !trace->plan->joins || trace->save_path)
 		return FAY_OK; /* saved events are joined when they are asked for */
 	struct fay_trace_join *j = trace->join = calloc(1, sizeof(*j));
 	if (!j)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	j->plan = trace->plan;
-	fay_plan_schema(j->plan, &j->schema);
-	if (fay_join_create(&trace->plan->join, take_pair, j, &j->join, error) || fay_aggregator_create(&j->schema, &j->pairs, error))
+	fay_plan_schema(trace->plan, &j->schema);
+	if (fay_pairs_create(trace->plan, take_pair, j, &j->pairs, error) || fay_aggregator_create(&j->schema, &j->rows, error))
 		return error->code;
 	if (j->schema.states[0].kind == FAY_STATE_CELL) /* one value is there without any pair, too */
-		fay_aggregator_take_row(j->pairs, 0, j->row, &j->error);
-	fay_aggregator_on_row(j->pairs, fay_trace_row, trace);
+		fay_aggregator_take_row(j->rows, 0, nothing, &j->error);
+	fay_aggregator_on_row(j->rows, fay_trace_row, trace);
 	fay_aggregator_on_row(trace->aggregator, take_row, j);
 	return FAY_OK;
 }
@@ -61,8 +56,8 @@ void fay_trace_join_deinit(struct trace *trace)
 {
 	if (!trace->join)
 		return;
-	fay_join_destroy(trace->join->join);
-	fay_aggregator_destroy(trace->join->pairs);
+	fay_pairs_destroy(trace->join->pairs);
+	fay_aggregator_destroy(trace->join->rows);
 	free(trace->join);
 	trace->join = NULL;
 }
@@ -71,7 +66,7 @@ void fay_trace_join_advance(struct trace *trace, uint64_t time)
 {
 	uint64_t lateness = fay_trace_is_file(trace) ? LATENESS_SAVED : LATENESS;
 	if (trace->join && time > lateness)
-		fay_join_advance(trace->join->join, time - lateness);
+		fay_pairs_advance(trace->join->pairs, time - lateness);
 }
 
 int fay_trace_join_error(const struct trace *trace, struct fay_error *error)
@@ -84,32 +79,38 @@ int fay_trace_join_error(const struct trace *trace, struct fay_error *error)
 
 void fay_trace_join_counts(const struct trace *trace, struct fay_measured *measured)
 {
-	if (!trace->join)
-		return;
-	fay_join_counts(trace->join->join, &measured->join);
-	measured->kept = trace->join->kept;
+	if (trace->join)
+		fay_pairs_counts(trace->join->pairs, &measured->joins);
+}
+
+static void print_json_counts(FILE *out, const char *name, const struct fay_join_counts *c)
+{
+	fprintf(out, ",\"%s\":{\"left\":%" PRIu64 ",\"right\":%" PRIu64 ",\"pairs\":%" PRIu64 ",\"evicted\":%" PRIu64 ",\"late\":%" PRIu64 "}", name, c->rows[0],
+		c->rows[1], c->pairs, c->evicted[0] + c->evicted[1], c->late[0] + c->late[1]);
 }
 
 void fay_trace_join_print_end(const struct trace *trace)
 {
-	struct fay_join_counts c;
+	static const char *const names[FAY_JOIN_SOURCES - 1] = { "join", "second_join" }, *const lefts[FAY_JOIN_SOURCES - 1] = { "events", "pairs" };
+	struct fay_pairs_counts counts;
 	if (!trace->join)
 		return;
-	fay_join_counts(trace->join->join, &c);
-	if (trace->writer.format == FAY_FORMAT_JSON)
-		fprintf(trace->writer.out,
-			",\"join\":{\"left\":%" PRIu64 ",\"right\":%" PRIu64 ",\"pairs\":%" PRIu64 ",\"evicted\":%" PRIu64 ",\"late\":%" PRIu64 "}",
-			c.rows[0], c.rows[1], c.pairs, c.evicted[0] + c.evicted[1], c.late[0] + c.late[1]);
-	fprintf(stderr, "fay: joined %" PRIu64 " events with %" PRIu64 ": %" PRIu64 " pairs", c.rows[0], c.rows[1], c.pairs);
-	if (c.evicted[0] + c.evicted[1] + c.late[0] + c.late[1])
-		fprintf(stderr, "; pairs may be missing: %" PRIu64 " events were dropped early for want of memory, %" PRIu64 " came late",
-			c.evicted[0] + c.evicted[1], c.late[0] + c.late[1]);
-	fprintf(stderr, "\n");
+	fay_pairs_counts(trace->join->pairs, &counts);
+	for (unsigned step = 0; step + 1 < trace->plan->source_count; step++) {
+		const struct fay_join_counts *c = &counts.joins[step];
+		if (trace->writer.format == FAY_FORMAT_JSON)
+			print_json_counts(trace->writer.out, names[step], c);
+		fprintf(stderr, "fay: joined %" PRIu64 " %s with %" PRIu64 "%s: %" PRIu64 " pairs", c->rows[0], lefts[step], c->rows[1], step ? " events" : "", c->pairs);
+		if (c->evicted[0] + c->evicted[1] + c->late[0] + c->late[1])
+			fprintf(stderr, "; pairs may be missing: %" PRIu64 " events were dropped early for want of memory, %" PRIu64 " came late",
+				c->evicted[0] + c->evicted[1], c->late[0] + c->late[1]);
+		fprintf(stderr, "\n");
+	}
 }
 
 struct fay_aggregator *fay_trace_merged(const struct trace *trace)
 {
-	return trace->join ? trace->join->pairs : trace->aggregator;
+	return trace->join ? trace->join->rows : trace->aggregator;
 }
 
 const struct fay_schema *fay_trace_merged_schema(const struct trace *trace)
@@ -119,20 +120,20 @@ const struct fay_schema *fay_trace_merged_schema(const struct trace *trace)
 
 static int snapshot(struct trace *trace, uint32_t state, struct fay_result *result, struct fay_error *error)
 {
-	struct fay_result sources, pairs;
+	struct fay_result sources, joined;
 	if (!trace->join)
 		return fay_aggregator_snapshot(trace->aggregator, state, result, error);
 	if (fay_aggregator_snapshot(trace->aggregator, 0, &sources, error))
 		return error->code;
-	int failed = fay_aggregator_snapshot(trace->join->pairs, state, &pairs, error);
+	int failed = fay_aggregator_snapshot(trace->join->rows, state, &joined, error);
 	*result = sources; /* what was lost, and where */
 	if (failed)
 		return failed;
 	free(result->rows);
-	result->rows = pairs.rows;
-	result->row_count = pairs.row_count;
-	result->row_size = pairs.row_size;
-	result->state = pairs.state;
+	result->rows = joined.rows;
+	result->row_count = joined.row_count;
+	result->row_size = joined.row_size;
+	result->state = joined.state;
 	return FAY_OK;
 }
 

@@ -166,8 +166,11 @@ const char *fay_trace_function_name(void *context, uint64_t hash)
 	const char *name;
 	if (trace->root && !fay_trace_is_kernel(trace))
 		return fay_root_function_name(trace->root, hash);
-	if (fay_trace_is_file(trace))
-		return fay_saved_name(trace->plan->saved, hash) ?: trace->plan->joins ? fay_saved_name(trace->plan->saved_right, hash) : NULL;
+	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count; side++) {
+		name = fay_saved_name(fay_plan_saved(trace->plan, side), hash);
+		if (name || side + 1 == trace->plan->source_count)
+			return name;
+	}
 	if (trace->functions && ((name = fay_kernel_session_function_name(trace->functions, hash)) || trace->native))
 		return name;
 	if (fay_trace_is_kernel(trace))

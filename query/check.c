@@ -147,7 +147,7 @@ static struct fay_value_node *check_member(struct fay_checked *checked,
 	if (fay_check_has_members(object))
 		return fay_check_typed_member(checked, node, object);
 	if (object->kind == VALUE_GROUP && strcmp(node->name, "Key") == 0)
-		return object->key;
+		return object->key ? object->key : fay_query_fail(query, FAY_E_USAGE, node->name_span, "the group of a join has no `Key`: the event that it belongs to is known");
 	if (object->kind == VALUE_GROUP || object->kind == VALUE_SEQUENCE) {
 		for (size_t i = object->kind == VALUE_SEQUENCE; i < COUNT_OF(group); i++)
 			if (strcmp(group[i], node->name) == 0)
@@ -228,6 +228,8 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 		return fay_check_process(checked, scope, call, NULL);
 	if (call->a->kind == NODE_NAME && strcmp(call->a->name, "machine") == 0)
 		return fay_check_machine(checked, call);
+	if (call->a->kind == NODE_NAME && query->extension_count)
+		return fay_check_function_call(checked, scope, call);
 	if (call->a->kind != NODE_MEMBER)
 		return fay_query_fail(query, FAY_E_USAGE, call->a->span,
 				      "only methods can be called, as in `io.Arg(0)`%s",

@@ -48,7 +48,7 @@ struct fay_value_node {
 	const char *path;                 /* names since that address; "" */
 	const struct fay_query_process *process; /* CLUSTER: the one that it stands for; NULL: all that are traced */
 	const char *machine;              /* CLUSTER: name or glob of the machines that it stands for; NULL: all */
-	unsigned side;                    /* of a join, 1 left, 2 right; 0: there is no join */
+	unsigned side;                    /* of a join, which of the sources, from 1 on; 0: there is no join */
 };
 
 struct fay_filter {
@@ -206,6 +206,13 @@ const struct fay_expr *fay_check_binary(struct fay_checked *checked, const struc
 const struct fay_expr *fay_check_unary(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *node);
 /* a ? b : c */
 const struct fay_expr *fay_check_cond(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *node);
+
+/* --- check_extend.c --- */
+
+/* Compiles the C files that the query names; false with the error recorded. */
+bool fay_check_extensions(struct fay_query *query);
+/* name(arguments), a function of these files */
+struct fay_value_node *fay_check_function_call(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call);
 
 /* --- check_event.c --- */
 

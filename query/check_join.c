@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "check_join.h"
 
+#include "check_root.h"
+
 #include <string.h>
 
 typedef struct fay_value_node value;
 
-enum { PAIRS, LEFT, RIGHT };
+enum { PAIRS, LEFT };
 
 /* --- which source `checked` speaks of --- */
 
@@ -46,12 +48,7 @@ static void load(struct fay_checked *checked)
 	checked->filters_tail = &checked->filters;
 	while (*checked->filters_tail)
 		checked->filters_tail = &(*checked->filters_tail)->next;
-	checked->exprs.query->saved = checked->join->sources[LEFT].saved;
-	checked->exprs.query->other_saved = checked->join->sources[RIGHT].saved;
-	if (checked->join->active == RIGHT) { /* `saved` is what is asked */
-		checked->exprs.query->saved = source->saved;
-		checked->exprs.query->other_saved = checked->join->sources[LEFT].saved;
-	}
+	checked->exprs.query->saved = source->saved;
 }
 
 static void change_to(struct fay_checked *checked, unsigned source)
@@ -150,7 +147,7 @@ static const struct fay_scope *scope_of_pairs(struct fay_checked *checked, const
 static bool add_keys(struct fay_checked *checked, const struct fay_clause *clause, const value *left, const value *right)
 {
 	struct fay_query *query = checked->exprs.query;
-	struct fay_check_join *join = checked->join;
+	struct fay_check_step *step = &checked->join->steps[checked->join->source_count - 2];
 	if (left->kind == VALUE_RECORD && right->kind == VALUE_RECORD) {
 		const struct fay_member *l = left->members, *r = right->members;
 		for (; l && r; l = l->next, r = r->next)
@@ -165,7 +162,7 @@ static bool add_keys(struct fay_checked *checked, const struct fay_clause *claus
 				      fay_check_describe(checked, left), fay_check_describe(checked, right)) != NULL;
 	if (left->expr->type == TYPE_MODULE || left->expr->type == TYPE_REAL)
 		return fay_query_fail(query, FAY_E_REFUSED, clause->b->span, "a key of type %s is not supported yet", fay_type_name(left->expr->type)) != NULL;
-	struct fay_join_key *key = fay_query_alloc(query, sizeof(*key)), **tail = &join->keys;
+	struct fay_join_key *key = fay_query_alloc(query, sizeof(*key)), **tail = &step->keys;
 	if (!key)
 		return false;
 	key->sides[0] = left->expr;
@@ -173,7 +170,7 @@ static bool add_keys(struct fay_checked *checked, const struct fay_clause *claus
 	while (*tail)
 		tail = &(*tail)->next;
 	*tail = key;
-	if (++join->key_count > FAY_JOIN_KEYS)
+	if (++step->key_count > FAY_JOIN_KEYS)
 		return fay_query_fail(query, FAY_E_LIMIT, clause->b->span, "a join may have %u keys", FAY_JOIN_KEYS) != NULL;
 	return true;
 }
@@ -185,7 +182,7 @@ static bool read_within(struct fay_checked *checked, const struct fay_scope *sco
 		return false;
 	if (!fay_expr_is_constant(within) || within->value < 0)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, clause->d->span, "`within` takes a constant duration, as in `within 5ms`") != NULL;
-	checked->join->within = (uint64_t)within->value;
+	checked->join->steps[checked->join->source_count - 2].within = (uint64_t)within->value;
 	return true;
 }
 
@@ -209,28 +206,36 @@ static value *read_source(struct fay_checked *checked, const struct fay_scope *o
 
 static const char *check_domains(const struct fay_check_join *join)
 {
-	if ((join->sources[LEFT].domain == DOMAIN_FILE) != (join->sources[RIGHT].domain == DOMAIN_FILE))
-		return "saved events and live ones cannot be joined: both sources are files, or neither";
+	if ((join->sources[LEFT].domain == DOMAIN_FILE) != (join->sources[join->source_count].domain == DOMAIN_FILE))
+		return "saved events and live ones cannot be joined: all sources are files, or none is";
 	return NULL;
 }
 
-static bool can_begin(struct fay_checked *checked, const struct fay_clause *clause, const value *sequence)
+/* Makes room for one more source; of the first join, `checked` spoke of the left one until now. */
+static bool begin(struct fay_checked *checked, const struct fay_clause *clause, const value *sequence)
 {
 	struct fay_query *query = checked->exprs.query;
-	if (checked->join)
-		return fay_query_fail(query, FAY_E_REFUSED, clause->span, "a second join in one query is not supported yet") != NULL;
+	if (checked->join && checked->join->source_count == FAY_JOIN_SOURCES)
+		return fay_query_fail(query, FAY_E_REFUSED, clause->span, "a query joins %u sources at most", FAY_JOIN_SOURCES) != NULL;
 	if (sequence->grouped || checked->root || checked->keys)
 		return fay_query_fail(query, FAY_E_REFUSED, clause->span,
 				      "a join of groups, ordered rows or windows is not supported yet: put the join before them") != NULL;
-	checked->join = fay_query_alloc(query, sizeof(*checked->join));
-	if (!checked->join)
-		return false;
-	checked->join->active = LEFT;
-	store(checked);
+	if (checked->join && checked->join->active != PAIRS)
+		return fay_query_fail(query, FAY_E_REFUSED, clause->span, "what is joined is one source: write one join behind the other") != NULL;
+	if (!checked->join) {
+		checked->join = fay_query_alloc(query, sizeof(*checked->join));
+		if (!checked->join)
+			return false;
+		checked->join->active = LEFT;
+		checked->join->source_count = 1;
+		checked->join->names[0] = checked->event_name ? checked->event_name : "left";
+		store(checked);
+	}
+	checked->join->names[checked->join->source_count++] = clause->name;
 	return true;
 }
 
-/* Left behind for the pairs: what they have of the left source, without its conditions. */
+/* Left behind for the pairs: what they have of the first source, without its conditions. */
 static void begin_pairs(struct fay_checked *checked)
 {
 	struct fay_check_source pairs = checked->join->sources[LEFT];
@@ -240,33 +245,60 @@ static void begin_pairs(struct fay_checked *checked)
 	change_to(checked, PAIRS);
 }
 
+/* Both keys, and the source that is joined, of which it returns what its events are. `before`: what `checked` speaks of outside. */
+static value *read_parts(struct fay_checked *checked, const struct fay_scope *outer, const struct fay_scope *scope, const struct fay_clause *clause, unsigned before)
+{
+	unsigned source = checked->join->source_count;
+	change_to(checked, source);
+	value *right = read_source(checked, outer, clause);
+	checked->event_name = clause->name;
+	change_to(checked, before);
+	value *left_key = right && read_within(checked, scope, clause) ? fay_check_node(checked, scope, clause->b) : NULL;
+	change_to(checked, source);
+	const struct fay_scope *alone = fay_check_bind(checked, outer, clause->name, right);
+	value *right_key = left_key && alone ? fay_check_node(checked, alone, clause->c) : NULL;
+	change_to(checked, before);
+	return right_key && add_keys(checked, clause, left_key, right_key) ? right : NULL;
+}
+
+/* `into NAME`: each row of before with the group of what it is joined with, which may have no events. A row is told apart by its number, so that equal ones stay two. */
+static value *make_groups(struct fay_checked *checked, const struct fay_clause *clause, value *sequence, value *right)
+{
+	struct fay_key *key = fay_query_alloc(checked->exprs.query, sizeof(*key)), **tail = fay_check_keys(checked);
+	value *group = fay_check_value(checked, VALUE_GROUP);
+	if (!key || !group || !(key->expr = fay_expr_row(&checked->exprs)))
+		return NULL;
+	key->name = "row";
+	*tail = key;
+	group->level = (uint8_t)fay_check_level(checked);
+	group->element = right;
+	checked->join->into = clause->into;
+	sequence->grouped = true;
+	sequence->element = group;
+	return group;
+}
+
 const struct fay_scope *fay_check_join(struct fay_checked *checked, const struct fay_scope *outer, const struct fay_scope *scope,
 				       const struct fay_clause *clause, value **sequence)
 {
-	if (!can_begin(checked, clause, *sequence))
+	bool first = !checked->join;
+	if (!begin(checked, clause, *sequence))
 		return NULL;
-	struct fay_check_join *join = checked->join;
-	join->names[0] = checked->event_name ? checked->event_name : "left";
-	join->names[1] = clause->name;
-	change_to(checked, RIGHT);
-	value *right = read_source(checked, outer, clause);
-	checked->event_name = clause->name;
-	change_to(checked, LEFT);
-	value *left_key = right && read_within(checked, scope, clause) ? fay_check_node(checked, scope, clause->b) : NULL;
-	change_to(checked, RIGHT);
-	const struct fay_scope *alone = fay_check_bind(checked, outer, clause->name, right);
-	value *right_key = left_key && alone ? fay_check_node(checked, alone, clause->c) : NULL;
-	change_to(checked, LEFT);
-	begin_pairs(checked);
-	if (!right_key || !add_keys(checked, clause, left_key, right_key))
+	value *right = read_parts(checked, outer, scope, clause, first ? LEFT : PAIRS);
+	if (first)
+		begin_pairs(checked);
+	if (!right)
 		return NULL;
-	const char *wrong = check_domains(join);
+	const char *wrong = check_domains(checked->join);
 	if (wrong)
 		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, clause->a->span, "%s", wrong);
-	const struct fay_scope *left = scope_of_pairs(checked, outer, scope);
+	const struct fay_scope *known = first ? scope_of_pairs(checked, outer, scope) : scope;
 	value *pair = fay_check_value(checked, VALUE_SEQUENCE);
-	if (!left || !pair || !(pair->element = seen_from_pairs(checked, LEFT, (*sequence)->element)))
+	if (!known || !pair || !(pair->element = first ? seen_from_pairs(checked, LEFT, (*sequence)->element) : (*sequence)->element))
 		return NULL;
 	*sequence = pair;
-	return fay_check_bind(checked, left, clause->name, seen_from_pairs(checked, RIGHT, right));
+	value *joined = seen_from_pairs(checked, checked->join->source_count, right);
+	if (joined && clause->into)
+		joined = make_groups(checked, clause, pair, joined);
+	return fay_check_bind(checked, known, clause->into ? clause->into : clause->name, joined);
 }

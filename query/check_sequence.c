@@ -407,8 +407,8 @@ bool fay_query_check(struct fay_checked *checked, const struct fay_node *root)
 {
 	checked->filters_tail = &checked->filters;
 	checked->root_tail = &checked->root;
-	checked->result = fay_check_node(checked, NULL, root);
 	struct fay_query *query = checked->exprs.query;
+	checked->result = fay_check_extensions(query) ? fay_check_node(checked, NULL, root) : NULL;
 	value *result = checked->result;
 	if (!result)
 		return false;

@@ -29,10 +29,13 @@ const struct fay_expr *fay_check_event_time(struct fay_checked *checked, struct 
 	const struct fay_expr *time = fay_expr_time(exprs);
 	if (!checked->join)
 		return time;
-	const struct fay_expr *left = fay_expr_side(exprs, 0, checked->join->names[0], time);
-	const struct fay_expr *right = fay_expr_side(exprs, 1, checked->join->names[1], time);
-	const struct fay_expr *later = left && right ? fay_expr_make(exprs, span, EXPR_GT, TYPE_BOOL, left, right, NULL) : NULL;
-	return later ? fay_expr_make(exprs, span, EXPR_COND, TYPE_TIME, later, left, right) : NULL;
+	const struct fay_expr *latest = fay_expr_side(exprs, 0, checked->join->names[0], time);
+	for (unsigned s = 1; s < checked->join->source_count && latest; s++) {
+		const struct fay_expr *other = fay_expr_side(exprs, s, checked->join->names[s], time);
+		const struct fay_expr *later = other ? fay_expr_make(exprs, span, EXPR_GT, TYPE_BOOL, latest, other, NULL) : NULL;
+		latest = later ? fay_expr_make(exprs, span, EXPR_COND, TYPE_TIME, later, latest, other) : NULL;
+	}
+	return latest;
 }
 
 /* time - time % step: the start of the pane in which the event lies. */

@@ -44,6 +44,7 @@ void fay_codegen_begin(struct fay_codegen *g, const char *symbol)
 	LLVMTypeRef type =
 		LLVMFunctionType(LLVMVoidTypeInContext(g->context), parameters, 3, 0);
 	g->function = LLVMAddFunction(g->module, symbol, type);
+	fay_codegen_place_function(g);
 	g->event = LLVMGetParam(g->function, 0);
 	g->local = LLVMGetParam(g->function, 1);
 	g->global = LLVMGetParam(g->function, 2);

@@ -27,6 +27,9 @@ struct fay_codegen {
 	LLVMValueRef row;        /* STREAM: the row on the stack */
 	LLVMBasicBlockRef leave; /* `ret void` */
 	LLVMValueRef kept;       /* the arguments that the call's beginning has kept; NULL: they are the event's */
+	LLVMMetadataRef file;    /* the query, and its lines; NULL: nothing is called that has lines */
+	LLVMDIBuilderRef lines;
+	bool extends;            /* functions of C are called */
 	bool sketches, reads, stacks, calls; /* functions of sketches.c and so on are called */
 	bool failed;             /* this probe is of calls that end by an exception */
 	struct fay_codegen_bpf *bpf; /* the kernel's machine is generated for; NULL: x86-64 */
@@ -51,6 +54,14 @@ struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fa
 uint64_t fay_codegen_string_word(const struct fay_expr *string, uint32_t from, uint64_t *mask);
 /* --- codegen_strings.c: StartsWith and the like; x is the value of expr->a --- */
 LLVMValueRef fay_codegen_string(struct fay_codegen *g, const struct fay_expr *expr, struct fay_operand_value x);
+
+/* --- codegen_extend.c --- */
+/* The value of an EXPR_CALL. */
+LLVMValueRef fay_codegen_function_call(struct fay_codegen *g, const struct fay_expr *expr);
+/* Lines of the module's code, where functions of C are called: before the first function, at the beginning of each, behind the last. */
+void fay_codegen_begin_lines(struct fay_codegen *g);
+void fay_codegen_place_function(struct fay_codegen *g);
+void fay_codegen_end_lines(struct fay_codegen *g);
 
 /* --- codegen_stack.c --- */
 /* Walks the stack, as deep as the query asks for; a pointer to the frames. */

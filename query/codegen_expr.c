@@ -335,6 +335,9 @@ struct fay_operand_value fay_codegen_expr(struct fay_codegen *g, const struct fa
 			g->frames = fay_codegen_frames(g);
 		known->low = g->bpf ? fay_bpf_frames(g, expr) : g->frames;
 		break;
+	case EXPR_CALL:
+		known->low = fay_codegen_function_call(g, expr);
+		break;
 	case EXPR_KEY:
 		*known = fay_codegen_expr(g, expr->a);
 		break;

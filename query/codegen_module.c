@@ -97,12 +97,14 @@ static int generate(const struct fay_plan *plan, uint32_t sides, const struct fa
 	g.module = LLVMModuleCreateWithNameInContext("query", context);
 	LLVMSetTarget(g.module, "x86_64-unknown-linux-gnu");
 	fay_codegen_init(&g);
-	for (unsigned side = 0; side < (plan->joins ? 2 : 1); side++) {
+	fay_codegen_begin_lines(&g);
+	for (unsigned side = 0; side < plan->source_count; side++) {
 		g.p = fay_plan_stage(plan, side);
 		for (uint32_t i = 0; sides >> side & 1 && i < g.p->probe_count; i++)
 			generate_probe(&g, &g.p->probes[i]);
 	}
 	LLVMDisposeBuilder(g.builder);
+	fay_codegen_end_lines(&g);
 	free(g.values);
 	return finish(&g, module, error);
 }

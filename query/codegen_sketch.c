@@ -4,6 +4,8 @@
  */
 #include "codegen.h"
 
+#include "fay/extension.h"
+
 #include <string.h>
 
 #include <llvm-c/BitReader.h>
@@ -115,5 +117,8 @@ int fay_codegen_link(struct fay_codegen *g, struct fay_error *error)
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !code; i++)
 		if (parts[i].called)
 			code = link_bitcode(g, parts[i].bytes, parts[i].end, error);
+	const struct fay_query *query = g->p->query;
+	for (uint32_t i = 0; g->extends && i < query->extension_count && !code; i++)
+		code = fay_extension_link(query->extensions[i].code, g->module, error);
 	return code;
 }

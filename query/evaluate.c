@@ -195,6 +195,8 @@ cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 		return constant(expr);
 	case EXPR_LABEL:
 		return integer(e->labels ? e->labels[(size_t)(e->row - e->first_row) / e->row_size] : 0);
+	case EXPR_ROW:
+		return integer((int64_t)e->number);
 	case EXPR_FOLDED:
 		return e->folded;
 	case EXPR_DEVIATION:

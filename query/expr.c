@@ -4,6 +4,7 @@
  * here are those that codegen.c emits; tests/query compares the two over random expressions.
  */
 #include "expr.h"
+#include "fay/extension.h"
 #include "rewrite.h"
 
 #include <string.h>
@@ -265,6 +266,11 @@ const struct fay_expr *fay_expr_folded(struct fay_exprs *exprs, enum fay_type ty
 	return intern(exprs, &(struct fay_expr){.op = EXPR_FOLDED, .type = type});
 }
 
+const struct fay_expr *fay_expr_row(struct fay_exprs *exprs)
+{
+	return intern(exprs, &(struct fay_expr){.op = EXPR_ROW, .type = TYPE_INT});
+}
+
 const struct fay_expr *fay_expr_label(struct fay_exprs *exprs, unsigned level)
 {
 	return intern(exprs, &(struct fay_expr){.op = EXPR_LABEL, .type = TYPE_INT, .value = level});
@@ -390,6 +396,22 @@ static const struct fay_expr *simplify(enum fay_expr_op op, const struct fay_exp
 	return NULL;
 }
 
+/* The node, unless it is larger than an expression may be. */
+static const struct fay_expr *limited(struct fay_exprs *exprs, struct fay_span span, const struct fay_expr *result)
+{
+	if (!result)
+		return NULL;
+	if (result->depth > FAY_QUERY_MAX_DEPTH)
+		return fay_query_fail(exprs->query, FAY_E_LIMIT, span,
+				      "an expression may be %u operators deep",
+				      FAY_QUERY_MAX_DEPTH);
+	if (result->operations > FAY_QUERY_MAX_OPERATIONS)
+		return fay_query_fail(exprs->query, FAY_E_LIMIT, span,
+				      "an expression may have %u operations, `let`s included",
+				      FAY_QUERY_MAX_OPERATIONS);
+	return result;
+}
+
 const struct fay_expr *fay_expr_make(struct fay_exprs *exprs, struct fay_span span,
 				     enum fay_expr_op op, enum fay_type type,
 				     const struct fay_expr *a, const struct fay_expr *b,
@@ -409,16 +431,33 @@ const struct fay_expr *fay_expr_make(struct fay_exprs *exprs, struct fay_span sp
 	result = c ? NULL : fay_rewrite_operation(exprs, op, type, a, b);
 	if (result || exprs->query->failed)
 		return result;
-	result = intern(exprs, &(struct fay_expr){.op = op, .type = type, .a = a, .b = b, .c = c});
-	if (!result)
-		return NULL;
-	if (result->depth > FAY_QUERY_MAX_DEPTH)
-		return fay_query_fail(exprs->query, FAY_E_LIMIT, span,
-				      "an expression may be %u operators deep",
-				      FAY_QUERY_MAX_DEPTH);
-	if (result->operations > FAY_QUERY_MAX_OPERATIONS)
-		return fay_query_fail(exprs->query, FAY_E_LIMIT, span,
-				      "an expression may have %u operations, `let`s included",
-				      FAY_QUERY_MAX_OPERATIONS);
-	return result;
+	return limited(exprs, span, intern(exprs, &(struct fay_expr){.op = op, .type = type, .a = a, .b = b, .c = c}));
+}
+
+const struct fay_extension_function *fay_expr_callee(const struct fay_query *query, const struct fay_expr *call)
+{
+	return &query->extensions[call->value >> 32].code->functions[(uint32_t)call->value];
+}
+
+const struct fay_expr *fay_expr_call(struct fay_exprs *exprs, struct fay_span span, unsigned file, unsigned index, enum fay_type type,
+				     const struct fay_expr *const *arguments, unsigned count)
+{
+	const struct fay_expr *list = NULL, *side = NULL;
+	bool one = true; /* all that is not constant is of one side, if of any */
+	for (unsigned i = 0; i < count; i++) {
+		if (fay_expr_is_constant(arguments[i]))
+			continue;
+		one &= arguments[i]->op == EXPR_SIDE && (!side || side->value == arguments[i]->value);
+		side = arguments[i];
+	}
+	for (unsigned i = count; i-- > 0;) {
+		const struct fay_expr *argument = one ? inside(arguments[i]) : arguments[i];
+		list = limited(exprs, span, intern(exprs, &(struct fay_expr){.op = EXPR_PAIR, .type = argument->type, .a = argument, .b = list}));
+		if (!list)
+			return NULL;
+	}
+	struct fay_expr wanted = {.op = EXPR_CALL, .type = type, .a = list, .value = (int64_t)((uint64_t)file << 32 | index)};
+	wanted.name = fay_expr_callee(exprs->query, &wanted)->name;
+	const struct fay_expr *call = limited(exprs, span, intern(exprs, &wanted));
+	return call && one ? fay_expr_side(exprs, (unsigned)side->value, side->name, call) : call;
 }

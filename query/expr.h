@@ -56,10 +56,13 @@ enum fay_expr_op {
 	EXPR_FOLDED,      /* what the aggregate over all rows gave. At the root only */
 	EXPR_LABEL,       /* the row's cluster, of grouping number `value` (ROOT_KMEANS). At the root only */
 	EXPR_WINDOW,      /* number of the window of so many events that the event lies in. Known to the aggregator */
-	EXPR_SIDE,        /* a, of an event of side `value` (0 left, 1 right) of a join; `name` is that event's. Computed by the side's probe */
+	EXPR_CALL,        /* of a function of C; `name` is its, fay_expr_callee() tells which. a: its arguments, each an EXPR_PAIR with the next in b. In probes only */
+	EXPR_ROW,         /* number of the row that a join makes a group for. Of pairs only */
+	EXPR_SIDE,        /* a, of an event of source number `value`, from 0 on, of a join; `name` is that event's. Computed by the side's probe */
 };
 
 struct fay_aggregate;
+struct fay_extension_function;
 
 struct fay_expr {
 	enum fay_expr_op op;
@@ -178,6 +181,12 @@ int64_t fay_expr_fold_ints(enum fay_expr_op op, enum fay_type type, int64_t x, i
 const struct fay_expr *fay_expr_square_part(struct fay_exprs *exprs, const struct fay_expr *x, int part);
 const struct fay_expr *fay_expr_quantile(struct fay_exprs *exprs, const struct fay_expr *aggregate, double q);
 const struct fay_expr *fay_expr_folded(struct fay_exprs *exprs, enum fay_type type);
+/* Which function an EXPR_CALL calls. */
+const struct fay_extension_function *fay_expr_callee(const struct fay_query *query, const struct fay_expr *call);
+/* A call of function `index` of the query's C file `file`, which takes `count` arguments, at least one; NULL with the error recorded. */
+const struct fay_expr *fay_expr_call(struct fay_exprs *exprs, struct fay_span span, unsigned file, unsigned index, enum fay_type type,
+				     const struct fay_expr *const *arguments, unsigned count);
+const struct fay_expr *fay_expr_row(struct fay_exprs *exprs);
 const struct fay_expr *fay_expr_label(struct fay_exprs *exprs, unsigned level);
 const struct fay_expr *fay_expr_window(struct fay_exprs *exprs);
 /*

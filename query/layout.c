@@ -121,7 +121,8 @@ bool fay_planner_need(struct fay_planner *planner, const struct fay_expr *expr)
 	}
 	if (expr->op == EXPR_KEY && expr->value > p->number + 1)
 		return fay_planner_need(planner, expr->a);
-	if (expr->op == EXPR_KEY || (!expr->has_aggregate && !grouped))
+	/* What a row that a join makes a group for has depends on the row. */
+	if (expr->op == EXPR_KEY || expr->op == EXPR_CALL || expr->op == EXPR_SIDE || (!expr->has_aggregate && !grouped))
 		return fay_planner_key(planner, expr, fay_query_format(planner->query, "root_%u", p->keys + 1)) >= 0;
 	return fay_planner_need(planner, expr->a) && (!expr->b || fay_planner_need(planner, expr->b)) && (!expr->c || fay_planner_need(planner, expr->c));
 }

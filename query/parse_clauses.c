@@ -66,11 +66,11 @@ static bool parse_join(struct parser *parser, struct fay_clause *clause)
 		if (!expect_word(parser, parts[i].word, parts[i].what) || !(*parts[i].part = fay_parse_expression(parser)))
 			return false;
 	}
-	if (!clause->name || !at_word(parser, "into"))
+	if (!clause->name || !accept_word(parser, "into"))
 		return clause->name != NULL;
-	fay_query_fail(parser->query, FAY_E_REFUSED, parser->token->span,
-		       "`into` after a join is not supported yet: group the pairs, as in `group b by a.time into g`");
-	return false;
+	struct fay_span span;
+	clause->into = fay_parse_expect_name(parser, "a name after `into`", &span);
+	return clause->into != NULL;
 }
 
 /* "orderby" read: one clause for each key. */

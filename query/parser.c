@@ -4,11 +4,11 @@
  *
  * Grammar (C#'s, cut to what FayLINQ has):
  *
- *   query      = expression [";"]
+ *   query      = { "extend" STRING [";"] } expression [";"]
  *   expression = comprehension | lambda | conditional
  *   comprehension = "from" NAME "in" expression { clause } ("select" expression | "group" .. "by" ..)
  *   clause     = "where" expression | "let" NAME "=" expression
- *              | "join" NAME "in" expression "on" expression "equals" expression "within" expression
+ *              | "join" NAME "in" expression "on" expression "equals" expression "within" expression ["into" NAME]
  *              | ("group" expression "by" expression | "select" expression) "into" NAME
  *   lambda     = (NAME | "(" NAME ")") "=>" expression
  *   postfix    = primary { ("." | "->") NAME | "[" expression "]" | "(" [expression {"," expression}] ")" }
@@ -412,6 +412,21 @@ struct fay_node *fay_parse_expression(struct parser *parser)
 	return node;
 }
 
+/* extend "my.c" at the query's head: any other query has something else behind its first name. */
+static bool parse_extensions(struct parser *parser)
+{
+	struct fay_query *query = parser->query;
+	while (at_word(parser, "extend") && parser->token[1].kind == TOKEN_STRING) {
+		advance(parser);
+		if (query->extension_count == FAY_QUERY_MAX_EXTENSIONS)
+			return fay_query_fail(query, FAY_E_LIMIT, parser->token->span, "a query may be extended by %u files", FAY_QUERY_MAX_EXTENSIONS) != NULL;
+		query->extensions[query->extension_count++] = (struct fay_query_extension){.path = parser->token->string, .span = parser->token->span};
+		advance(parser);
+		accept(parser, OPERATOR_SEMICOLON);
+	}
+	return true;
+}
+
 struct fay_node *fay_query_parse(struct fay_query *query)
 {
 	struct fay_token *tokens = fay_query_lex(query);
@@ -420,7 +435,7 @@ struct fay_node *fay_query_parse(struct fay_query *query)
 	struct parser parser = {.query = query, .token = tokens};
 	if (tokens->kind == TOKEN_END)
 		return fay_query_fail(query, FAY_E_USAGE, tokens->span, "the query is empty");
-	struct fay_node *node = fay_parse_expression(&parser);
+	struct fay_node *node = parse_extensions(&parser) ? fay_parse_expression(&parser) : NULL;
 	if (!node)
 		return NULL;
 	accept(&parser, OPERATOR_SEMICOLON);

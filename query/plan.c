@@ -334,7 +334,9 @@ static void describe_source(struct fay_planner *planner)
 	plan->pattern = p->checked.pattern;
 	plan->domain = p->checked.domain;
 	plan->saved = planner->query->saved;
-	plan->saved_right = planner->query->other_saved;
+	plan->source_count = 1;
+	for (unsigned s = 1; p->checked.join && s < p->checked.join->source_count; s++)
+		plan->saved_joined[s - 1] = p->checked.join->sources[s + 1].saved;
 	fay_plan_find_saved(p, plan->saved);
 	plan->kernel = fay_kernel_kind_of(p->checked.kind);
 	plan->kernel_sides = plan->domain == DOMAIN_KERNEL && !p->checked.join;
@@ -405,7 +407,7 @@ void fay_plan_result_schema(const struct fay_plan *plan, struct fay_schema *sche
 
 const char *fay_plan_kernel_name(const struct fay_plan *plan, uint64_t hash)
 {
-	for (unsigned side = 0; side < (plan->joins ? 2 : 1); side++) {
+	for (unsigned side = 0; side < plan->source_count; side++) {
 		const struct fay_kernel_source *kernel = fay_plan_stage(plan, side)->checked.kernel;
 		for (uint32_t i = 0; kernel && i < kernel->count; i++)
 			if (fay_name_hash(kernel->points[i].name) == hash)
@@ -435,6 +437,7 @@ int fay_query_plan_with(const char *text, const struct fay_query_options *option
 		if (fay_query_check(&p->checked, root) && make_plan(&planner)) {
 			query->options = NULL; /* the caller's */
 			plan->typed = query->typed;
+			plan->extended = query->extension_count;
 			plan->process = p->checked.process;
 			plan->machine = p->checked.machine;
 			*plan_out = plan;

@@ -71,18 +71,24 @@ struct fay_plan_events {
 	uint32_t *column_of; /* by expression id: column + 1, or 0 */
 };
 
-/* Both sides of a join: what their probes hand on, and how a pair of it is read: left row, then right row. */
+/* The sources of a join: what their probes hand on, and how pairs of it are read: the sources' rows one behind the other. */
 struct fay_plan_join {
-	struct fay_plan_private *sides[2];
-	struct fay_schema_column columns[FAY_QUERY_MAX_COLUMNS * 2]; /* of a pair: the left row's, the right row's */
+	struct fay_plan_private *sides[FAY_JOIN_SOURCES];
+	struct fay_schema_column columns[FAY_QUERY_MAX_COLUMNS * FAY_JOIN_SOURCES];
 	uint32_t *column_of; /* by expression id: column + 1, or 0 */
+	/* A pair that is joined once more: its time, its keys, the rows that it is of. `filters`: what is known to hold for it. */
+	struct fay_plan_middle {
+		struct fay_layout_column keys[FAY_JOIN_KEYS];
+		uint32_t key_count, header; /* bytes before the rows */
+		struct fay_filter *filters;
+	} middle;
 	/* What plan->spec and plan->kernel_spec point to. */
-	struct fay_spec_probe probes[4], kernel_probes[2];
-	struct fay_spec_state states[2];
-	struct fay_spec_column spec_columns[FAY_QUERY_MAX_COLUMNS * 2];
+	struct fay_spec_probe probes[2 * FAY_JOIN_SOURCES], kernel_probes[2 * FAY_JOIN_SOURCES];
+	struct fay_spec_state states[FAY_JOIN_SOURCES];
+	struct fay_spec_column spec_columns[FAY_QUERY_MAX_COLUMNS * FAY_JOIN_SOURCES];
 	/* What fay_plan_sources_schema() points to. */
-	struct fay_schema_state schema_states[2];
-	struct fay_schema_column schema_columns[FAY_QUERY_MAX_COLUMNS * 2];
+	struct fay_schema_state schema_states[FAY_JOIN_SOURCES];
+	struct fay_schema_column schema_columns[FAY_QUERY_MAX_COLUMNS * FAY_JOIN_SOURCES];
 };
 
 static inline const struct fay_plan_private *fay_plan_private(const struct fay_plan *plan)
@@ -117,7 +123,7 @@ static inline enum fay_kernel_kind fay_kernel_kind_of(enum fay_source source)
 }
 /* Finds the columns of the saved trace that the stage reads, if there is one, in events. */
 void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *saved);
-/* The stage whose probe reads the left (0), the right (1) source. Of one source: 0. */
+/* The stage whose probe reads a source. Of one source: 0. */
 static inline const struct fay_plan_private *fay_plan_stage(const struct fay_plan *plan, unsigned side)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);

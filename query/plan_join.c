@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stages of a join. Each side's probe hands on rows of: the time, the keys, and what else the pairs need of that side, computed there (EXPR_SIDE); what
+ * The stages of a join. Each source's probe hands on rows of: the time, the keys, and what else the pairs need of that side, computed there (EXPR_SIDE); what
  * nothing needs is not among them. The aggregator puts them together (fay/join.h), and the stage of the pairs, which the plan's own layout
  * describes, is interpreted (stage.c).
  */
@@ -58,27 +58,29 @@ static bool begin_side(struct fay_planner *planner, unsigned index, struct fay_p
 	const struct fay_expr *time = fay_expr_time(&pairs->checked.exprs);
 	if (!time || fay_planner_key(side, time, "time") < 0)
 		return false;
-	for (const struct fay_join_key *key = pairs->checked.join->keys; key && !pairs->checked.whole_events; key = key->next) {
+	const struct fay_join_key *key = pairs->checked.join->steps[index ? index - 1 : 0].keys;
+	for (; key && !pairs->checked.whole_events; key = key->next) {
 		const char *name = fay_query_format(planner->query, "key_%u", p->keys);
-		if (!name || fay_planner_key(side, key->sides[index], name) < 0)
+		if (!name || fay_planner_key(side, key->sides[index != 0], name) < 0)
 			return false;
 	}
 	return true;
 }
 
-/* Where the keys and the time lie in a side's rows. An expression that is twice a key is one column. */
+/* Where the keys and the time lie in a source's rows. An expression that is twice a key is one column. */
 static void find_keys(struct fay_plan *plan, const struct fay_check_join *join, const struct fay_plan_private *p, unsigned index)
 {
 	uint32_t k = 0;
-	plan->join.sides[index].row_size = p->row_size;
-	plan->join.sides[index].time_offset = p->columns[0].offset;
-	for (const struct fay_join_key *key = join->keys; key; key = key->next, k++)
+	unsigned step = index ? index - 1 : 0, side = index != 0;
+	struct fay_join_options *options = &plan->join[step];
+	options->sides[side].row_size = p->row_size;
+	options->sides[side].time_offset = p->columns[0].offset;
+	for (const struct fay_join_key *key = join->steps[step].keys; key; key = key->next, k++)
 		for (uint32_t i = 0; i < p->keys; i++)
-			if (p->columns[i].expr == key->sides[index])
-				plan->join.sides[index].keys[k] = (struct fay_join_column){p->columns[i].offset, p->columns[i].size};
-	/* A constant has no side, but a column of its own. */
-	plan->join.key_count = join->key_count;
-	plan->join.within = join->within;
+			if (p->columns[i].expr == key->sides[side]) /* a constant has no side, but a column of its own */
+				options->sides[side].keys[k] = (struct fay_join_column){p->columns[i].offset, p->columns[i].size};
+	options->key_count = join->steps[step].key_count;
+	options->within = join->steps[step].within;
 }
 
 static void add_probes(struct fay_image_spec *spec, struct fay_spec_probe *probes, const struct fay_plan_private *p)
@@ -87,9 +89,59 @@ static void add_probes(struct fay_image_spec *spec, struct fay_spec_probe *probe
 	spec->probe_count += p->probe_count;
 }
 
-/* An image has the states of both sides, whatever it has probes of: their rows come together. */
+/* Whether something of a source from `from` on is asked. Depth is bounded by FAY_QUERY_MAX_DEPTH. */
+static bool asks_of(const struct fay_expr *expr, unsigned from)
+{
+	if (!expr)
+		return false;
+	if (expr->op == EXPR_SIDE)
+		return expr->value >= from;
+	return asks_of(expr->a, from) || asks_of(expr->b, from) || asks_of(expr->c, from);
+}
+
+/* Conditions that are about the first join's pairs alone hold for these before they are joined once more. */
+static void move_filters(struct fay_plan_private *pairs)
+{
+	struct fay_filter **from = &pairs->checked.filters, **to = &pairs->join->middle.filters;
+	while (*from) {
+		struct fay_filter *filter = *from;
+		if (asks_of(filter->expr, 2)) {
+			from = &filter->next;
+			continue;
+		}
+		*from = filter->next;
+		filter->next = NULL;
+		*to = filter;
+		to = &filter->next;
+	}
+}
+
+/* The rows of pairs that are joined once more. */
+static bool lay_out_middle(struct fay_planner *planner)
+{
+	struct fay_plan_private *pairs = planner->private_plan;
+	struct fay_plan_middle *middle = &pairs->join->middle;
+	struct fay_join_options *options = &planner->plan->join[1];
+	uint32_t at = 8;
+	for (const struct fay_join_key *key = pairs->checked.join->steps[1].keys; key; key = key->next) {
+		uint32_t size = key->sides[0]->type == TYPE_STRING ? FAY_COMM_SIZE : 8;
+		middle->keys[middle->key_count] = (struct fay_layout_column){.expr = key->sides[0], .offset = at, .size = size};
+		options->sides[0].keys[middle->key_count++] = (struct fay_join_column){at, size};
+		at += size;
+	}
+	middle->header = at;
+	options->sides[0].time_offset = 0;
+	options->sides[0].row_size = at + pairs->join->sides[0]->row_size + pairs->join->sides[1]->row_size;
+	if (options->sides[0].row_size > FAY_ROW_MAX_BYTES)
+		return fay_query_fail(planner->query, FAY_E_LIMIT, planner->span, "pairs that are joined once more may have %u bytes, and these have %u", FAY_ROW_MAX_BYTES,
+				      options->sides[0].row_size) != NULL;
+	return true;
+}
+
+/* An image has the states of all sources, whatever it has probes of: their rows come together. */
 static void add_to_image(struct fay_plan *plan, struct fay_plan_join *join, const struct fay_plan_private *p)
 {
+	static const char *const names[FAY_JOIN_SOURCES] = {"left", "right", "third"};
 	struct fay_image_spec *spec = &plan->spec;
 	if (plan->domain != DOMAIN_USER || p->checked.domain != DOMAIN_KERNEL)
 		add_probes(spec, join->probes, p);
@@ -97,7 +149,7 @@ static void add_to_image(struct fay_plan *plan, struct fay_plan_join *join, cons
 		add_probes(&plan->kernel_spec, join->kernel_probes, p);
 	memcpy(join->spec_columns + spec->column_count, p->spec_columns, p->keys * sizeof(p->spec_columns[0]));
 	join->states[p->state_index] = p->state;
-	join->states[p->state_index].name = p->state_index ? "right" : "left";
+	join->states[p->state_index].name = names[p->state_index];
 	join->states[p->state_index].first_column = spec->column_count;
 	spec->column_count += p->keys;
 	spec->state_count++;
@@ -112,18 +164,19 @@ static void share_states(struct fay_plan *plan)
 	plan->kernel_spec.column_count = plan->spec.column_count;
 }
 
-/* Where the events are: processes are attached to if one side needs it. Both sides are native code in the kernel only if both are functions of it. */
+/* Where the events are: processes are attached to if one source needs it. All are native code in the kernel only if all are functions of it. */
 static void find_domains(struct fay_plan *plan, const struct fay_check_join *join)
 {
-	for (unsigned s = 0; s < 2; s++) {
+	for (unsigned s = 0; s < join->source_count; s++) {
 		const struct fay_check_source *source = &join->sources[s + 1];
 		if (source->domain != DOMAIN_KERNEL)
 			plan->domain = source->domain;
 		else
 			plan->kernel_sides |= 1u << s;
 	}
-	if (plan->domain == DOMAIN_KERNEL && plan->kernel == FAY_KERNEL_FUNCTIONS && fay_source_is_bpf(join->sources[2].kind))
-		plan->kernel = fay_kernel_kind_of(join->sources[2].kind);
+	for (unsigned s = 1; s < join->source_count; s++)
+		if (plan->domain == DOMAIN_KERNEL && plan->kernel == FAY_KERNEL_FUNCTIONS && fay_source_is_bpf(join->sources[s + 1].kind))
+			plan->kernel = fay_kernel_kind_of(join->sources[s + 1].kind);
 }
 
 /* How a pair's columns are read. */
@@ -133,7 +186,7 @@ static bool describe_pairs(struct fay_planner *planner)
 	struct fay_plan_join *join = pairs->join;
 	struct fay_exprs *exprs = &pairs->checked.exprs;
 	uint32_t count = 0, base = 0;
-	for (unsigned s = 0; s < 2; s++) {
+	for (unsigned s = 0; s < planner->plan->source_count; s++) {
 		const struct fay_plan_private *p = join->sides[s];
 		for (uint32_t i = 0; i < p->keys; i++) {
 			const struct fay_expr *seen = fay_expr_side(exprs, s, pairs->checked.join->names[s], p->columns[i].expr);
@@ -146,7 +199,7 @@ static bool describe_pairs(struct fay_planner *planner)
 		base += p->row_size;
 	}
 	join->column_of = fay_query_alloc(planner->query, (exprs->count + 1u) * sizeof(*join->column_of));
-	for (unsigned s = 0, column = 1; s < 2 && join->column_of; s++)
+	for (unsigned s = 0, column = 1; s < planner->plan->source_count && join->column_of; s++)
 		for (uint32_t i = 0; i < join->sides[s]->keys; i++, column++) {
 			const struct fay_expr *seen = fay_expr_side(exprs, s, NULL, join->sides[s]->columns[i].expr);
 			if (seen && seen->op == EXPR_SIDE)
@@ -167,10 +220,13 @@ static bool need_all(struct fay_planner *planner, struct fay_planner *sides)
 	for (uint32_t i = 0; i < pairs->keys + pairs->values; i++)
 		if (!need_sides(sides, pairs->columns[i].expr))
 			return false;
+	for (const struct fay_join_key *key = pairs->checked.join->steps[1].keys; key; key = key->next)
+		if (!need_sides(sides, key->sides[0]))
+			return false;
 	return true;
 }
 
-/* The sources' two states, as an image has them. */
+/* The sources' states, as an image has them. */
 void fay_plan_sources_schema(const struct fay_plan *plan, struct fay_schema *schema)
 {
 	struct fay_plan_join *join = fay_plan_private(plan)->join;
@@ -179,7 +235,7 @@ void fay_plan_sources_schema(const struct fay_plan *plan, struct fay_schema *sch
 		fay_stage_schema(fay_plan_private(plan)->events->source, schema);
 		return;
 	}
-	for (unsigned s = 0; s < 2; s++) {
+	for (unsigned s = 0; s < plan->source_count; s++) {
 		struct fay_plan_private *p = join->sides[s];
 		join->schema_states[s] = (struct fay_schema_state){.name = join->states[s].name, .kind = FAY_STATE_STREAM, .scope = FAY_SCOPE_LOCAL, .rows = p->state.rows,
 								   .row_size = p->row_size, .keys = (uint16_t)p->keys, .first_column = column};
@@ -189,37 +245,62 @@ void fay_plan_sources_schema(const struct fay_plan *plan, struct fay_schema *sch
 				.name = c->name, .type = (uint16_t)c->type, .merge = (uint16_t)c->merge, .offset = c->offset, .size = c->size};
 		}
 	}
-	*schema = (struct fay_schema){.local_size = plan->spec.local_size, .state_count = 2, .column_count = column, .states = join->schema_states, .columns = join->schema_columns};
+	*schema = (struct fay_schema){.local_size = plan->spec.local_size, .state_count = plan->source_count, .column_count = column, .states = join->schema_states, .columns = join->schema_columns};
+}
+
+/* A trace ends when no pair can come any more: of a source whose events end, and what lies within reach of the last one. */
+static void find_deadline(struct fay_plan *plan, const struct fay_plan_private *p, unsigned source)
+{
+	uint64_t end = fay_planner_deadline(p);
+	bool outer = plan->groups_pairs && source + 1 == plan->source_count; /* what is joined to it is there without it, too */
+	if (!end || outer)
+		return;
+	for (unsigned step = source ? source - 1 : 0; step + 1 < plan->source_count; step++)
+		if (__builtin_add_overflow(end, plan->join[step].within, &end))
+			end = UINT64_MAX;
+	if (!plan->deadline || end < plan->deadline)
+		plan->deadline = end;
 }
 
 bool fay_planner_join(struct fay_planner *planner)
 {
-	static const char *const symbols[2][2] = {{"probe0", "probe1"}, {"probe2", "probe3"}};
+	static const char *const symbols[FAY_JOIN_SOURCES][2] = {{"probe0", "probe1"}, {"probe2", "probe3"}, {"probe4", "probe5"}};
 	struct fay_plan *plan = planner->plan;
 	struct fay_plan_private *pairs = planner->private_plan;
-	struct fay_planner sides[2];
+	const struct fay_check_join *join = pairs->checked.join;
+	struct fay_planner sides[FAY_JOIN_SOURCES];
 	pairs->join = fay_query_alloc(planner->query, sizeof(*pairs->join));
-	if (!pairs->join || !begin_side(planner, 0, &sides[0]) || !begin_side(planner, 1, &sides[1]) || !need_all(planner, sides))
-		return false;
+	plan->source_count = join->source_count;
+	plan->groups_pairs = join->into != NULL;
 	plan->joins = true;
-	find_domains(plan, pairs->checked.join);
+	for (unsigned s = 0; s < plan->source_count; s++)
+		if (!pairs->join || !begin_side(planner, s, &sides[s]))
+			return false;
+	if (!need_all(planner, sides))
+		return false;
+	find_domains(plan, join);
+	plan->deadline = 0;
 	plan->spec = (struct fay_image_spec){.local_size = 8, .probes = pairs->join->probes, .states = pairs->join->states, .columns = pairs->join->spec_columns};
 	plan->kernel_spec.probes = pairs->join->kernel_probes;
-	for (unsigned s = 0; s < 2; s++) {
+	for (unsigned s = 0; s < plan->source_count; s++) {
 		struct fay_plan_private *p = sides[s].private_plan;
 		if (!fay_planner_lay_out(&sides[s]))
 			return false;
 		fay_planner_fill_stage(&sides[s], symbols[s]);
-		find_keys(plan, pairs->checked.join, p, s);
+		find_keys(plan, join, p, s);
 		add_to_image(plan, pairs->join, p);
-		uint64_t end = fay_planner_deadline(p);
-		if (end && (!plan->deadline || end < plan->deadline - plan->join.within))
-			plan->deadline = end > UINT64_MAX - plan->join.within ? UINT64_MAX : end + plan->join.within;
 	}
 	share_states(plan);
+	for (unsigned s = 0; s < plan->source_count; s++)
+		find_deadline(plan, sides[s].private_plan, s);
 	if (!describe_pairs(planner))
 		return false;
-	/* The code generator's tables are by expression. */
-	sides[0].private_plan->checked.exprs = sides[1].private_plan->checked.exprs = pairs->checked.exprs;
+	if (plan->source_count > 2) {
+		move_filters(pairs);
+		if (!lay_out_middle(planner))
+			return false;
+	}
+	for (unsigned s = 0; s < plan->source_count; s++) /* the code generator's tables are by expression */
+		sides[s].private_plan->checked.exprs = pairs->checked.exprs;
 	return true;
 }

@@ -153,6 +153,13 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 	case EXPR_STACK:
 		fprintf(out, "%s.%s(%" PRId64 ")", printer->event, expr->length ? "KernelStack" : "UserStack", expr->value);
 		return;
+	case EXPR_CALL:
+		fprintf(out, "%s(", expr->name);
+		for (const struct fay_expr *at = expr->a; at; at = at->b) {
+			print_expr(printer, at->a, 0);
+			fputs(at->b ? ", " : ")", out);
+		}
+		return;
 	case EXPR_KEY:
 		print_expr(printer, expr->a, outer);
 		return;
@@ -183,6 +190,10 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 	}
 	if (expr->op == EXPR_WINDOW) {
 		fputs("the window's number", out);
+		return;
+	}
+	if (expr->op == EXPR_ROW) {
+		fputs("the row that is joined", out);
 		return;
 	}
 	if (expr->op == EXPR_FOLDED) {
@@ -554,10 +565,10 @@ static void print_tiers(FILE *out, const struct fay_plan *plan, const struct fay
 	}
 }
 
-/* Both sides of a join, then what is done with its pairs. */
+/* The sources of a join, then what is done with its pairs. */
 static void print_join(FILE *out, const struct fay_plan *plan, const struct fay_plan_private *p)
 {
-	for (unsigned s = 0; s < 2; s++) {
+	for (unsigned s = 0; s < plan->source_count; s++) {
 		const struct fay_plan_private *side = p->join->sides[s];
 		fputs("tracepoint   ", out);
 		fay_print_tracepoint(out, side);
@@ -579,6 +590,8 @@ static void print_join(FILE *out, const struct fay_plan *plan, const struct fay_
 void fay_plan_print(FILE *out, const struct fay_plan *plan)
 {
 	const struct fay_plan_private *p = fay_plan_private(plan);
+	for (uint32_t i = 0; i < p->query->extension_count; i++)
+		fprintf(out, "extended by  %s\n", p->query->extensions[i].path);
 	if (plan->joins)
 		print_join(out, plan, p);
 	else

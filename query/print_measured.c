@@ -66,13 +66,18 @@ static unsigned print_steps(FILE *out, const struct fay_plan_private *p, const s
 	return depth;
 }
 
-static unsigned print_join(FILE *out, const struct fay_measured *m, unsigned depth)
+/* The last join first. */
+static unsigned print_joins(FILE *out, const struct fay_plan *plan, const struct fay_measured *m, unsigned depth)
 {
+	unsigned step = plan->source_count - 1;
 	branch(out, depth++);
-	fprintf(out, "%" PRIu64 " pairs of %" PRIu64 ": conditions on both\n", m->kept, m->join.pairs);
-	branch(out, depth++);
-	fprintf(out, "%" PRIu64 " pairs of %" PRIu64 " left and %" PRIu64 " right rows, %" PRIu64 " dropped early, %" PRIu64 " late: join\n", m->join.pairs, m->join.rows[0],
-		m->join.rows[1], m->join.evicted[0] + m->join.evicted[1], m->join.late[0] + m->join.late[1]);
+	fprintf(out, "%" PRIu64 " pairs of %" PRIu64 ": conditions on both\n", m->joins.kept, m->joins.joins[step - 1].pairs);
+	while (step-- > 0) {
+		const struct fay_join_counts *c = &m->joins.joins[step];
+		branch(out, depth++);
+		fprintf(out, "%" PRIu64 " pairs of %" PRIu64 " left and %" PRIu64 " right rows, %" PRIu64 " dropped early, %" PRIu64 " late: join\n", c->pairs, c->rows[0],
+			c->rows[1], c->evicted[0] + c->evicted[1], c->late[0] + c->late[1]);
+	}
 	return depth;
 }
 
@@ -93,11 +98,11 @@ void fay_plan_print_measured(FILE *out, const struct fay_plan *plan, const struc
 		fputc('\n', out);
 	}
 	if (plan->joins)
-		depth = print_join(out, m, depth);
+		depth = print_joins(out, plan, m, depth);
 	branch(out, depth++);
 	print_duration(out, m->poll_ns);
 	fputs(": taking over what was handed on\n", out);
-	for (unsigned side = 0; side < (plan->joins ? 2 : 1); side++) {
+	for (unsigned side = 0; side < plan->source_count; side++) {
 		branch(out, depth);
 		print_rows(out, m->handed_on[side].rows);
 		fprintf(out, ", %" PRIu64 " bytes: ", m->handed_on[side].bytes);
@@ -135,7 +140,7 @@ static void print_json_steps(FILE *out, const struct fay_plan_private *p, const 
 void fay_plan_print_measured_json(FILE *out, const struct fay_plan *plan, const struct fay_measured *m, bool final)
 {
 	fprintf(out, "{\"type\":\"analysis\",\"final\":%s,\"sources\":[", final ? "true" : "false");
-	for (unsigned side = 0; side < (plan->joins ? 2 : 1); side++) {
+	for (unsigned side = 0; side < plan->source_count; side++) {
 		const struct fay_plan_private *stage = fay_plan_stage(plan, side);
 		fputs(side ? ",{\"pattern\":" : "{\"pattern\":", out);
 		fay_print_string(out, stage->checked.pattern, strlen(stage->checked.pattern));
@@ -149,8 +154,8 @@ void fay_plan_print_measured_json(FILE *out, const struct fay_plan *plan, const 
 	print_number(out, "events_lost", m->lost);
 	print_number(out, "poll_ns", m->poll_ns);
 	if (plan->joins) {
-		print_number(out, "pairs", m->join.pairs);
-		print_number(out, "pairs_kept", m->kept);
+		print_number(out, "pairs", m->joins.joins[plan->source_count - 2].pairs);
+		print_number(out, "pairs_kept", m->joins.kept);
 	}
 	print_number(out, "live_rows", m->live_rows);
 	print_number(out, "merged_rows", m->merged_rows);

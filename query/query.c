@@ -10,6 +10,7 @@
 
 #include "debug_function.h"
 #include "fay/bpf.h"
+#include "fay/extension.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,11 +59,13 @@ void fay_query_destroy(struct fay_query *query)
 		next = block->next;
 		free(block);
 	}
-	fay_saved_close(query->saved);
-	fay_saved_close(query->other_saved);
+	for (unsigned i = 0; i < query->opened_count; i++)
+		fay_saved_close(query->opened[i]);
 	fay_btf_close(query->btf);
 	for (uint32_t i = 0; i < query->function_count; i++)
 		fay_debug_function_close(query->functions[i]);
+	for (uint32_t i = 0; i < query->extension_count; i++)
+		fay_extension_close(query->extensions[i].code);
 	free(query->text);
 	free(query);
 }

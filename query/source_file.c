@@ -14,7 +14,7 @@ static struct fay_value_node *open_file(struct fay_checked *checked, const struc
 {
 	struct fay_query *query = checked->exprs.query;
 	const struct fay_node *name = call->item_count == 1 ? call->items->value : NULL;
-	struct fay_error error;
+	struct fay_error error = {.code = FAY_E_LIMIT, .message = "too many saved traces"};
 	if (!name || name->kind != NODE_STRING || !name->length ||
 	    memchr(name->name, 0, name->length))
 		return fay_query_fail(
@@ -23,8 +23,9 @@ static struct fay_value_node *open_file(struct fay_checked *checked, const struc
 	if (checked->pattern)
 		return fay_query_fail(query, FAY_E_REFUSED, call->span,
 				      "a second source stands in a join: `join b in file(...) on a.tid equals b.tid within 5ms`");
-	if (fay_saved_open(name->name, &query->saved, &error))
+	if (query->opened_count == FAY_JOIN_SOURCES || fay_saved_open(name->name, &query->saved, &error))
 		return fay_query_fail(query, error.code, name->span, "%s", error.message);
+	query->opened[query->opened_count++] = query->saved;
 	checked->domain = DOMAIN_FILE;
 	checked->pattern = name->name;
 	checked->source = call->span;
@@ -316,7 +317,9 @@ bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint
 			event->retval = failed ? UINT64_MAX : 0;
 		failed = 0;
 	}
-	*probe = (side ? fay_plan_stage(plan, 0)->probe_count : 0) + (failed != 0);
+	*probe = failed != 0;
+	for (unsigned before = 0; before < side; before++)
+		*probe += fay_plan_stage(plan, before)->probe_count;
 	return !failed || p->checked.uses_failed;
 }
 
@@ -343,7 +346,7 @@ int fay_plan_save_layout(const struct fay_plan *plan, const struct fay_schema *s
 {
 	memset(layout, 0, sizeof(*layout));
 	layout->text = plan->text;
-	layout->stream_count = plan->joins ? 2 : 1;
+	layout->stream_count = plan->source_count;
 	for (uint32_t s = 0; s < layout->stream_count; s++) {
 		const struct fay_schema_state *state = &schema->states[s];
 		struct fay_saved_stream *stream = &layout->streams[s];

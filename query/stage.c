@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stages outside the probe: of a join's pairs, and of groups that are grouped again. Conditions, keys and values are interpreted. What codegen.c does in
+ * Stages outside the probe: of a join's pairs (pairs.c), and of groups that are grouped again. Conditions, keys and values are interpreted. What codegen.c does in
  * a probe is done here to a row of its own, which the aggregator then merges; the same operators of fay/image.h.
  */
 #include "root.h"
@@ -9,7 +9,7 @@
 
 #include "fay/sketch.h"
 
-static void store(uint8_t *at, const struct fay_layout_column *column, struct fay_cell cell)
+void fay_stage_store(uint8_t *at, const struct fay_layout_column *column, struct fay_cell cell)
 {
 	if (cell.kind == CELL_STRING) {
 		size_t length = fay_cell_length(cell);
@@ -98,21 +98,12 @@ static void feed(const struct fay_aggregate *aggregate, uint64_t *column, uint64
 	}
 }
 
-/* The pair is as late as its later event. */
-static uint64_t time_of(const struct fay_plan *plan, const uint8_t *left, const uint8_t *right)
-{
-	uint64_t a, b;
-	memcpy(&a, left + plan->join.sides[0].time_offset, sizeof(a));
-	memcpy(&b, right + plan->join.sides[1].time_offset, sizeof(b));
-	return a > b ? a : b;
-}
-
 static bool holds(const struct fay_evaluator *e, const struct fay_expr *condition)
 {
 	return !condition || fay_evaluate(e, condition).integer;
 }
 
-static bool all_hold(const struct fay_evaluator *e, const struct fay_filter *filter)
+bool fay_stage_all_hold(const struct fay_evaluator *e, const struct fay_filter *filter)
 {
 	while (filter && holds(e, filter->expr))
 		filter = filter->next;
@@ -124,7 +115,7 @@ void fay_stage_row(const struct fay_plan_private *p, const struct fay_evaluator 
 	_Alignas(8) uint64_t value[4096 / 8];
 	memset(row, 0, p->row_size);
 	for (uint32_t i = 0; i < p->keys; i++)
-		store(row, &p->columns[i], fay_evaluate(e, p->columns[i].expr));
+		fay_stage_store(row, &p->columns[i], fay_evaluate(e, p->columns[i].expr));
 	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
 		const struct fay_layout_column *column = &p->columns[i];
 		const struct fay_aggregate *aggregate = column->expr->aggregate;
@@ -150,22 +141,8 @@ bool fay_plan_event(const struct fay_plan *plan, uint64_t window, const uint8_t 
 	memcpy(numbered, &window, sizeof(window));
 	memcpy(numbered + sizeof(window), event, plan->event_size);
 	memcpy(&time, event + plan->event_time_offset, sizeof(time));
-	if (!all_hold(&e, p->checked.filters))
+	if (!fay_stage_all_hold(&e, p->checked.filters))
 		return false;
 	fay_stage_row(p, &e, time, row);
-	return true;
-}
-
-bool fay_plan_pair(const struct fay_plan *plan, const uint8_t *left, const uint8_t *right, uint8_t *row)
-{
-	const struct fay_plan_private *p = fay_plan_private(plan);
-	_Alignas(8) uint8_t pair[2 * 4096];
-	struct fay_evaluator e = {.columns = p->join->columns, .column_of = p->join->column_of, .row = pair};
-	uint32_t size = plan->join.sides[0].row_size;
-	memcpy(pair, left, size);
-	memcpy(pair + size, right, plan->join.sides[1].row_size);
-	if (!all_hold(&e, p->checked.filters))
-		return false;
-	fay_stage_row(p, &e, time_of(plan, left, right), row);
 	return true;
 }

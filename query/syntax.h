@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "fay/error.h"
+#include "fay/join.h"
 #include "fay/saved.h"
 
 #define FAY_QUERY_MAX_TEXT 65536u        /* bytes of text */
@@ -27,6 +28,7 @@
 #define FAY_QUERY_MAX_NAME 127u          /* bytes of an identifier */
 #define FAY_QUERY_MAX_COLUMNS 64u        /* of a result */
 #define FAY_QUERY_MAX_FUNCTIONS 8u       /* whose debug information is read */
+#define FAY_QUERY_MAX_EXTENSIONS 8u      /* C files */
 
 struct fay_span {
 	uint32_t start, end; /* byte offsets into the text, end excluded */
@@ -40,12 +42,20 @@ struct fay_query {
 	bool failed;
 	struct fay_query_block *blocks;
 	size_t allocated;
-	struct fay_saved *saved; /* of file("NAME"), once it was read */
-	struct fay_saved *other_saved; /* of the other side of a join */
+	struct fay_saved *saved; /* of file("NAME"), once it was read: that of the source that is spoken of */
+	struct fay_saved *opened[FAY_JOIN_SOURCES]; /* all of them */
+	unsigned opened_count;
 	struct fay_btf *btf; /* the kernel's types, once they were needed */
 	/* Debug information of functions, once it was needed. */
 	struct fay_debug_function *functions[FAY_QUERY_MAX_FUNCTIONS];
 	uint32_t function_count;
+	/* extend "my.c"; in the order of the text. */
+	struct fay_query_extension {
+		const char *path;
+		struct fay_span span;
+		struct fay_extension *code; /* once it is compiled */
+	} extensions[FAY_QUERY_MAX_EXTENSIONS];
+	uint32_t extension_count;
 	bool typed; /* arguments' places or members' offsets were taken from there */
 	const struct fay_query_options *options; /* the caller's; NULL: none */
 };
@@ -152,6 +162,7 @@ struct fay_clause {
 	enum fay_clause_kind kind;
 	struct fay_span span;
 	const char *name; /* FROM, JOIN, LET: the variable; GROUP, SELECT: after `into`, or NULL */
+	const char *into; /* JOIN: the name of the groups, or NULL */
 	struct fay_span name_span;
 	struct fay_node *a; /* FROM, JOIN: source; LET, WHERE, SELECT, ORDER ... SKIP: expression; GROUP: element; DISTINCT: NULL */
 	struct fay_node *b; /* GROUP: key; JOIN: key of the rows before */

@@ -15,6 +15,7 @@
 #include "fay/error.h"
 
 #define FAY_JOIN_KEYS 16u
+#define FAY_JOIN_SOURCES 3u /* of a query: pairs are joined once more */
 #define FAY_JOIN_BYTES (UINT64_C(64) << 20) /* that one side keeps, unless something else is said */
 
 struct fay_join_column {
@@ -40,14 +41,14 @@ struct fay_join_counts {
 };
 
 struct fay_join;
-/* The rows are valid until the function returns. */
-typedef void fay_join_pair_function(void *context, const uint8_t *left, const uint8_t *right);
+/* The rows are valid until the function returns. `number`: of the left row, in the order in which these came, from 0. */
+typedef void fay_join_pair_function(void *context, uint64_t number, const uint8_t *left, const uint8_t *right);
 
 int fay_join_create(const struct fay_join_options *options, fay_join_pair_function *function, void *context, struct fay_join **join,
 		    struct fay_error *error);
 void fay_join_destroy(struct fay_join *join);
-/* side: 0 left, 1 right. Calls the function for each pair that the row makes with rows that came before. */
-void fay_join_add(struct fay_join *join, unsigned side, const uint8_t *row);
+/* side: 0 left, 1 right. Calls the function for each pair that the row makes with rows that came before. Returns the row's number among those of its side. */
+uint64_t fay_join_add(struct fay_join *join, unsigned side, const uint8_t *row);
 /* No row of a time below `horizon` (ns) comes any more: rows that can make no pair are dropped. */
 void fay_join_advance(struct fay_join *join, uint64_t horizon);
 void fay_join_counts(const struct fay_join *join, struct fay_join_counts *counts);

@@ -59,16 +59,21 @@ enum fay_domain { DOMAIN_USER, DOMAIN_KERNEL, DOMAIN_FILE };
 /* DOMAIN_KERNEL: what they are. Functions are the native dispatcher's, or BPF's where it may attach to them. */
 enum fay_kernel_kind { FAY_KERNEL_FUNCTIONS, FAY_KERNEL_SYSCALLS, FAY_KERNEL_TRACEPOINTS, FAY_KERNEL_TIMER };
 
+/* What joins have done so far. */
+struct fay_pairs_counts {
+	struct fay_join_counts joins[FAY_JOIN_SOURCES - 1]; /* in the order of the text */
+	uint64_t kept;                                      /* pairs of the last one for which the conditions held */
+};
+
 /* What became of rows on their way; each number is 0 where nothing was measured. --analyze */
 #define FAY_MEASURED_OPS 64u
 struct fay_measured {
 	uint64_t events, probe_ns;                       /* of the probes, estimated as for --budget */
 	uint64_t lost;                                   /* events */
-	struct fay_traffic handed_on[2];                 /* by the image's state */
+	struct fay_traffic handed_on[FAY_JOIN_SOURCES];  /* by the image's state */
 	uint64_t live_rows;                              /* still in the threads' tables and cells at the end */
 	uint64_t poll_ns;                                /* to take over what was handed on, a join and its pairs included */
-	struct fay_join_counts join;
-	uint64_t kept;                                   /* pairs for which the conditions held */
+	struct fay_pairs_counts joins;
 	uint64_t merged_rows, merge_ns;                  /* of the last picture */
 	/* The root's steps of the last picture: in fay_plan_print()'s order, groupings included. */
 	struct fay_measured_op {
@@ -85,7 +90,7 @@ struct fay_plan {
 	enum fay_domain domain;
 	enum fay_kernel_kind kernel;
 	bool only_bpf;                /* of functions of the kernel: something is asked that native probes do not have there (stacks) */
-	uint32_t kernel_sides;        /* sources in the kernel: bit 0 the only one or the left one of a join, bit 1 the right one. With DOMAIN_USER the other one is not */
+	uint32_t kernel_sides;        /* sources in the kernel: bit 0 the only one or the first one of a join, bit 1 the second one and so on. With DOMAIN_USER some are not */
 	const char *back_end;         /* what runs it on this machine and why, for people; the caller's, NULL: nothing to say */
 	const struct fay_query_process *process; /* that the query names; NULL */
 	enum fay_when_full when_full; /* what a thread does whose ring has no room */
@@ -110,15 +115,17 @@ struct fay_plan {
 	uint64_t window_events;
 	uint32_t event_size, event_time_offset;
 	/*
-	 * Two sources: state 0 of the image is of the left one, state 1 of the right one, both streams (of a source in the kernel and one in programs the image has probes
-	 * of the latter only, and the former's rows come through BPF, or from an image of their own); `join` puts them together, fay_plan_pair() makes rows of the
-	 * result's state (fay_plan_schema()) of the pairs.
+	 * Several sources: state n of the image is of source n, each a stream (of sources in the kernel beside some in programs the image has no probes, and their
+	 * rows come through BPF, or from an image of their own); fay_pairs_add() puts them together and makes rows of the result's state (fay_plan_schema()) of the pairs.
 	 */
 	bool joins;
-	struct fay_join_options join;
-	struct fay_saved *saved_right; /* DOMAIN_FILE: the right source; the plan's */
+	unsigned source_count;        /* 1, or of a join 2 or more */
+	struct fay_join_options join[FAY_JOIN_SOURCES - 1]; /* of what was there before and the next source */
+	bool groups_pairs;            /* the last join makes a row of each left one, with what its pairs come to, also if it has none */
+	struct fay_saved *saved_joined[FAY_JOIN_SOURCES - 1]; /* DOMAIN_FILE: of the other sources; the plan's */
 	uint64_t deadline;            /* ns since the epoch after which no event can pass `where`; 0: none */
 	struct fay_measured *measured; /* the caller's, or NULL: fay_plan_finish() fills in what the root does */
+	bool extended;                /* functions of C are called: to be compiled with `unfuelled` and `debug_lines` */
 	struct fay_image_spec spec;   /* for fay_compile_module(); strings owned by the plan */
 	struct fay_image_spec kernel_spec; /* of a join of functions of the kernel with something in programs: the former's probes, with the same states */
 	struct fay_plan_column *columns;
@@ -155,6 +162,7 @@ typedef int fay_query_find_function(void *context, const char *pattern, struct f
 
 struct fay_query_options {
 	uint64_t now;
+	bool extend;       /* C files that the query names by `extend` are compiled (clang-19 is run); else refused */
 	bool whole_events; /* an event as a row of its own has all that is known of it, not only what one wants to see first */
 	fay_query_find_function *find; /* NULL: arguments of programs' functions are not known by name */
 	void *find_context;
@@ -165,18 +173,29 @@ int fay_query_plan_with(const char *text, const struct fay_query_options *option
  * is the plan's.
  */
 int fay_plan_save_layout(const struct fay_plan *plan, const struct fay_schema *schema, struct fay_save_layout *layout, struct fay_error *error);
-/* The event that a row of plan->saved (side 0) or plan->saved_right (1) stands for, and which of the image's probes is for it; false: none. */
+/* The saved trace that a source is. */
+static inline struct fay_saved *fay_plan_saved(const struct fay_plan *plan, unsigned side)
+{
+	return side ? plan->saved_joined[side - 1] : plan->saved;
+}
+/* The event that a row of fay_plan_saved() stands for, and which of the image's probes is for it; false: none. */
 bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint8_t *row, struct fay_event *event, uint32_t *probe);
-/*
- * Of a plan that joins: what a pair adds to the result's state, as a row of it (its row_size bytes, at most 4096) for fay_aggregator_take_row(). false: the
- * query's conditions do not hold for the pair.
- */
-bool fay_plan_pair(const struct fay_plan *plan, const uint8_t *left, const uint8_t *right, uint8_t *row);
 /*
  * Of a plan with windows of so many events: what one adds to window number `window`, from 0 up, as a row of the result's state (at most 4096 bytes). false: nothing,
  * the query's conditions on a window's events do not hold; it is one of the window's events all the same.
  */
 bool fay_plan_event(const struct fay_plan *plan, uint64_t window, const uint8_t *event, uint8_t *row);
+/* Of a plan that joins: from rows of its sources to rows of the result's state. */
+struct fay_pairs;
+/* A row (at most 4096 bytes) for fay_aggregator_take_row(); valid until the function returns. */
+typedef void fay_pairs_row_function(void *context, const uint8_t *row);
+int fay_pairs_create(const struct fay_plan *plan, fay_pairs_row_function *function, void *context, struct fay_pairs **pairs, struct fay_error *error);
+void fay_pairs_destroy(struct fay_pairs *pairs);
+/* A row of the image's state `source`. */
+void fay_pairs_add(struct fay_pairs *pairs, unsigned source, const uint8_t *row);
+/* As fay_join_advance(). */
+void fay_pairs_advance(struct fay_pairs *pairs, uint64_t horizon);
+void fay_pairs_counts(const struct fay_pairs *pairs, struct fay_pairs_counts *counts);
 void fay_plan_destroy(struct fay_plan *plan);
 /* The probes in programs as a module in `context`, for fay_compile_module() with plan->spec; of a query about functions of the kernel alone, those for all processes. */
 int fay_plan_generate(const struct fay_plan *plan, LLVMContextRef context, LLVMModuleRef *module, struct fay_error *error);
@@ -194,7 +213,7 @@ int fay_plan_generate_kernel(const struct fay_plan *plan, const struct fay_event
 
 /* What a BPF object is made for. */
 struct fay_bpf_options {
-	unsigned side;                /* of a join: whose events, 0 the left source's, 1 the right one's */
+	unsigned side;                /* of a join: whose events, by the source's number from 0 on */
 	bool not_self;                /* events of the process that runs the object do not count */
 	const pid_t *pids;            /* only events of these processes; none: of all */
 	size_t pid_count;
@@ -209,7 +228,7 @@ int fay_plan_generate_bpf(const struct fay_plan *plan, const struct fay_bpf_opti
 			  struct fay_error *error);
 /* The state of the result: what the image or the BPF object fills, or of a join its pairs. For the aggregator; refers to the plan. */
 void fay_plan_schema(const struct fay_plan *plan, struct fay_schema *schema);
-/* Of a join: the two states that its sources fill; of windows of so many events: the state of the events. Refers to the plan. */
+/* Of a join: the states that its sources fill; of windows of so many events: the state of the events. Refers to the plan. */
 void fay_plan_sources_schema(const struct fay_plan *plan, struct fay_schema *schema);
 /* What the events of a source in the kernel are. `side`: as in `kernel_sides`. */
 enum fay_kernel_kind fay_plan_kernel_kind(const struct fay_plan *plan, unsigned side);

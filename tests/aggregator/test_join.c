@@ -45,11 +45,12 @@ static struct fay_join_options options_of(uint64_t within, uint64_t bytes)
 	};
 }
 
-static void take_pair(void *context, const uint8_t *left, const uint8_t *right)
+static void take_pair(void *context, uint64_t number, const uint8_t *left, const uint8_t *right)
 {
 	const struct left *l = (const void *)left;
 	const struct right *r = (const void *)right;
 	assert_ptr_equal(context, found);
+	assert_int_equal(number, l->number); /* they come in this order */
 	assert_int_equal(found[l->number][r->number], 0); /* each pair once */
 	found[l->number][r->number] = 1;
 }

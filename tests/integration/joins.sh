@@ -34,6 +34,18 @@ run '(from a in cluster.Function("libc!read") join b in cluster.Function("libc!w
 	dd if="$work/file" of=/dev/null bs=10000 status=none
 equal "none" '{"Count":0}' "$(cat "$work/rows")"
 
+# Three sources, and groups that have no events.
+run '(from a in cluster.Function("libc!read") where a.Arg(2) == 100 join b in cluster.Function("libc!read") on a.time equals b.time within 0
+	join c in cluster.Function("libc!read") on new { b.tid, b.time } equals new { c.tid, c.time } within 0 select a).Count()' \
+	dd if="$work/file" of=/dev/null bs=100 status=none
+equal "each with itself, twice" '{"Count":1236}' "$(cat "$work/rows")"
+equal "counted apart" '[1236,1236,1236,0]' "$(jq -c '[.join.pairs, .second_join.left, .second_join.pairs, .second_join.evicted + .second_join.late]' "$work/end")"
+run 'from a in cluster.Function("libc!read") where a.Arg(2) == 100
+	join w in cluster.Function("libc!write") on a.tid equals w.tid + 1 within 1s into g
+	let n = g.Count()
+	group n by n into h select new { h.Key, calls = h.Count() }' dd if="$work/file" of=/dev/null bs=100 status=none
+equal "calls without" '{"Key":0,"calls":1236}' "$(cat "$work/rows")"
+
 # Saved traces: all pairs, beside those that jq finds.
 "$FAY" trace --save "$work/calls.fay" 'cluster.Function("calls_target!traced_*")' -- "$bin/calls_target" exceptions >/dev/null 2>"$work/err"
 "$FAY" trace --save "$work/ends.fay" 'cluster.Return("calls_target!traced_*")' -- "$bin/calls_target" exceptions >/dev/null 2>"$work/err"
@@ -52,6 +64,22 @@ run "from l in file(\"$work/calls.fay\") join r in file(\"$work/ends.fay\") on l
 	group r by l.function into g orderby g.Key select new { g.Key, n = g.Count(), failed = g.Count(x => x.Failed) } take 3"
 [ -s "$work/rows" ] || fail "two files have no pairs"
 jq -e '.Key | startswith("traced_")' "$work/rows" >"$work/named" || fail "functions of both files have names"
+
+run "from l in file(\"$work/calls.fay\") where l.Arg(0) < 40
+	join r in (from x in file(\"$work/calls.fay\") where x.Arg(0) < 40 select new { x.time, a = x.Arg(0) }) on l.Arg(0) % 5 equals r.a % 7 within 200us
+	where r.a > l.Arg(0)
+	join t in (from x in file(\"$work/calls.fay\") where x.Arg(0) < 40 select new { x.time, a = x.Arg(0) }) on l.Arg(0) + 3 equals t.a within 100us
+	group new { r, t } by 1 into g
+	select new { triples = g.Count(), sum = g.Sum(x => x.r.a * x.t.a) }"
+want=$(jq -sc '. as $all | [.[] as $l | $all[] as $r | select($r.a % 7 == $l.a % 5 and $r.a > $l.a and ($r.time - $l.time | fabs) <= 200000)
+	| ([$l.time, $r.time] | max) as $later | $all[] | select(.a == $l.a + 3 and (.time - $later | fabs) <= 100000) | .a * $r.a] | [length, add // 0]' "$work/calls")
+[ "$want" != "[0,0]" ] || fail "no triples to be found"
+equal "triples of saved events" "$want" "$(jq -c '[.triples, .sum]' "$work/rows")"
+run "from l in file(\"$work/calls.fay\") where l.Arg(0) < 40
+	join r in (from x in file(\"$work/calls.fay\") where x.Arg(0) < 40 select new { x.time, a = x.Arg(0) }) on l.Arg(0) % 5 equals r.a % 7 within 20us into g
+	select new { a = l.Arg(0), n = g.Count(), sum = g.Sum(x => x.a) }"
+want=$(jq -sc '. as $all | map(. as $l | [$all[] | select(.a % 7 == $l.a % 5 and (.time - $l.time | fabs) <= 20000) | .a] | [$l.a, length, add // 0]) | sort' "$work/calls")
+equal "groups of saved events" "$want" "$(jq -sc 'map([.a, .n, .sum]) | sort' "$work/rows")"
 
 # Windows: of a pair the later event's time counts. All windows together have all pairs.
 # (A window that is shown again, revised, counts once.)

@@ -13,6 +13,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static size_t row_bytes;
+
+static void take_row(void *context, const uint8_t *row)
+{
+	memcpy(context, row, row_bytes);
+}
+
 /* The stages outside the probe, over a pair or an event and a merged row of zeros. */
 static void run_stages(const struct fay_plan *plan)
 {
@@ -22,8 +29,13 @@ static void run_stages(const struct fay_plan *plan)
 	struct fay_error error;
 	struct fay_result finished;
 	fay_plan_schema(plan, &schema);
-	if (plan->joins)
-		fay_plan_pair(plan, zeros, zeros, row);
+	row_bytes = schema.states[0].row_size;
+	struct fay_pairs *pairs;
+	if (plan->joins && !fay_pairs_create(plan, take_row, row, &pairs, &error)) {
+		for (unsigned source = 0; source < plan->source_count; source++)
+			fay_pairs_add(pairs, source, zeros);
+		fay_pairs_destroy(pairs);
+	}
 	if (plan->window_events)
 		fay_plan_event(plan, 0, zeros, row);
 	struct fay_result merged = {.row_size = schema.states[0].row_size, .row_count = 1, .rows = row};

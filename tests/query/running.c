@@ -75,6 +75,7 @@ void start(struct running *r, const char *text)
 	r->probe = (probe_function *)(uintptr_t)LLVMGetFunctionAddress(r->engine, "probe0");
 	assert_non_null(r->probe);
 	r->right = r->plan->joins ? (probe_function *)(uintptr_t)LLVMGetFunctionAddress(r->engine, "probe2") : NULL;
+	r->third = r->plan->source_count > 2 ? (probe_function *)(uintptr_t)LLVMGetFunctionAddress(r->engine, "probe4") : NULL;
 	/* The bytes after LOCAL must stay as they are. */
 	r->local = malloc(r->plan->spec.local_size + 64);
 	assert_non_null(r->local);

@@ -28,7 +28,7 @@ struct running {
 	struct fay_plan *plan;
 	LLVMContextRef context;
 	LLVMExecutionEngineRef engine;
-	probe_function *probe, *right; /* right: of a join's right source */
+	probe_function *probe, *right, *third; /* right, third: of a join's other sources */
 	unsigned char *local;
 };
 

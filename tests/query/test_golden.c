@@ -44,7 +44,7 @@ static char *outcome(const char *text, const char **suffix)
 	size_t size = 0;
 	FILE *memory = open_memstream(&result, &size);
 	assert_non_null(memory);
-	int code = fay_query_plan(text, NOW, &plan, &error);
+	int code = fay_query_plan_with(text, &(struct fay_query_options){.now = NOW, .extend = true}, &plan, &error);
 	*suffix = code ? "error" : "plan";
 	if (code) {
 		assert_int_equal(code, error.code);
@@ -183,6 +183,8 @@ static void limits(void **state)
 		    "255 bytes");
 	expect_code(repeat(COUNT_OF_READS "x.comm == \"", "a", 16, "\")"), FAY_E_USAGE, "15 bytes");
 	expect_code(repeat(COUNT_OF_READS "x.comm == \"", "a", 15, "\")"), FAY_OK, "");
+	expect_code(repeat("", "extend \"a.c\"", 9, COUNT_OF_READS "true)"), FAY_E_LIMIT, "8 files");
+	expect_code(repeat("", "extend \"functions.c\"", 1, COUNT_OF_READS "true)"), FAY_E_REFUSED, "extended by C files here");
 	/* A long line shows a window around the caret. */
 	expect_code(repeat("", " ", 5000, "@"), FAY_E_USAGE, "query:1:5001");
 }
@@ -276,5 +278,5 @@ int main(void)
 		cmocka_unit_test(truncated),	cmocka_unit_test(same_meaning),
 		cmocka_unit_test(deadlines),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return chdir(FAY_QUERY_CASES) ? 1 : cmocka_run_group_tests(tests, NULL, NULL); /* where the files are that cases name */
 }

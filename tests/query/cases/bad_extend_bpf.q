@@ -1,0 +1,1 @@
+extend "functions.c" cluster.Syscall("read").Count(x => is_hot(x.tid))

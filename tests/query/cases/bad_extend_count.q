@@ -1,0 +1,2 @@
+extend "functions.c"
+cluster.Function("a!b").Sum(x => bucket(x.tid))

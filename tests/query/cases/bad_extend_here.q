@@ -1,0 +1,1 @@
+cluster.Function("a!b").Sum(x => bucket(x.tid, 3))

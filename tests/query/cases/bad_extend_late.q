@@ -1,0 +1,1 @@
+cluster.Function("a!b").Count() extend "functions.c"

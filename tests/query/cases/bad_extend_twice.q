@@ -1,0 +1,1 @@
+extend "functions.c" extend "functions.c" cluster.Function("a!b").Count()
