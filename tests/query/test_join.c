@@ -293,7 +293,7 @@ static void refer(const struct shape *s)
 
 /* --- the query itself --- */
 
-static struct fay_pairs *joined;
+static struct fay_pairs *pairing;
 static struct fay_aggregator *aggregator;
 static const struct fay_plan *plan;
 static const struct fay_schema *schema;
@@ -323,7 +323,7 @@ static void on_pair(void *context, const uint8_t *row)
 
 static void on_side(uint64_t state, const uint8_t *row)
 {
-	fay_pairs_add(joined, (unsigned)state, row);
+	fay_pairs_add(pairing, (unsigned)state, row);
 }
 
 static void run(struct running *r)
@@ -333,7 +333,7 @@ static void run(struct running *r)
 	struct fay_result result;
 	plan = r->plan;
 	is.count = 0;
-	assert_int_equal(fay_pairs_create(plan, on_pair, NULL, &joined, &error), 0);
+	assert_int_equal(fay_pairs_create(plan, on_pair, NULL, &pairing, &error), 0);
 	assert_int_equal(fay_aggregator_create(schema, &aggregator, &error), 0);
 	fay_aggregator_on_row(aggregator, on_row, NULL);
 	if (plan->scalar)
@@ -355,7 +355,7 @@ static void run(struct running *r)
 		fay_result_deinit(&finished);
 	fay_result_deinit(&result);
 	fay_aggregator_destroy(aggregator);
-	fay_pairs_destroy(joined);
+	fay_pairs_destroy(pairing);
 }
 
 static int compare_rows(const void *left, const void *right)
@@ -428,7 +428,7 @@ static void rows_of(const char *text, bool joins, struct fay_result *result)
 	assert_int_equal(plan->joins, joins);
 	assert_int_equal(fay_aggregator_create(schema, &aggregator, &error), 0);
 	if (joins)
-		assert_int_equal(fay_pairs_create(plan, on_pair, NULL, &joined, &error), 0);
+		assert_int_equal(fay_pairs_create(plan, on_pair, NULL, &pairing, &error), 0);
 	for (unsigned i = 0; i < event_count[0]; i++) {
 		r.probe(&events[0][i], r.local, NULL);
 		if (joins)
@@ -442,7 +442,7 @@ static void rows_of(const char *text, bool joins, struct fay_result *result)
 	}
 	assert_int_equal(fay_aggregator_snapshot(aggregator, 0, result, &error), 0);
 	if (joins)
-		fay_pairs_destroy(joined);
+		fay_pairs_destroy(pairing);
 	fay_aggregator_destroy(aggregator);
 	stop(&r);
 }
