@@ -262,6 +262,18 @@ static void find_deadline(struct fay_plan *plan, const struct fay_plan_private *
 		plan->deadline = end;
 }
 
+/* Events of the kernel come to a query about programs in one way. */
+static bool one_back_end(struct fay_planner *planner)
+{
+	const struct fay_plan *plan = planner->plan;
+	const struct fay_check_join *join = planner->private_plan->checked.join;
+	for (unsigned s = 1; plan->kernel_spec.probe_count && s <= join->source_count; s++)
+		if (join->sources[s].domain == DOMAIN_KERNEL && fay_source_is_bpf(join->sources[s].kind))
+			return fay_query_fail(planner->query, FAY_E_REFUSED, join->sources[s].span,
+					      "beside programs, functions of the kernel and its system calls, tracepoints or timers are not supported yet in one query") != NULL;
+	return true;
+}
+
 bool fay_planner_join(struct fay_planner *planner)
 {
 	static const char *const symbols[FAY_JOIN_SOURCES][2] = {{"probe0", "probe1"}, {"probe2", "probe3"}, {"probe4", "probe5"}};
@@ -293,7 +305,7 @@ bool fay_planner_join(struct fay_planner *planner)
 	share_states(plan);
 	for (unsigned s = 0; s < plan->source_count; s++)
 		find_deadline(plan, sides[s].private_plan, s);
-	if (!describe_pairs(planner))
+	if (!one_back_end(planner) || !describe_pairs(planner))
 		return false;
 	if (plan->source_count > 2) {
 		move_filters(pairs);
