@@ -128,10 +128,10 @@ static void write_saved(const char *name, unsigned form, char *text, size_t size
 void fay_trace_saved_address(const struct trace *trace, uint64_t address, unsigned form, char *text, size_t size)
 {
 	uint64_t key = fay_saved_address(address, form & FAY_ADDRESS_EXACT);
-	const char *name = fay_saved_name(trace->plan->saved, key);
+	const char *name = NULL;
 	char number[32];
-	if (!name && trace->plan->joins)
-		name = fay_saved_name(trace->plan->saved_right, key);
+	for (unsigned side = 0; !name && side < trace->plan->source_count; side++)
+		name = fay_saved_name(fay_plan_saved(trace->plan, side), key);
 	snprintf(number, sizeof(number), "0x%" PRIx64, address);
 	write_saved(name ? name : number, form, text, size);
 }
