@@ -14,9 +14,9 @@
 #include "producer.h"
 
 #ifdef __SANITIZE_THREAD__
-enum { ROWS = 20000 };
+enum { ROWS = 5000 };
 #else
-enum { ROWS = 400000 };
+enum { ROWS = 50000 };
 #endif
 #define RING 1024u
 #define RECORD (sizeof(struct fay_spill_record) + sizeof(struct stream_row))
