@@ -3,12 +3,13 @@ quickest slice does: what other work on the machine takes away is only ever adde
 from .questions import QUESTIONS
 from .text import table
 
-# So far may the runs lie apart: the largest ratio over the smallest, less one.
+# So far may the runs lie apart: the largest ratio over the smallest, less one; or, where tracing costs next to nothing, the nanoseconds added, since where code lies makes as much.
 WITHIN = 0.25
+NEAR = 0.5
 
 
 def ratios(section):
-    """{mode: traced call in untraced calls}, and the modes that miscounted, whose cost is not that of tracing every call."""
+    """{mode: (traced call in untraced calls, ns added)}, and the modes that miscounted, whose cost is not that of tracing every call."""
     quickest = {}
     for mode in section["modes"]:
         way = QUESTIONS[mode["question"]][2]
@@ -16,7 +17,7 @@ def ratios(section):
     found, miscounted = {}, set()
     for mode in section["modes"]:
         untraced = quickest[QUESTIONS[mode["question"]][2]]
-        found[mode["mode"]] = (untraced + min(mode["rounds"])) / untraced
+        found[mode["mode"]] = ((untraced + min(mode["rounds"])) / untraced, min(mode["rounds"]))
         if mode["missed"]:
             miscounted.add(mode["mode"])
     return found, miscounted
@@ -31,13 +32,13 @@ def compare(results, within=WITHIN):
     partly = [name for name in every if any(name not in found for found, _ in runs)]
     rows, apart, spreads = [], [], []
     for name in (n for n in every if n not in wrong and n not in partly):
-        each = [found[name] for found, _ in runs]
+        each, added = zip(*(found[name] for found, _ in runs))
         spreads.append(max(each) / min(each) - 1)
-        if spreads[-1] > within:
+        if spreads[-1] > within and max(added) - min(added) > NEAR:
             apart.append(name)
         rows.append((name, *(f"{ratio:,.2f}" if ratio < 100 else f"{ratio:,.0f}" for ratio in each), f"{spreads[-1]:.0%}"))
     middle = sorted(spreads)[len(spreads) // 2] if spreads else 0
-    summary = (f"A traced call's cost as a multiple of the untraced one, in {len(results)} complete runs: {len(rows) - len(apart)} of {len(rows)} modes agree within {within:.0%}, "
+    summary = (f"A traced call's cost as a multiple of the untraced one, in {len(results)} complete runs: {len(rows) - len(apart)} of {len(rows)} modes agree within {within:.0%} or {NEAR} ns, "
                f"half of them within {middle:.0%}." + "".join(f" {what}: {', '.join(names)}." for what, names in
                                                               (("Further apart", apart), ("Not compared, since they miscounted in some run", wrong), ("Not in all runs", partly)) if names))
     head = ("mode", *(f"run {i + 1}" for i in range(len(results))), "apart")
