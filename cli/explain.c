@@ -119,8 +119,8 @@ int fay_explain_main(int argc, char **argv)
 		return fay_cli_fail(&error);
 	if (plan->domain == DOMAIN_KERNEL)
 		plan->back_end = fay_cli_kernel_back_end(plan->kernel);
-	else if (plan->kernel_sides) /* of one side of a join */
-		plan->back_end = fay_cli_kernel_back_end(fay_plan_kernel_kind(plan, plan->kernel_sides >> 1));
+	else if (plan->kernel_sides) /* of a join: its sides there have one back end */
+		plan->back_end = fay_cli_kernel_back_end(fay_plan_kernel_kind(plan, (unsigned)__builtin_ctz(plan->kernel_sides)));
 	if (explain.json)
 		fay_plan_print_json(stdout, plan);
 	else
