@@ -23,14 +23,14 @@ bool fay_fixpoint_same_depth(struct fay_analysis *an, uint32_t node, const struc
 	return false;
 }
 
-void fay_node_run(struct fay_analysis *an, uint32_t node, const struct fay_state *in, fay_edge_function *edge, void *context)
+bool fay_node_run(struct fay_analysis *an, uint32_t node, const struct fay_state *in, fay_edge_function *edge, void *context)
 {
 	const struct fay_node *n = &an->graph->nodes[node];
 	enum fay_cc cc;
 
 	fay_state_copy(an->current, in);
 	if (!fay_transfer_block(an, node))
-		return;
+		return false;
 	if (fay_node_branches(an, node, &cc)) {
 		fay_state_copy(an->branch, an->current);
 		if (fay_transfer_assume(an, an->branch, cc, true))
@@ -47,6 +47,7 @@ void fay_node_run(struct fay_analysis *an, uint32_t node, const struct fay_state
 	} else if (n->succ[0] != FAY_NONE && fay_relations_reduce(an->current)) {
 		edge(an, context, node, n->succ[0], an->current);
 	}
+	return true;
 }
 
 /* ---- checking ---- */

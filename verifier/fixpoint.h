@@ -7,8 +7,8 @@
 
 /* Told of each edge that may be taken, with the state there, which it may change. */
 typedef void fay_edge_function(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s);
-/* Runs `node` from `in`. */
-void fay_node_run(struct fay_analysis *an, uint32_t node, const struct fay_state *in, fay_edge_function *edge, void *context);
+/* Runs `node` from `in`. False: the path ended before the end of its block, since an instruction is not allowed there, as far as is known, or is not reachable. */
+bool fay_node_run(struct fay_analysis *an, uint32_t node, const struct fay_state *in, fay_edge_function *edge, void *context);
 
 /* Fills an->in (an array of NULLs, one per node) with an inductive invariant, and gathers facts and open obligations. */
 struct fay_refusal fay_fixpoint(struct fay_analysis *an);

@@ -106,7 +106,9 @@ static bool run(struct fay_unroll *u, uint32_t node, const struct fay_state *s, 
 {
 	if (++u->runs > FAY_UNROLL_RUNS || (u->an->deadline && fay_monotonic_ns() > u->an->deadline))
 		return give_up(u);
-	fay_node_run(u->an, node, s, edge, u);
+	/* What S(k) knows too little of to allow an instruction need not be a path that is never taken. */
+	if (!fay_node_run(u->an, node, s, edge, u))
+		return give_up(u);
 	return !u->failed;
 }
 
