@@ -58,6 +58,7 @@ struct trace {
 	struct trace_watched {
 		pid_t pid;
 		uint64_t modules; /* fay_process_modules() before it was attached to, or last looked at */
+		uint64_t born;	  /* fay_process_start(): another process of that number is not watched */
 	} watched[TRACE_WATCHED_MAX]; /* processes that may load more of what is asked for, traced already or not */
 	size_t watched_count;
 	uint64_t next_look, next_names; /* monotonic ns */

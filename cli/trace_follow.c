@@ -62,13 +62,19 @@ void fay_trace_watch(struct trace *trace, pid_t pid)
 		return;
 	if (i == trace->watched_count)
 		trace->watched_count++;
-	trace->watched[i] = (struct trace_watched){ pid, fay_process_modules(pid) };
+	trace->watched[i] = (struct trace_watched){ pid, fay_process_modules(pid), fay_process_start(pid) };
+}
+
+/* 0: it has ended. */
+static uint64_t modules_of(const struct trace_watched *watched)
+{
+	return watched->born && fay_process_start(watched->pid) == watched->born ? fay_process_modules(watched->pid) : 0;
 }
 
 bool fay_trace_watches(const struct trace *trace)
 {
 	for (size_t i = 0; i < trace->watched_count; i++)
-		if (fay_process_modules(trace->watched[i].pid))
+		if (modules_of(&trace->watched[i]))
 			return true;
 	return false;
 }
@@ -153,26 +159,27 @@ static void attach_to_new_modules(struct trace *trace, pid_t pid)
 		fay_follow_take(&trace->follower, pid);
 }
 
-/* A program that has become another has other modules, too, but is left alone unless that was asked for. */
-static void look_at_watched(struct trace *trace)
+/* A program that has become another has other modules, too, but is left alone unless that was asked for. Returns how long looking took, without attaching. */
+static uint64_t look_at_watched(struct trace *trace)
 {
+	uint64_t took = 0;
 	for (size_t i = trace->watched_count; i-- > 0;) {
 		struct trace_watched *watched = &trace->watched[i];
-		uint64_t modules = fay_process_modules(watched->pid);
+		uint64_t since = fay_cli_monotonic(), modules = modules_of(watched);
+		took += fay_cli_monotonic() - since;
 		if (!modules)
 			*watched = trace->watched[--trace->watched_count];
 		else if (modules != watched->modules && (trace->follow || trace->wait || is_traced(trace, watched->pid)))
 			attach_to_new_modules(trace, watched->pid);
 	}
+	return took;
 }
 
 /* So often that a module is found soon, and so rarely that looking takes no more than its share of the time. */
 static void look_for_modules(struct trace *trace)
 {
-	uint64_t since = fay_cli_monotonic();
-	look_at_watched(trace);
-	uint64_t now = fay_cli_monotonic(), rest = LOOK_SHARE * (now - since);
-	trace->next_look = now + (rest > LOOK_EVERY ? rest : LOOK_EVERY);
+	uint64_t rest = LOOK_SHARE * look_at_watched(trace);
+	trace->next_look = fay_cli_monotonic() + (rest > LOOK_EVERY ? rest : LOOK_EVERY);
 }
 
 int fay_trace_follow_tick(struct trace *trace, struct fay_error *error)

@@ -8,14 +8,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "fay/loader.h"
+
 /* The first size - 1 bytes of /proc/PID/name, with a zero behind; their number, 0: cannot be read. */
 size_t fay_proc_read(pid_t pid, const char *name, char *buffer, size_t size);
 /* The number behind `name` ("Seccomp:") in /proc/PID/task/TID/status; -1: not there. */
 long fay_thread_field(pid_t pid, pid_t tid, const char *name);
 /* 'R', 'S', 'Z' ... (proc(5)); 0: gone. */
 char fay_thread_state(pid_t pid, pid_t tid);
-/* Field 22 of /proc/PID/stat; 0: gone, or a zombie. */
-uint64_t fay_process_start(pid_t pid);
 /* Now, as fay_process_start() counts: clock ticks since the machine was started. */
 uint64_t fay_ticks_now(void);
 /* Whether the process has ended, or given its memory back on its way there. */

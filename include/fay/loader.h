@@ -150,6 +150,8 @@ bool fay_session_target_alive(struct fay_session *session);
 bool fay_session_in_use(const struct fay_session *session);
 /* A number that is another when modules were loaded or unloaded; 0: the process is gone or cannot be looked into. */
 uint64_t fay_process_modules(pid_t pid);
+/* When the process began, in clock ticks since the machine was started (proc(5), field 22 of stat): with its number it names one process only. 0: gone, or a zombie. */
+uint64_t fay_process_start(pid_t pid);
 /* The session's shared memory, mapped read-write here; valid until destroy. */
 struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *size);
 /* The image's GLOBAL, likewise; its bounds are the loader's own, not what the program may have written over. */
