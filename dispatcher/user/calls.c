@@ -19,8 +19,11 @@
  *
  * Ordering guarantees: a call stack is changed by its own thread only, except that a call which returns elsewhere is marked there by a
  * compare-and-swap. Signal handlers of the thread push and pop above, between any two instructions of the trampolines and of this file: what they find
- * taken they leave, and what they take they have emptied when they return. A call is begun by its slot and complete with its address; the return point lies
- * in the slot some instructions later. Between the two the slot holds the return address itself.
+ * taken they leave, and what they take they have emptied when they return, unless it was left by unwinding (or they have switched stacks: docs/dispatcher.md, Limits).
+ * The top may then be another than before: whoever has read it goes on with what it was, and changes it by one instruction. So a place may come to lie behind the top, but never one
+ * of a call that the interrupted code is about to begin or to end: entries pass over such a place, and a call that returns is looked for there too.
+ * A call is begun by its slot and complete with its address; the return point lies in the slot some instructions later. Between the two the slot holds the
+ * return address itself.
  */
 #include "runtime_internal.h"
 
@@ -116,12 +119,12 @@ static void end_dead(struct fay_call_stack *stack, struct fay_call *from)
 			end_call(from);
 }
 
-/* Cuts empty places off the end. */
-static void trim(struct fay_call_stack *stack)
+/* Cuts empty places off the end, down to `least`. */
+static void trim(struct fay_call_stack *stack, const struct fay_call *least)
 {
 	struct fay_call *top = top_of(stack);
 
-	while (top > fay_first_call(stack) && top[-1].slot == 0)
+	while (top > least && top[-1].slot == 0)
 		top--;
 	set_top(stack, top);
 }
@@ -143,16 +146,29 @@ static void compact(struct fay_call_stack *stack)
 		}
 		to++;
 	}
-	trim(stack);
+	trim(stack, fay_first_call(stack));
 }
 
-/* The newest call with this slot, its mark included. */
-static struct fay_call *find_call(struct fay_call_stack *stack, uint64_t slot)
+/* The newest call below `end` with this slot, its mark included. */
+static struct fay_call *find_below(struct fay_call_stack *stack, struct fay_call *end, uint64_t slot)
 {
-	for (struct fay_call *call = top_of(stack); call-- > fay_first_call(stack);)
+	for (struct fay_call *call = end; call-- > fay_first_call(stack);)
 		if (call->slot == slot)
 			return call;
 	return NULL;
+}
+
+static struct fay_call *find_call(struct fay_call_stack *stack, uint64_t slot)
+{
+	return find_below(stack, top_of(stack), slot);
+}
+
+/* A call that returns. If it was marked as left, that was a switch of stacks. */
+static struct fay_call *find_returning(struct fay_call_stack *stack, struct fay_call *end, uint64_t slot)
+{
+	struct fay_call *call = find_below(stack, end, slot);
+
+	return call ? call : find_below(stack, end, slot | FAY_CALL_LEFT);
 }
 
 /* A call that began in another thread, or before this process was forked. */
@@ -176,33 +192,43 @@ static uint64_t leave_elsewhere(uint64_t slot, uint64_t *cycles)
 	return 0;
 }
 
+/*
+ * Ends the call, and returns its address. The top stays above the call's place: if a signal handler made the call, what it interrupted may be about to take that
+ * place, or has taken the top for it.
+ */
+static uint64_t leave_own(struct fay_slot_header *header, struct fay_call_stack *stack, struct fay_call *call, uint64_t *cycles)
+{
+	uint64_t address = call->address, busy = header->busy;
+
+	header->busy = (uint64_t)&busy;
+	__asm__ volatile("" : : : "memory");
+	*cycles = call->cycles;
+	end_call(call);
+	end_dead(stack, call);
+	trim(stack, call + 1);
+	__asm__ volatile("" : : : "memory");
+	header->busy = busy;
+	return address;
+}
+
 /* The return address of the call that now returns; it is no longer watched. */
 uint64_t fay_rt_leave(void *local, uint64_t slot, uint64_t *cycles)
 {
 	struct fay_slot_header *header = local ? slot_of(local) : NULL;
 	struct fay_call_stack *stack = header ? (struct fay_call_stack *)header->calls : NULL;
-	struct fay_call *call = stack ? find_call(stack, slot) : NULL;
-	uint64_t address, busy;
+	struct fay_call *call = stack ? find_returning(stack, top_of(stack), slot) : NULL;
+	uint64_t address;
 
-	if (!call && stack)
-		call = find_call(stack, slot | FAY_CALL_LEFT);
-	if (call) {
-		busy = header->busy;
-		header->busy = (uint64_t)&busy;
-		__asm__ volatile("" : : : "memory");
-		address = call->address;
-		*cycles = call->cycles;
-		end_call(call);
-		end_dead(stack, call);
-		trim(stack);
-		__asm__ volatile("" : : : "memory");
-		header->busy = busy;
-		return address;
+	if (!call) {
+		address = leave_elsewhere(slot, cycles);
+		if (address)
+			return address;
+		/* A signal handler that switched stacks while the top was being changed: the call may lie behind it. */
+		call = stack ? find_returning(stack, fay_first_call(stack) + FAY_CALLS_MAX + FAY_CALLS_SPARE, slot) : NULL;
 	}
-	address = leave_elsewhere(slot, cycles);
-	if (address == 0)
+	if (!call)
 		__builtin_trap(); /* nobody knows where to go: the program wrote over our memory */
-	return address;
+	return leave_own(header, stack, call, cycles);
 }
 
 /* The thread's entry; NULL if there is no room for a further call. */
@@ -216,7 +242,7 @@ void *fay_rt_full(void *local)
 	if (stack->full++ < stack->patience)
 		return NULL;
 	end_dead(stack, fay_first_call(stack));
-	trim(stack);
+	trim(stack, fay_first_call(stack));
 	if ((uint64_t)top_of(stack) >= slot->calls_limit)
 		compact(stack);
 	room = (uint64_t)top_of(stack) < slot->calls_limit;

@@ -154,7 +154,10 @@ static void emit_pop(struct fay_emitter *e, const struct fay_part *part, struct 
 	leaving->popped = e->size;
 }
 
-/* The newest call has ended, and it is the one before that returns; or it is some other, which the runtime finds. */
+/*
+ * The newest call has ended, and it is the one before that returns; or it is some other, which the runtime finds. The place that was compared is the one that
+ * is read: a signal handler whose calls were left by unwinding may have changed the top in between, and never moves a call that is under way.
+ */
 static void emit_pop_aside(struct fay_emitter *e, const struct fay_part *part, const struct leaving *leaving)
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
@@ -165,10 +168,10 @@ static void emit_pop_aside(struct fay_emitter *e, const struct fay_part *part, c
 	search = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
 	fay_emit_memory(e, true, 0x39, FAY_RAX, FAY_RDI, SECOND + CALL_SLOT);
 	other = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
-	fay_emit_load64(e, FAY_RDI, FAY_RSI, FAY_AT_ENTRY);
-	fay_emit_memory(e, true, 0x83, 5, FAY_RDI, ENTRY_TOP); /* subq $24 */
+	fay_emit_load64(e, FAY_RAX, FAY_RSI, FAY_AT_ENTRY);
+	fay_emit_memory(e, true, 0x83, 5, FAY_RAX, ENTRY_TOP); /* subq $24 */
 	fay_emit_byte(e, CALL_BYTES);
-	fay_emit_load64(e, FAY_RDI, FAY_RDI, ENTRY_TOP);
+	fay_emit_lea(e, FAY_RDI, FAY_RDI, -CALL_BYTES);
 	fay_emit_jump(e, e->address + leaving->found);
 	fay_part_slow(e, part, &leaving->lookup, leaving->have);
 	fay_emit_lea(e, FAY_RAX, FAY_RSP, part->frame);

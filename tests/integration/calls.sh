@@ -46,6 +46,22 @@ for scenario in values tail exceptions threads forks; do
 	exact calls_static_target $scenario
 done
 
+# A signal at each instruction of a call, whose handler unwinds inside itself. First the probes of before, which keep handlers' calls out while they run; then probes that let them in.
+make_probe stepped_target
+for mode in throw throw-caught jump jump-caught return switch; do
+	run stepped_target $mode
+	lost=$(ending lost_reentrant)
+	equal "stepped, $mode: entries and lost ones" "$e" $(($(value entries) + lost))
+	equal "stepped, $mode: returns and exceptions" "$((r + x))" $(($(value returns) + $(value exceptions) + lost))
+done
+sed -i '/EXCEPTION/,/^}/d; /hist/Id; /exceptions/d' "$work/stepped_target.c"
+"$FAY" cc "$work/stepped_target.c" -o "$work/stepped_target.fay" || fail "the probe without exceptions does not compile"
+for mode in throw throw-caught jump jump-caught return; do
+	run stepped_target $mode
+	equal "stepped, $mode: entries and returns" "$e $r" "$(value entries) $(value returns)"
+	equal "stepped, $mode: lost" 0 "$(ending events_lost)"
+done
+
 # A session that begins and ends while calls are under way: they return to their callers, and the text is as it was.
 mkfifo "$work/in"
 "$bin/calls_target" waiting <"$work/in" >"$work/waiting" &
