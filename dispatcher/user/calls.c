@@ -19,11 +19,11 @@
  *
  * Ordering guarantees: a call stack is changed by its own thread only, except that a call which returns elsewhere is marked there by a
  * compare-and-swap. Signal handlers of the thread push and pop above, between any two instructions of the trampolines and of this file: what they find
- * taken they leave, and what they take they have emptied when they return, unless it was left by unwinding (or they have switched stacks: docs/dispatcher.md, Limits).
- * The top may then be another than before: whoever has read it goes on with what it was, and changes it by one instruction. So a place may come to lie behind the top, but never one
- * of a call that the interrupted code is about to begin or to end: entries pass over such a place, and a call that returns is looked for there too.
- * A call is begun by its slot and complete with its address; the return point lies in the slot some instructions later. Between the two the slot holds the
- * return address itself.
+ * taken they leave, and what they take they have emptied when they return, unless it was left by unwinding (or they have switched stacks:
+ * docs/dispatcher.md, Limits). The top may then be another than before: whoever has read it goes on with what it was, and changes it by one instruction.
+ * So a call may come to lie behind the top: entries pass over its place, and when it returns it is looked for there too. A call
+ * is begun by its slot and complete with its address; the return point lies in the slot some instructions later. Between the two the slot holds the return address
+ * itself.
  */
 #include "runtime_internal.h"
 

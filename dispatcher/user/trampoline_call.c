@@ -156,7 +156,7 @@ static void emit_pop(struct fay_emitter *e, const struct fay_part *part, struct 
 
 /*
  * The newest call has ended, and it is the one before that returns; or it is some other, which the runtime finds. The place that was compared is the one that
- * is read: a signal handler whose calls were left by unwinding may have changed the top in between, and never moves a call that is under way.
+ * is read: the calls of a signal handler may have changed the top in between, and leave a call that is under way where it is.
  */
 static void emit_pop_aside(struct fay_emitter *e, const struct fay_part *part, const struct leaving *leaving)
 {
