@@ -115,10 +115,19 @@ static int64_t over_limit(struct fay_aggregator *aggregator, struct fay_error *e
 	return -1;
 }
 
+/* Nobody waits for room in a ring that is ignored: a tail that cannot be says so to the producer, which then counts its events as lost. */
+static void refuse_ring(const struct fay_source *source, struct fay_slot_header *header)
+{
+	uint64_t head = __atomic_load_n(&header->spill_head, __ATOMIC_RELAXED);
+	__atomic_store_n(&header->spill_tail, head - 2 * source->spill_size, __ATOMIC_RELEASE);
+}
+
 static int64_t corrupt(struct drain *drain, uint32_t slot, const char *what, struct fay_error *error)
 {
-	uint32_t pid = __atomic_load_n(&fay_source_slot(drain->source, slot)->pid, __ATOMIC_RELAXED);
+	struct fay_slot_header *header = fay_source_slot(drain->source, slot);
+	uint32_t pid = __atomic_load_n(&header->pid, __ATOMIC_RELAXED);
 	drain->view->corrupt = true;
+	refuse_ring(drain->source, header);
 	fay_error_set(error, FAY_E_REFUSED,
 		      "the shared memory of slot %u (%sprocess %u) was overwritten: %s; this thread's further results are ignored",
 		      slot, pid == FAY_PID_UNKNOWN ? "a child of " : "",
@@ -195,8 +204,12 @@ int64_t fay_ring_drain(struct fay_aggregator *aggregator, struct fay_source *sou
 	struct fay_slot_view *view = &source->slots[slot];
 	struct drain drain = { aggregator, source, view, (uint8_t *)header + source->spill_offset, false, false };
 	_Alignas(8) uint8_t row[4096];
-	if (view->corrupt || aggregator->over_limit || !source->spill_size)
+	if (aggregator->over_limit || !source->spill_size)
 		return 0;
+	if (view->corrupt) {
+		refuse_ring(source, header); /* again: the head may have been overwritten once more */
+		return 0;
+	}
 	if (source->overwrites) {
 		drain.wanted = fay_source_wants(source, header);
 		return drain_contended(&drain, header, slot, error);

@@ -123,9 +123,14 @@ static void wake_consumer(void)
 	system_call(SYS_FUTEX, (uint64_t)&control->wake, 1 /* FUTEX_WAKE, shared */, 1, 0, 0, 0);
 }
 
+static uint64_t ring_used(const struct fay_slot_header *slot)
+{
+	return slot->spill_head - __atomic_load_n(&slot->spill_tail, __ATOMIC_ACQUIRE);
+}
+
 static uint64_t ring_room(const struct fay_slot_header *slot)
 {
-	uint64_t used = slot->spill_head - __atomic_load_n(&slot->spill_tail, __ATOMIC_ACQUIRE);
+	uint64_t used = ring_used(slot);
 
 	/* The consumer is trusted no more than the target: a tail ahead of the head is a full ring. */
 	return used > fay_config.spill_size ? 0 : fay_config.spill_size - used;
@@ -166,6 +171,8 @@ static bool ring_reserve(struct fay_slot_header *slot, uint64_t bytes)
 	for (unsigned round = 0; ring_room(slot) < bytes; round++) {
 		if (fay_config.when_full != FAY_FULL_BLOCK || fay_config.hosted_pid || !__atomic_load_n(&control->consumer_alive, __ATOMIC_RELAXED))
 			return false; /* in fay itself the consumer is who would wait */
+		if (ring_used(slot) > fay_config.spill_size)
+			return false; /* overwritten, or the consumer refuses it: it will not be emptied */
 		if (round == 0)
 			start = monotonic_ns();
 		else if (monotonic_ns() - start > ROOM_WAIT_NS) {

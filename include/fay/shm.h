@@ -20,7 +20,8 @@
  * each aligned 8-byte word is seen whole. A table that is being flushed is protected by the slot's sequence: odd while fay_flush runs;
  * a reader that saw an odd or a changed sequence reads again. With FAY_FULL_OVERWRITE both sides move spill_tail, by compare-and-swap over one record: who moves it past
  * a record has it, the consumer to count it, the producer to write over it. What the consumer copied before it moved the tail is whole, since the producer writes
- * only behind the tail.
+ * only behind the tail. A tail more than spill_size behind the head is how the consumer refuses a ring that was overwritten: the producer finds no room in it and
+ * does not wait for any.
  */
 #ifndef FAY_SHM_H
 #define FAY_SHM_H

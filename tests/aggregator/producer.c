@@ -109,16 +109,27 @@ static void maximum(void *word, uint64_t value)
 
 /* --- the ring ------------------------------------------------------------------------------------------------------ */
 
+static uint64_t used(const struct producer *producer)
+{
+	return producer->slot->spill_head - __atomic_load_n(&producer->slot->spill_tail, __ATOMIC_ACQUIRE);
+}
+
+/* More than it can hold: the consumer refuses it. */
+static bool is_refused(const struct producer *producer)
+{
+	return used(producer) > producer->control->spill_size;
+}
+
 static uint64_t room(const struct producer *producer)
 {
-	return producer->control->spill_size - (producer->slot->spill_head - __atomic_load_n(&producer->slot->spill_tail, __ATOMIC_ACQUIRE));
+	return is_refused(producer) ? 0 : producer->control->spill_size - used(producer);
 }
 
 /* The oldest records go, unless the consumer takes them first. */
 static void give_up(struct producer *producer, uint64_t bytes)
 {
 	const uint8_t *ring = (const uint8_t *)producer->slot + producer->control->spill_offset;
-	while (room(producer) < bytes) {
+	while (room(producer) < bytes && !is_refused(producer)) {
 		uint64_t tail = __atomic_load_n(&producer->slot->spill_tail, __ATOMIC_ACQUIRE);
 		struct fay_spill_record record;
 		memcpy(&record, ring + (tail & (producer->control->spill_size - 1)), sizeof(record));
@@ -129,11 +140,10 @@ static void give_up(struct producer *producer, uint64_t bytes)
 
 static bool reserve(struct producer *producer, uint64_t bytes)
 {
-	uint64_t size = producer->control->spill_size;
 	if (producer->control->when_full == FAY_FULL_OVERWRITE)
 		give_up(producer, bytes);
-	while (size - (producer->slot->spill_head - __atomic_load_n(&producer->slot->spill_tail, __ATOMIC_ACQUIRE)) < bytes) {
-		if (!__atomic_load_n(&producer->control->consumer_alive, __ATOMIC_ACQUIRE)) {
+	while (room(producer) < bytes) {
+		if (is_refused(producer) || !__atomic_load_n(&producer->control->consumer_alive, __ATOMIC_ACQUIRE)) {
 			__atomic_store_n(&producer->slot->lost_full, producer->slot->lost_full + 1, __ATOMIC_RELAXED);
 			return false;
 		}

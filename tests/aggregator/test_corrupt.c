@@ -152,6 +152,33 @@ static void check_damage(void (*damage)(struct test_shm *shm, struct fay_slot_he
 	destroy(&shm);
 }
 
+/* The consumer lives and polls: of a slot that it ignores every event is lost, at once and counted; the others' are not. */
+static void test_nobody_waits(void **state)
+{
+	struct test_shm shm;
+	struct producer producers[SLOTS];
+	struct fay_aggregator *aggregator;
+	struct fay_result result;
+	make(&shm, producers);
+	assert_int_equal(fay_aggregator_create(&test_schema, &aggregator, &failure), 0);
+	assert_int_equal(fay_aggregator_add(aggregator, shm.control, shm.size, 0, &failure), 0);
+	test_slot(&shm, 1)->spill_head += SPILL + 8;
+	assert_int_equal(fay_aggregator_poll(aggregator, &failure), -1);
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_false(producer_emit(&producers[1], 1, i));
+		assert_true(producer_emit(&producers[2], 2, i));
+		if (i == 500) /* once more */
+			test_slot(&shm, 1)->spill_head += 5 * SPILL + 3;
+		assert_true(fay_aggregator_poll(aggregator, &failure) >= 0);
+	}
+	assert_int_equal(shm.control->consumer_alive, 1);
+	assert_int_equal(fay_aggregator_snapshot(aggregator, STATE_TABLE, &result, &failure), 0);
+	assert_int_equal(result.events_lost_full, 1000);
+	fay_result_deinit(&result);
+	fay_aggregator_destroy(aggregator);
+	destroy(&shm);
+}
+
 static void head_too_far(struct test_shm *shm, struct fay_slot_header *slot, uint8_t *ring)
 {
 	slot->spill_head = slot->spill_tail + SPILL + 8;
@@ -263,7 +290,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_control), cmocka_unit_test(test_random_slots), cmocka_unit_test(test_named_damage),
-		cmocka_unit_test(test_geometry),       cmocka_unit_test(test_schema_refused),
+		cmocka_unit_test(test_nobody_waits),   cmocka_unit_test(test_geometry),       cmocka_unit_test(test_schema_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,6 +99,26 @@ static void test_oldest_lost(void **state)
 	end(&r);
 }
 
+/* A ring that its consumer refuses, by a tail that cannot be: nobody waits for it, though the consumer is alive. Who waits in vain says that it is not. */
+static void test_refused_ring(void **state)
+{
+	struct ring r;
+	struct fay_slot_header *slot;
+	uint64_t lost;
+
+	begin(&r, FAY_FULL_BLOCK);
+	r.shm->consumer_alive = 0;
+	run(&r, CALLS);
+	slot = slot_of(&r);
+	slot->spill_tail = slot->spill_head - 2 * RING;
+	lost = slot->lost_full;
+	r.shm->consumer_alive = 1;
+	run(&r, CALLS);
+	assert_int_equal(slot->lost_full - lost, CALLS);
+	assert_int_equal(r.shm->consumer_alive, 1);
+	end(&r);
+}
+
 /* What the program may write over: its calls go on and end, and the ring is in bounds. */
 static void test_scribbled(void **state)
 {
@@ -151,7 +171,7 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_newest_lost), cmocka_unit_test(test_oldest_lost), cmocka_unit_test(test_scribbled),
-					    cmocka_unit_test(test_refused) };
+					    cmocka_unit_test(test_refused_ring), cmocka_unit_test(test_refused) };
 
 	return cmocka_run_group_tests_name("rings", tests, NULL, NULL);
 }
