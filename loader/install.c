@@ -275,7 +275,9 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 		code = patch_all(session, stop, error);
 	if (code) {
 		uncount_markers(session, stop);
-		fay_install_undo(session, stop);
+		if (!fay_install_undo(session, stop) && fay_process_start(stop->pid))
+			code = fay_error_set(error, FAY_E_LIMIT, "process %d: attaching failed, and memory that fay had mapped there could not be unmapped",
+					     (int)stop->pid);
 	} else
 		move_threads(session, stop, true);
 	return code;

@@ -90,14 +90,14 @@ static int remote_memfd(struct fay_stop *stop, uint64_t scratch, const char *nam
 			int *here, struct fay_error *error)
 {
 	char zero[32] = "";
-	int64_t result;
+	int64_t result = 0;
 	int code;
 
 	flags |= MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	if (fay_stop_write(stop, scratch, name, strlen(name) + 1))
 		return fay_error_set(error, FAY_E_INTERNAL, "process %d: cannot write its memory", (int)stop->pid);
 	code = remote(stop, SYS_memfd_create, scratch, flags, 0, 0, 0, "memfd_create", &result, error);
-	if (code && flags & MFD_EXEC) /* before Linux 6.3 */
+	if (code && result == -EINVAL && flags & MFD_EXEC) /* before Linux 6.3 */
 		code = remote(stop, SYS_memfd_create, scratch, flags & ~MFD_EXEC, 0, 0, 0, "memfd_create", &result,
 			      error);
 	fay_stop_write(stop, scratch, zero, strlen(name) + 1);
@@ -288,33 +288,38 @@ int fay_install_memory(struct fay_session *session, struct fay_stop *stop, struc
 	return code;
 }
 
-static void unmap_there(struct fay_stop *stop, uint64_t address, uint64_t size)
+/* *mapped stays set if it could not be unmapped. */
+static void unmap_there(struct fay_stop *stop, uint64_t address, uint64_t size, bool *mapped)
 {
 	int64_t result;
 
-	remote(stop, SYS_munmap, address, size, 0, 0, 0, "munmap", &result, NULL);
+	if (*mapped)
+		*mapped = remote(stop, SYS_munmap, address, size, 0, 0, 0, "munmap", &result, NULL) != 0;
 }
 
-/* Unmaps what was mapped and no byte more: what failed may have failed because the program's own memory lies there. */
-void fay_install_undo(struct fay_session *session, struct fay_stop *stop)
+/*
+ * Unmaps what was mapped and no byte more: what failed may have failed because the program's own memory lies there. The zones first: as long as one is
+ * there, it says where all the rest is, and a later fay can remove it.
+ */
+bool fay_install_undo(struct fay_session *session, struct fay_stop *stop)
 {
-	for (size_t i = 0; i < session->zone_count; i++) {
-		struct fay_zone_plan *zone = &session->zones[i];
+	bool left = false;
 
-		if (zone->mapped)
-			unmap_there(stop, zone->header.code, zone->header.code_size);
-		if (zone->data_mapped)
-			unmap_there(stop, zone->header.data, zone->header.data_size);
-		zone->mapped = zone->data_mapped = false;
-	}
-	if (session->shm_mapped)
-		unmap_there(stop, session->shm_address, session->shm_size);
 	if (session->shm)
 		munmap(session->shm, session->shm_size);
 	session->shm = NULL;
-	if (session->table_mapped)
-		unmap_there(stop, session->table_address, FAY_THREAD_TABLE_BYTES);
-	if (session->calls_mapped)
-		unmap_there(stop, session->calls_address, session->calls_size);
-	session->shm_mapped = session->table_mapped = session->calls_mapped = false;
+	for (size_t i = 0; i < session->zone_count; i++) {
+		struct fay_zone_plan *zone = &session->zones[i];
+
+		unmap_there(stop, zone->header.code, zone->header.code_size, &zone->mapped);
+		if (!zone->mapped)
+			unmap_there(stop, zone->header.data, zone->header.data_size, &zone->data_mapped);
+		left |= zone->mapped || zone->data_mapped;
+	}
+	if (left)
+		return false;
+	unmap_there(stop, session->shm_address, session->shm_size, &session->shm_mapped);
+	unmap_there(stop, session->table_address, FAY_THREAD_TABLE_BYTES, &session->table_mapped);
+	unmap_there(stop, session->calls_address, session->calls_size, &session->calls_mapped);
+	return !session->shm_mapped && !session->table_mapped && !session->calls_mapped;
 }

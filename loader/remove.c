@@ -223,28 +223,53 @@ static int unmap(struct fay_stop *stop, uint64_t address, uint64_t size, struct 
 	return size ? fay_stop_syscall(stop, SYS_munmap, arguments, &result, error) : 0;
 }
 
+/* Into the headers of the session's zones. */
+static void record_size(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session, size_t field, uint64_t size)
+{
+	for (size_t i = 0; i < zones->count; i++)
+		if (zones->items[i].header.session == session)
+			fay_stop_write(stop, zones->items[i].header.data + field, &size, sizeof(size));
+}
+
+/*
+ * What the headers name by an address and, in `field`, a size. The record first: after a failure behind it, or if fay is killed, what the program has mapped
+ * there since must not be taken for ours.
+ */
+static int unmap_named(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session, uint64_t address, uint64_t size, size_t field,
+		       struct fay_error *error)
+{
+	int code;
+
+	record_size(stop, zones, session, field, 0);
+	code = unmap(stop, address, size, error);
+	if (code)
+		record_size(stop, zones, session, field, size);
+	return code;
+}
+
+/* The zones last: by them another attempt finds what is left. */
 static int session_unmap(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session,
 			 struct fay_error *error)
 {
-	const struct fay_zone_header *last = NULL;
-	int code;
+	const struct fay_zone_header *any = NULL;
+	int code = 0;
 
-	for (size_t i = 0; i < zones->count; i++) {
+	for (size_t i = 0; i < zones->count; i++)
+		if (zones->items[i].header.session == session)
+			any = &zones->items[i].header;
+	if (any)
+		code = unmap_named(stop, zones, session, any->table, any->table_size, offsetof(struct fay_zone_header, table_size), error);
+	if (any && !code)
+		code = unmap_named(stop, zones, session, any->calls, any->calls_size, offsetof(struct fay_zone_header, calls_size), error);
+	if (any && !code)
+		code = unmap_named(stop, zones, session, any->shm, any->shm_size, offsetof(struct fay_zone_header, shm_size), error);
+	for (size_t i = 0; i < zones->count && !code; i++) {
 		const struct fay_zone_header *header = &zones->items[i].header;
 
-		if (header->session != session)
-			continue;
-		last = header;
-		code = unmap(stop, header->code, header->code_size + header->data_size, error);
-		if (code)
-			return code;
+		if (header->session == session)
+			code = unmap(stop, header->code, header->code_size + header->data_size, error);
 	}
-	if (!last)
-		return 0;
-	code = unmap(stop, last->shm, last->shm_size, error);
-	if (!code)
-		code = unmap(stop, last->calls, last->calls_size, error);
-	return code ? code : unmap(stop, last->table, last->table_size, error);
+	return code;
 }
 
 bool fay_semaphore_add(struct fay_stop *stop, uint64_t address, int step)

@@ -171,7 +171,7 @@ void fay_session_forget_plan(struct fay_session *session);
 
 /* install_memory.c: maps what the session needs in the stopped target, and checks that the image there is the verified one; unmaps what was mapped. */
 int fay_install_memory(struct fay_session *session, struct fay_stop *stop, struct fay_error *error);
-void fay_install_undo(struct fay_session *session, struct fay_stop *stop);
+bool fay_install_undo(struct fay_session *session, struct fay_stop *stop); /* false: something stays mapped */
 
 /* install.c: what can be done before the target is stopped. */
 int fay_session_prepare(struct fay_session *session, struct fay_error *error);

@@ -17,6 +17,7 @@
 #define FAY_STOP_TIMEOUT_MS 2000u /* give up if the threads cannot be stopped in this time */
 #define FAY_TRACER_WAIT_MS 5000u  /* wait for another tracer to let go */
 #define FAY_SYSCALL_ROUNDS 100000u /* pauses, some 10 s in which this process itself got to run: time alone also passes while a machine stands still */
+#define FAY_SYSCALL_ROUNDS_AGAIN 1000u /* of each call after one that did not end: all threads stand meanwhile, and undoing takes several calls */
 
 struct fay_stopped_thread {
 	pid_t tid;
@@ -52,7 +53,7 @@ int fay_stop_write(const struct fay_stop *stop, uint64_t address, const void *fr
 
 /*
  * Runs one system call in the target. *result is the kernel's (negative errno). FAY_E_LIMIT: it did not end in stop->syscall_rounds and was interrupted; the thread is as
- * it was.
+ * it was, and further calls in this stop are waited for FAY_SYSCALL_ROUNDS_AGAIN at most.
  */
 int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result, struct fay_error *error);
 

@@ -53,6 +53,8 @@ static uint64_t find_syscall_insn(struct fay_stop *stop)
  */
 static int run_to_syscall_stop(const struct fay_stop *stop, struct fay_stopped_thread *thread)
 {
+	bool interrupted = false;
+
 	if (ptrace(PTRACE_SYSCALL, thread->tid, 0, 0))
 		return -1;
 	for (unsigned round = 0;; round++) {
@@ -65,14 +67,14 @@ static int run_to_syscall_stop(const struct fay_stop *stop, struct fay_stopped_t
 			/* A killed leader is reported only after its last thread, which waits for us. */
 			if (round >= FAY_LEADER_ROUNDS && fay_thread_state(stop->pid, thread->tid) == 'Z')
 				return -1;
-			if (round == stop->syscall_rounds)
-				ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0);
+			if (round >= stop->syscall_rounds && !interrupted)
+				interrupted = ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0) == 0;
 			fay_stop_pause(round);
 			continue;
 		}
 		if (WSTOPSIG(status) == (SIGTRAP | 0x80))
 			return 0;
-		if (round > stop->syscall_rounds && status >> 16 == PTRACE_EVENT_STOP)
+		if (interrupted && status >> 16 == PTRACE_EVENT_STOP)
 			return 1;
 		if (status >> 16 == 0 && !thread->signal) { /* SIGSTOP cannot be blocked: later */
 			thread->signal = WSTOPSIG(status);
@@ -166,6 +168,8 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 	}
 	ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
 	ptrace(PTRACE_SETSIGMASK, thread->tid, 8, &mask);
+	if (state && stop->syscall_rounds > FAY_SYSCALL_ROUNDS_AGAIN)
+		stop->syscall_rounds = FAY_SYSCALL_ROUNDS_AGAIN;
 	if (state)
 		return fay_error_set(error, FAY_E_LIMIT, "process %d: system call %ld, which fay needs there, did not end", (int)stop->pid, number);
 	return 0;

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "session.h"
 #include "stop.h"
 
 #define PROGRAM "fay-test-target"
@@ -447,6 +448,7 @@ static void test_dead_consumer(void **state)
  * attempt is made again elsewhere and the program's memory stays.
  */
 static unsigned steal_at, mappings_seen;
+static unsigned unmap_fails_at, unmaps_seen; /* that one does not end */
 static uint64_t stolen;
 int __real_fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result,
 			    struct fay_error *error);
@@ -464,6 +466,8 @@ int __wrap_fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t a
 		stolen = (uint64_t)address;
 		assert_int_equal(fay_stop_write(stop, stolen, "mine", 4), 0);
 	}
+	if (number == SYS_munmap && ++unmaps_seen == unmap_fails_at)
+		return fay_error_set(error, FAY_E_LIMIT, "did not end");
 	return __real_fay_stop_syscall(stop, number, arguments, result, error);
 }
 
@@ -497,6 +501,57 @@ static void test_place_taken(void **state)
 	steal_at = 0;
 }
 
+/* The program maps a page of its own, if nothing is there. */
+static bool map_own(const struct victim *victim, uint64_t address)
+{
+	const uint64_t own[6] = { address, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0 };
+	struct fay_stop stop;
+	struct fay_error error;
+	int64_t result = 0;
+
+	assert_int_equal(fay_stop_all(victim->pid, 20000, 20000, &stop, &error), 0);
+	assert_int_equal(__real_fay_stop_syscall(&stop, SYS_mmap, own, &result, &error), 0);
+	if (result == (int64_t)address)
+		assert_int_equal(fay_stop_write(&stop, address, "mine", 4), 0);
+	fay_stop_release(&stop);
+	return result == (int64_t)address;
+}
+
+/* The n-th unmapping (table, state, zone) fails: another attempt removes the rest, and not what the program has mapped meanwhile where the table was. */
+static void test_unmapping_fails(void **state)
+{
+	for (unsigned n = 1; n <= 3; n++) {
+		struct victim victim;
+		struct fay_target *target;
+		struct fay_session *session;
+		struct hand_verdict hand;
+		struct fay_error error;
+		char text[4] = "";
+		struct iovec here = { text, 4 }, there;
+		uint64_t checksum;
+
+		victim_start(&victim);
+		checksum = victim_ask(&victim, "checksum");
+		hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_c");
+		session = attach(&victim, &target, &hand);
+		there = (struct iovec){ (void *)session->table_address, 4 };
+		unmaps_seen = 0;
+		unmap_fails_at = n;
+		assert_int_equal(fay_session_detach(session, &error), FAY_E_LIMIT);
+		unmap_fails_at = 0;
+		assert_int_equal(victim_ask(&victim, "run fn_c 1 100"), 100);
+		assert_int_equal(map_own(&victim, session->table_address), n > 1);
+		assert_int_equal(fay_session_detach(session, &error), 0);
+		if (n > 1) {
+			assert_int_equal(process_vm_readv(victim.pid, &here, 1, &there, 1, 0), 4);
+			assert_memory_equal(text, "mine", 4);
+		}
+		detach(session, target);
+		assert_clean(&victim, checksum);
+		victim_end(&victim);
+	}
+}
+
 /* A system call in the target that does not end is given up; the thread that was borrowed for it is as it was, and further calls run. */
 static void test_system_call_without_end(void **state)
 {
@@ -508,10 +563,11 @@ static void test_system_call_without_end(void **state)
 
 	victim_start(&victim);
 	assert_int_equal(fay_stop_all(victim.pid, 20000, 20000, &stop, &error), 0);
-	stop.syscall_rounds = 300;
+	stop.syscall_rounds = FAY_SYSCALL_ROUNDS_AGAIN + 1; /* is less from the first one on */
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(__real_fay_stop_syscall(&stop, SYS_pause, none, &result, &error), FAY_E_LIMIT);
 		assert_non_null(strstr(error.message, "did not end"));
+		assert_int_equal(stop.syscall_rounds, FAY_SYSCALL_ROUNDS_AGAIN);
 	}
 	stop.syscall_rounds = FAY_SYSCALL_ROUNDS;
 	assert_int_equal(__real_fay_stop_syscall(&stop, SYS_getpid, none, &result, &error), 0);
@@ -584,7 +640,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_hash),
 		cmocka_unit_test(test_emit),
 		cmocka_unit_test(test_dead_consumer),
-		cmocka_unit_test(test_place_taken),
+		cmocka_unit_test(test_place_taken), cmocka_unit_test(test_unmapping_fails),
 		cmocka_unit_test(test_system_call_without_end),
 		cmocka_unit_test(test_no_slot),
 		cmocka_unit_test(test_bare),
