@@ -9,6 +9,8 @@
 #include "fay/saved.h"
 
 #define BUFFER (1u << 20)
+#define STEPS_MAX 1000u       /* for one value; in a table that is half full at most only values that were chosen for it take more */
+#define ADDRESSES_MAX 65536u /* that are named in a file: to name one takes a look at each traced process's symbols, and nothing is drained meanwhile */
 
 /* Hashes of functions that rows have named; open addressing, 0 is free. */
 struct hashes {
@@ -39,15 +41,17 @@ static void put(struct fay_save *s, const void *bytes, size_t size)
 	s->failure = errno;
 }
 
-static bool insert(struct hashes *h, uint64_t hash)
+/* A value for which there is no place near its own is not remembered: it stays without a name. */
+static void insert(struct hashes *h, uint64_t hash)
 {
 	size_t at = (hash * 0x9e3779b97f4a7c15u) >> 20 & (h->size - 1);
-	while (h->slots[at] && h->slots[at] != hash)
+	for (unsigned steps = 0; h->slots[at] && h->slots[at] != hash; steps++) {
+		if (steps == STEPS_MAX)
+			return;
 		at = (at + 1) & (h->size - 1);
-	bool added = !h->slots[at];
+	}
+	h->count += !h->slots[at];
 	h->slots[at] = hash;
-	h->count += added;
-	return added;
 }
 
 static bool grow(struct hashes *h)
@@ -64,9 +68,9 @@ static bool grow(struct hashes *h)
 	return true;
 }
 
-static void remember(struct fay_save *s, struct hashes *h, uint64_t hash)
+static void remember(struct fay_save *s, struct hashes *h, size_t most, uint64_t hash)
 {
-	if (!hash || hash == h->last || h->count == FAY_SAVED_NAMES / 2)
+	if (!hash || hash == h->last || h->count == most)
 		return;
 	h->last = hash;
 	if (2 * h->count >= h->size && !grow(h))
@@ -82,7 +86,7 @@ static void remember_addresses(struct fay_save *s, const struct fay_saved_column
 		memcpy(&address, row + column->offset + at, sizeof(address));
 		if (!address)
 			return;
-		remember(s, &s->addresses, fay_saved_address(address, !at && !(column->flags & FAY_SAVED_CALLER)));
+		remember(s, &s->addresses, ADDRESSES_MAX, fay_saved_address(address, !at && !(column->flags & FAY_SAVED_CALLER)));
 	}
 }
 
@@ -162,7 +166,7 @@ void fay_save_row(struct fay_save *s, uint32_t stream, const uint8_t *row)
 	for (uint32_t i = 0; i < of->function_count; i++) {
 		uint64_t hash;
 		memcpy(&hash, row + of->function_columns[i], sizeof(hash));
-		remember(s, &s->hashes, hash);
+		remember(s, &s->hashes, FAY_SAVED_NAMES / 2, hash);
 	}
 	for (uint32_t i = 0; i < of->address_count; i++)
 		remember_addresses(s, &of->address_columns[i], row);

@@ -101,15 +101,18 @@ int fay_ctf_source_add(struct fay_ctf_classes *classes, const struct fay_saved *
 
 /* --- classes ---------------------------------------------------------------------------------------------------------------- */
 
+#define STEPS_MAX 1000u /* in a table that is half full at most only functions that were chosen for it take more */
+#define NOWHERE UINT32_MAX
+
 static uint32_t place_of(const struct fay_ctf_classes *c, uint32_t source, uint64_t function)
 {
 	uint32_t at = (uint32_t)((function ^ source) * 0x9e3779b97f4a7c15u >> 32) & (c->table_size - 1);
-	for (; c->table[at]; at = (at + 1) & (c->table_size - 1)) {
-		const struct fay_ctf_class *class = &c->classes[c->table[at] - 1];
-		if (class->source == source && class->function == function)
-			break;
+	for (unsigned steps = 0; steps < STEPS_MAX; steps++, at = (at + 1) & (c->table_size - 1)) {
+		const struct fay_ctf_class *class = c->table[at] ? &c->classes[c->table[at] - 1] : NULL;
+		if (!class || (class->source == source && class->function == function))
+			return at;
 	}
-	return at;
+	return NOWHERE;
 }
 
 /* Room for one class more; the table stays at most half full. */
@@ -131,8 +134,12 @@ static bool grow(struct fay_ctf_classes *c)
 	c->table = table;
 	c->table_size = 2 * room;
 	c->class_room = room;
-	for (uint32_t i = 0; i < c->class_count; i++)
-		c->table[place_of(c, c->classes[i].source, c->classes[i].function)] = i + 1;
+	for (uint32_t i = 0; i < c->class_count; i++) {
+		uint32_t at = place_of(c, c->classes[i].source, c->classes[i].function);
+		if (at == NOWHERE)
+			return false;
+		c->table[at] = i + 1;
+	}
 	return true;
 }
 
@@ -158,6 +165,8 @@ bool fay_ctf_class(struct fay_ctf_classes *c, uint32_t source, const struct fay_
 	if (!grow(c))
 		return false;
 	uint32_t at = place_of(c, source, function);
+	if (at == NOWHERE)
+		return false;
 	if (!c->table[at]) {
 		char *name = class_name(of, saved, function);
 		if (!name)

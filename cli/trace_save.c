@@ -40,10 +40,12 @@ static void name_address(void *context, uint64_t address, bool exact, char *text
 	fay_trace_address_name(context, address, (exact ? FAY_ADDRESS_EXACT : 0) | (kernel ? FAY_ADDRESS_KERNEL : 0), text, size);
 }
 
+/* `lost`: all since the trace began. The program can write to the counters: they may have become less. */
 static int finish_file(struct trace *trace, struct fay_save *file, uint64_t lost, struct fay_error *error)
 {
+	uint64_t before = trace->save->lost_before;
 	const struct fay_save_names names = { .function = fay_trace_function_name, .address = name_address, .context = trace };
-	return fay_save_finish(file, lost, &names, error);
+	return fay_save_finish(file, lost > before ? lost - before : 0, &names, error);
 }
 
 static int create(struct trace *trace, struct fay_error *error)
@@ -106,7 +108,7 @@ static int finish(struct trace *trace, uint64_t lost, struct fay_error *error)
 	struct fay_trace_save *save = trace->save;
 	struct fay_save *file = save->file;
 	save->file = NULL;
-	if (finish_file(trace, file, lost - save->lost_before, error))
+	if (finish_file(trace, file, lost, error))
 		return error->code;
 	save->lost_before = lost;
 	if (!name_of(trace, 0, save->next, path))
@@ -145,7 +147,7 @@ int fay_trace_save_tick(struct trace *trace, struct fay_error *error)
 {
 	struct fay_trace_save *save = trace->save;
 	bool snapshot = fay_trace_asked_for_snapshot;
-	uint64_t lost;
+	uint64_t lost = 0;
 	if (!save || !save->file)
 		return FAY_OK;
 	fay_trace_asked_for_snapshot = 0;
@@ -165,7 +167,7 @@ int fay_trace_save_end(struct trace *trace, uint64_t lost, struct fay_error *err
 	struct fay_trace_save *save = trace->save;
 	int result = FAY_OK;
 	if (save && save->file)
-		result = finish_file(trace, save->file, lost - save->lost_before, error);
+		result = finish_file(trace, save->file, lost, error);
 	trace->save = NULL;
 	free(save);
 	return result;

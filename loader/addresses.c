@@ -1,25 +1,68 @@
 /* SPDX-License-Identifier: MIT */
 /* Code addresses of a process by name. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "bisect.h"
 #include "target.h"
 
-/* Of two symbols around an address: the one that begins later; of aliases the shortest, as a search shows them. */
+static bool is_code(const struct fay_symbol *symbol)
+{
+	return symbol->kind == FAY_SYMBOL_FUNCTION || symbol->kind == FAY_SYMBOL_IFUNC || symbol->kind == FAY_SYMBOL_PART;
+}
+
+static bool is_inside(const struct fay_symbol *symbol, uint64_t address)
+{
+	return symbol->address <= address && (symbol->size ? address - symbol->address < symbol->size : address < symbol->limit);
+}
+
+/* Of two symbols at an address: of aliases the shortest, as a search shows them. */
 static bool is_better(const struct fay_symbol *symbol, const struct fay_symbol *best)
 {
-	if (!best || symbol->address != best->address)
-		return !best || symbol->address > best->address;
 	return symbol->length != best->length ? symbol->length < best->length : memcmp(symbol->name, best->name, symbol->length) < 0;
 }
 
-static const struct fay_symbol *symbol_at(const struct fay_object *object, uint64_t address)
+static int by_address(const void *a, const void *b)
+{
+	const struct fay_code_symbol *x = a, *y = b;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static bool make_code(struct fay_object *object)
+{
+	uint64_t reach = 0;
+	if (object->code)
+		return true;
+	object->code = malloc((object->symbol_count + 1) * sizeof(*object->code));
+	if (!object->code)
+		return false;
+	for (size_t i = 0; i < object->symbol_count; i++)
+		if (is_code(&object->symbols[i]))
+			object->code[object->code_count++] = (struct fay_code_symbol){ .address = object->symbols[i].address, .index = i };
+	qsort(object->code, object->code_count, sizeof(*object->code), by_address);
+	for (size_t i = 0; i < object->code_count; i++) {
+		const struct fay_symbol *symbol = &object->symbols[object->code[i].index];
+		uint64_t end = symbol->size ? symbol->address + symbol->size : symbol->limit;
+		if (symbol->size && end < symbol->address)
+			end = UINT64_MAX;
+		object->code[i].reach = reach = end > reach ? end : reach;
+	}
+	return true;
+}
+
+/* Of the symbols around an address one that begins last. */
+static const struct fay_symbol *symbol_at(struct fay_object *object, uint64_t address)
 {
 	const struct fay_symbol *best = NULL;
-	for (size_t i = 0; i < object->symbol_count; i++) {
-		const struct fay_symbol *symbol = &object->symbols[i];
-		bool code = symbol->kind == FAY_SYMBOL_FUNCTION || symbol->kind == FAY_SYMBOL_IFUNC || symbol->kind == FAY_SYMBOL_PART;
-		bool inside = symbol->address <= address && (symbol->size ? address - symbol->address < symbol->size : address < symbol->limit);
-		if (code && inside && is_better(symbol, best))
+	if (!make_code(object))
+		return NULL;
+	for (size_t i = FAY_COUNT_UNTIL(object->code, object->code_count, address, address); i-- > 0 && object->code[i].reach > address;) {
+		const struct fay_symbol *symbol = &object->symbols[object->code[i].index];
+		if (best && symbol->address != best->address)
+			break;
+		if (is_inside(symbol, address) && (!best || !is_better(best, symbol)))
 			best = symbol;
 	}
 	return best;

@@ -247,6 +247,7 @@ void fay_object_close(struct fay_object *object)
 	free(object->segments);
 	free(object->symbols);
 	free(object->starts);
+	free(object->code);
 	free(object->markers);
 	free(object);
 }

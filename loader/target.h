@@ -43,6 +43,12 @@ struct fay_symbol {
 	uint64_t limit;    /* end of the section that holds it: an upper bound for the size */
 };
 
+struct fay_code_symbol {
+	uint64_t address;
+	uint64_t reach; /* where this function and all those before it are over */
+	size_t index;   /* of the symbol */
+};
+
 /* An ELF object opened for its symbols. */
 struct fay_object {
 	int fd;
@@ -58,6 +64,8 @@ struct fay_object {
 	struct fay_marker *markers; /* USDT; read when they are first asked for */
 	size_t marker_count;
 	bool markers_read, markers_cut_short;
+	struct fay_code_symbol *code; /* functions by address, for addresses.c; made when first needed */
+	size_t code_count;
 	uint64_t *starts; /* sorted starts of all functions; made when first needed */
 	size_t start_count;
 };
