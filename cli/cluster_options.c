@@ -70,7 +70,7 @@ static int read_file(struct fay_cli_cluster *cluster, const char *command, const
 	struct fay_error error;
 	if (!fay_config_read(path, names, set_from_file, &reading, &error))
 		return FAY_OK;
-	fprintf(stderr, "%s: --cluster: %s\n", command, error.message);
+	fprintf(stderr, "%s: --cluster: %s%s\n", command, error.message, strchr(path, ':') ? "; a URL has :// such as nats://127.0.0.1:4222" : "");
 	return FAY_E_USAGE;
 }
 

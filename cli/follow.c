@@ -64,6 +64,11 @@ void fay_follow_take(struct fay_follow *follow, pid_t pid)
 	order(follow, FAY_FOLLOW_TAKE, pid);
 }
 
+void fay_follow_leave(struct fay_follow *follow, pid_t pid)
+{
+	order(follow, FAY_FOLLOW_LEAVE, pid);
+}
+
 /* One message; false: none within the time, or the follower has ended. */
 static bool receive(struct fay_follow *follow, int timeout_ms, struct fay_follow_message *message)
 {

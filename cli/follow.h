@@ -19,6 +19,7 @@ struct fay_follow {
 enum fay_follow_word {
 	FAY_FOLLOW_TAKE,     /* order: seize all threads, and the process's children; let go on if it is stopped */
 	FAY_FOLLOW_RELEASE,  /* order: let go of all its threads */
+	FAY_FOLLOW_LEAVE,    /* order: let go on if it stands stopped, and do not take */
 	FAY_FOLLOW_EXECUTED, /* event: stands stopped, and traced by nobody, before the first instruction of another program; wants to be taken again */
 	FAY_FOLLOW_RELEASED, /* event */
 };
@@ -30,6 +31,8 @@ struct fay_follow_message {
 
 int fay_follow_start(struct fay_follow *follow, struct fay_error *error);
 void fay_follow_take(struct fay_follow *follow, pid_t pid);
+/* Instead of taking one that fay_follow_next() has told, or that was released. */
+void fay_follow_leave(struct fay_follow *follow, pid_t pid);
 /* Returns when nobody holds it any more. An event that comes meanwhile is kept for fay_follow_next(). */
 void fay_follow_release(struct fay_follow *follow, pid_t pid);
 /* The next process that runs another program; 0: none now. */

@@ -104,6 +104,17 @@ static void take_children(struct follower *follower, pid_t pid, const char *tid)
 		fclose(file);
 }
 
+/* Whether it stood at its entry point, which is over now. */
+static bool waits_no_more(struct follower *follower, pid_t pid)
+{
+	for (size_t i = 0; i < follower->waiting_count; i++)
+		if (follower->waiting[i] == pid) {
+			follower->waiting[i] = follower->waiting[--follower->waiting_count];
+			return true;
+		}
+	return false;
+}
+
 /* Again until no new thread is found: one that is not held yet may make another. The depth is that of the tree of processes. */
 static void take(struct follower *follower, pid_t pid)
 {
@@ -125,11 +136,7 @@ static void take(struct follower *follower, pid_t pid)
 		if (tasks)
 			closedir(tasks);
 	} while (follower->count > before);
-	for (size_t i = 0; i < follower->waiting_count; i++)
-		if (follower->waiting[i] == pid) {
-			follower->waiting[i] = follower->waiting[--follower->waiting_count];
-			break;
-		}
+	waits_no_more(follower, pid);
 	kill(pid, SIGCONT);
 }
 
@@ -171,8 +178,10 @@ static void obey(struct follower *follower, int orders)
 	}
 	if (message.word == FAY_FOLLOW_TAKE)
 		take(follower, message.pid);
-	else
+	else if (message.word == FAY_FOLLOW_RELEASE)
 		release(follower, message.pid);
+	else if (waits_no_more(follower, message.pid))
+		kill(message.pid, SIGCONT);
 }
 
 /* --- events ------------------------------------------------------------------------------------------------------------- */

@@ -105,7 +105,8 @@ static void audit(const struct fay_agent *agent, const struct fay_wire_head *hea
 		fprintf(out, "%s%u", i || start->comms.count ? "," : "", pid);
 	}
 	fprintf(out, "],\"outcome\":");
-	json_text(out, outcome);
+	fay_text_copy(text, sizeof(text), (struct fay_text){ outcome, (uint16_t)strlen(outcome) });
+	json_text(out, text);
 	fprintf(out, "}\n");
 	fflush(out);
 }
@@ -159,7 +160,7 @@ static int verify_object(const struct fay_policy *policy, const struct fay_wire_
 	return fay_object_check_policy(object, policy, error);
 }
 
-/* What the role admits of the query before anything of it is looked at. */
+/* What the role admits of the query before anything of it is looked at. A query that has ended counts until its results are taken: it has a place, and memory. */
 static int check_role(const struct fay_agent *agent, const struct fay_role *role, const struct fay_wire_start *start, struct fay_error *error)
 {
 	uint32_t running = 0;
@@ -169,10 +170,10 @@ static int check_role(const struct fay_agent *agent, const struct fay_role *role
 		return fay_error_set(error, FAY_E_REFUSED, "the role '%s' does not include queries about the kernel", role->name);
 	for (size_t i = 0; i < agent->job_count; i++) {
 		const struct fay_key_entry *asker = fay_key_file_find(&agent->signers, agent->jobs[i]->asker);
-		running += !agent->jobs[i]->final && asker && fay_key_file_role(&agent->signers, asker) == role;
+		running += asker && fay_key_file_role(&agent->signers, asker) == role;
 	}
 	if (role->queries && running >= role->queries)
-		return fay_error_set(error, FAY_E_LIMIT, "the role '%s' has %u queries at once, and as many run", role->name, role->queries);
+		return fay_error_set(error, FAY_E_LIMIT, "the role '%s' has %u queries at once, and as many run or wait for their results to be taken", role->name, role->queries);
 	return FAY_OK;
 }
 
@@ -198,7 +199,7 @@ static int make_feed(const struct fay_agent *agent, const struct fay_wire_start 
 		return agent->options.feed(verdict, start, feed, error);
 	if (start->flags & FAY_START_BPF)
 		return fay_kernel_feed_create((struct fay_object *)verdict, start, limits_of(agent, role).memory, feed, error);
-	return fay_processes_create(verdict, start, role, feed, error);
+	return fay_processes_create(verdict, start, role, limits_of(agent, role).memory, feed, error);
 }
 
 /* *job: started. The verdict is the job's then. */
@@ -234,11 +235,13 @@ static int start_query(struct fay_agent *agent, const struct fay_wire_head *head
 	if (!result)
 		result = start->flags & FAY_START_BPF ? verify_object(&policy, start, &verdict, error) : verify_image(&policy, start, &verdict, error);
 	audit(agent, head, start, signer, verdict, result ? error->message : "accepted");
-	if (!result)
-		result = launch(agent, head, start, role, verdict, &agent->jobs[agent->job_count], error);
 	if (!result) {
-		agent->job_count++;
-		return FAY_OK;
+		result = launch(agent, head, start, role, verdict, &agent->jobs[agent->job_count], error);
+		if (!result) {
+			agent->job_count++;
+			return FAY_OK;
+		}
+		audit(agent, head, start, signer, verdict, error->message);
 	}
 	if (verdict)
 		fay_verdict_deinit(verdict);

@@ -14,8 +14,13 @@ struct config {
 	const struct option *names;
 	int (*set)(void *context, int option, const char *value);
 	void *context;
-	bool for_all; /* everybody can read the file */
+	bool for_others; /* others than its owner can read the file */
 };
+
+static bool is_space(char character)
+{
+	return character == ' ' || character == '\t';
+}
 
 static const struct option *find(const struct option *names, const char *name, bool has_value)
 {
@@ -38,13 +43,24 @@ static int set_line(const struct config *config, unsigned number, const char *li
 		return fay_error_set(error, FAY_E_USAGE, "%s:%u: not understood: %s", config->path, number, line);
 	}
 	const char *address = value ? strstr(value, "://") : NULL;
-	if (config->for_all && address && strchr(address, '@')) {
+	if (config->for_others && address && strchr(address, '@')) {
 		free(value);
-		return fay_error_set(error, FAY_E_USAGE, "%s:%u: a password in a file that everybody can read (chmod 600 %s)", config->path, number, config->path);
+		return fay_error_set(error, FAY_E_USAGE, "%s:%u: a password in a file that others than its owner can read (chmod 600 %s)", config->path, number, config->path);
 	}
 	if (config->set(config->context, option->val, value))
 		return fay_error_set(error, FAY_E_USAGE, "%s:%u: the value cannot be used", config->path, number);
 	return FAY_OK;
+}
+
+/* Takes the newline, a comment and spaces off a line's end. A '#' within a word, such as a password, begins no comment. */
+static void strip(char *line)
+{
+	size_t length = 0;
+	while (line[length] && line[length] != '\n' && (line[length] != '#' || (length && !is_space(line[length - 1]))))
+		length++;
+	while (length && is_space(line[length - 1]))
+		length--;
+	line[length] = 0;
 }
 
 int fay_config_read(const char *path, const struct option *names, int (*set)(void *context, int option, const char *value), void *context,
@@ -61,12 +77,13 @@ int fay_config_read(const char *path, const struct option *names, int (*set)(voi
 			fclose(file);
 		return FAY_E_USAGE;
 	}
-	config.for_all = stat.st_mode & S_IROTH;
+	config.for_others = stat.st_mode & 077;
 	for (unsigned number = 1; !result && fgets(line, sizeof(line), file); number++) {
-		line[strcspn(line, "#\n")] = 0;
-		size_t length = strlen(line);
-		while (length && (line[length - 1] == ' ' || line[length - 1] == '\t'))
-			line[--length] = 0;
+		if (!strchr(line, '\n') && !feof(file)) {
+			result = fay_error_set(error, FAY_E_USAGE, "%s:%u: a line of more than %zu bytes", path, number, sizeof(line) - 2);
+			break;
+		}
+		strip(line);
 		if (line[strspn(line, " \t")])
 			result = set_line(&config, number, line, error);
 	}

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../cli/cli.h"
 #include "agent.h"
 #include "config.h"
 
@@ -126,6 +127,7 @@ int main(int argc, char **argv)
 	static char host[64];
 	struct fay_error error = { 0 };
 	struct fay_keys keys;
+	fay_cli_guard_messages();
 	gethostname(host, sizeof(host) - 1);
 	settings.agent.name = host;
 	settings.agent.limits.memory = 256u << 20;

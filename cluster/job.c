@@ -17,6 +17,7 @@
 #define BUSY_MS 2
 #define QUIET_MS 10
 #define LINGER (5 * SECOND)             /* an inner agent that is finished itself, without a word from the root */
+#define UNTAKEN_MAX (60 * SECOND)       /* a job that has ended, without a word from the root, which may have asked for a longer lease */
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -231,6 +232,14 @@ static int tell_state(struct fay_job *job, uint64_t window, uint32_t state, stru
 	return result;
 }
 
+/* What a snapshot that fails leaves in force. */
+static struct fay_result losses_so_far(const struct fay_job *job)
+{
+	const uint64_t *told = job->losses_told;
+	return (struct fay_result){ .events_lost_reentrant = told[0], .events_lost_full = told[1], .events_lost_no_slot = told[2], .calls_lost = told[3],
+				    .threads = (uint32_t)told[5] };
+}
+
 static void losses_since(struct fay_job *job, const struct fay_result *now, uint64_t losses[FAY_WIRE_LOSSES])
 {
 	const uint64_t all[FAY_WIRE_LOSSES] = { now->events_lost_reentrant, now->events_lost_full, now->events_lost_no_slot,
@@ -245,7 +254,7 @@ static void losses_since(struct fay_job *job, const struct fay_result *now, uint
 static int produce(struct fay_job *job, struct fay_error *error)
 {
 	uint64_t window = (fay_monotonic() - job->began) / job->window, losses[FAY_WIRE_LOSSES];
-	struct fay_result last = { 0 };
+	struct fay_result last = losses_so_far(job);
 	int result = FAY_OK;
 	if (window <= job->window_done)
 		window = job->window_done + 1; /* the last one, before its time */
@@ -256,9 +265,11 @@ static int produce(struct fay_job *job, struct fay_error *error)
 		result = tell_state(job, window, i, &last, error);
 	if (!result && !tell_stream(job, window))
 		result = fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	losses_since(job, &last, losses);
 	if (result && !job->final)
 		return result;
+	if (result)
+		job->final = FAY_FINAL_LIMIT; /* also of one that was to be stopped: rows are missing */
+	losses_since(job, &last, losses);
 	return close_message(job, window, FAY_MEMBER_LAST | (job->final ? FAY_MEMBER_FINAL : 0), losses) ?
 		       FAY_OK : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 }
@@ -293,6 +304,7 @@ void fay_job_end(struct fay_job *job, enum fay_final why)
 		return;
 	job->feed.stop(job->feed.context);
 	job->final = why;
+	job->ended = fay_monotonic();
 	if (produce(job, &error))
 		fprintf(stderr, "fayd: query %016" PRIx64 ": %s\n", job->query, error.message);
 }
@@ -320,6 +332,14 @@ static void close_windows(struct fay_job *job, uint64_t now)
 	}
 }
 
+/* What a detached query has not had stored waits for as long as its lease is. */
+static bool is_given_up(const struct fay_job *job, uint64_t now)
+{
+	bool ended = job->final && !job->stored;
+	uint64_t since = ended && job->ended > job->heard ? job->ended : job->heard;
+	return now - since > (ended && job->lease > UNTAKEN_MAX ? UNTAKEN_MAX : job->lease);
+}
+
 void fay_job_tick(struct fay_job *job)
 {
 	struct fay_message message;
@@ -343,7 +363,7 @@ void fay_job_tick(struct fay_job *job)
 	fay_job_forward(job, false);
 	resend(job);
 	now = fay_monotonic();
-	if (now - job->heard > job->lease) {
+	if (is_given_up(job, now)) {
 		fay_job_end(job, FAY_FINAL_LEASE);
 		job->done = true;
 	}

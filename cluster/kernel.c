@@ -108,6 +108,7 @@ static int attach(struct kernel *kernel, uint64_t memory, struct fay_error *erro
 		return fay_error_set(error, FAY_E_LIMIT, "the query's state on each processor is over the agent's memory limit");
 	if (fay_aggregator_create(&object->verdict.schema, &kernel->aggregator, error) || fay_bpf_session_create(&object->bpf, &kernel->session, error))
 		return error->code;
+	fay_aggregator_set_limit(kernel->aggregator, memory);
 	struct fay_shm_control *shm = fay_bpf_session_shm(kernel->session, &size);
 	if (fay_aggregator_add(kernel->aggregator, shm, size, 0, error) || fay_bpf_session_attach(kernel->session, error))
 		return error->code;

@@ -100,12 +100,14 @@ uint64_t fay_keys_random(void)
 
 /* --- files that name others' keys -------------------------------------------------------------------------------------- */
 
+/* The number of words may be more than `max`, which are stored. */
 static size_t split(char *line, char **words, size_t max)
 {
 	char *rest = NULL;
 	size_t count = 0;
-	for (char *at = strtok_r(line, " \t", &rest); at && count < max; at = strtok_r(NULL, " \t", &rest))
-		words[count++] = at;
+	for (char *at = strtok_r(line, " \t", &rest); at; at = strtok_r(NULL, " \t", &rest), count++)
+		if (count < max)
+			words[count] = at;
 	return count;
 }
 
@@ -162,14 +164,15 @@ static int add_role(struct fay_key_file *file, char **words, size_t count, struc
 
 static int read_lines(FILE *in, const char *path, const char *word, struct fay_key_file *file, struct fay_error *error)
 {
-	char line[1024], *words[FAY_ROLE_WORDS_MAX + 1];
+	char line[1024], *words[FAY_ROLE_WORDS_MAX];
 	for (unsigned number = 1; fgets(line, sizeof(line), in); number++) {
 		struct fay_error why;
 		bool whole = strchr(line, '\n') || feof(in);
 		line[strcspn(line, "#\n")] = 0;
-		size_t count = split(line, words, FAY_ROLE_WORDS_MAX + 1);
+		size_t count = split(line, words, FAY_ROLE_WORDS_MAX);
 		int result = !whole ? fay_error_set(&why, FAY_E_USAGE, "a line of more than %zu bytes", sizeof(line) - 2) :
 			     !count ? FAY_OK :
+			     count > FAY_ROLE_WORDS_MAX ? fay_error_set(&why, FAY_E_USAGE, "a line of more than %u words", FAY_ROLE_WORDS_MAX) :
 			     !strcmp(words[0], "role") && !strcmp(word, "signer") ? add_role(file, words, count, &why) :
 										    add_entry(file, words, count, word, &why);
 		if (result)

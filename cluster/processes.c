@@ -15,6 +15,7 @@
 #define BUSY_FOR 1000000000u   /* ns since a ring was half full */
 #define ALIVE_EVERY 20000000u  /* ns between two looks whether the programs run */
 #define DETACH_TRIES 5
+#define MESSAGES_MAX 256u /* lines about processes that are not traced */
 
 struct traced {
 	struct fay_target *target;
@@ -45,6 +46,9 @@ struct processes {
 	int64_t clock; /* ns added to events' times */
 	uint64_t next_look, next_drain, next_alive, asked; /* asked: when a ring was half full last */
 	struct fay_error first; /* failure; code 0: none */
+	struct fay_error over;  /* the limit of memory that was hit; code 0: none */
+	struct fay_error excluded; /* why the role does not include the process that was tried last; code 0: it does */
+	unsigned messages; /* about processes that are not traced */
 };
 
 static bool is_known(const struct processes *processes, pid_t pid)
@@ -111,15 +115,27 @@ static bool detach(struct fay_session *session, pid_t pid)
 	return tries < DETACH_TRIES;
 }
 
+/* The signer hears the same of other users' processes as of none; what they are is for the agent's own output. */
+static int say_excluded(const struct fay_role *role, struct fay_error *error)
+{
+	return fay_error_set(error, FAY_E_REFUSED, "there is no such process that the role '%s' includes", role->name);
+}
+
+static int admit(struct processes *processes, pid_t pid, struct fay_error *error)
+{
+	processes->excluded.code = FAY_OK;
+	return fay_role_admits(processes->role, pid, &processes->excluded) ? say_excluded(processes->role, error) : FAY_OK;
+}
+
 /* Whether the role admits the process is asked again behind patching: it may have executed another program meanwhile, and nothing was read of it yet. */
 static int attach_session(struct processes *processes, pid_t pid, const struct fay_attach_options *options, struct traced *traced, struct fay_error *error)
 {
-	if (fay_role_admits(processes->role, pid, error) || fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &traced->target, error))
+	if (admit(processes, pid, error) || fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &traced->target, error))
 		return error->code;
 	int result = processes->described.pattern[0] ? fay_cli_check_function(&processes->described, traced->target, error) : FAY_OK;
 	if (!result)
 		result = fay_session_attach(traced->target, processes->verdict, options, &traced->session, error);
-	if (!result && fay_role_admits(processes->role, pid, error)) {
+	if (!result && admit(processes, pid, error)) {
 		result = error->code;
 		detach(traced->session, pid);
 		fay_session_destroy(traced->session);
@@ -135,6 +151,7 @@ static int attach(struct processes *processes, pid_t pid, bool later, struct fay
 	struct fay_session *beside[SESSIONS_MAX];
 	struct fay_attach_options options = { .size = sizeof(options), .some = later || processes->some || follows(processes), .when_full = processes->when_full, .clock = processes->clock, .beside = beside };
 	uint64_t modules = fay_process_modules(pid); /* before they are read: one that comes meanwhile is seen later */
+	processes->excluded.code = FAY_OK;
 	if (!make_room(processes, error))
 		return error->code;
 	for (size_t i = 0; i < processes->count; i++)
@@ -157,8 +174,9 @@ static int attach(struct processes *processes, pid_t pid, bool later, struct fay
 static void note_failure(struct processes *processes, pid_t pid, uint64_t modules, const struct fay_error *error)
 {
 	/* What is followed need not have what is asked for: programs that it executes may. */
-	if (!follows(processes) || error->code != FAY_E_USAGE)
-		fprintf(stderr, "fayd: process %d is not traced: %s\n", pid, error->message);
+	if ((!follows(processes) || error->code != FAY_E_USAGE) && processes->messages < MESSAGES_MAX)
+		fprintf(stderr, "fayd: process %d is not traced: %s%s\n", pid, processes->excluded.code ? processes->excluded.message : error->message,
+			++processes->messages == MESSAGES_MAX ? " (the last such line of this query)" : "");
 	if (!processes->first.code)
 		processes->first = *error;
 	if (processes->failed_count == FAILED_MAX)
@@ -176,10 +194,20 @@ static void try_attach(struct processes *processes, pid_t pid)
 		return;
 	if (attach(processes, pid, false, &error))
 		note_failure(processes, pid, modules, &error);
-	if (!follows(processes) || fay_role_admits(processes->role, pid, &error))
+	if (!follows(processes) || admit(processes, pid, &error))
 		return;
 	fay_follow_take(&processes->follower, pid);
 	processes->followed = true;
+}
+
+/* One that the role does not include (any more) is let run on, followed by nobody. */
+static void take_again(struct processes *processes, pid_t pid)
+{
+	struct fay_error error;
+	if (admit(processes, pid, &error))
+		fay_follow_leave(&processes->follower, pid);
+	else
+		fay_follow_take(&processes->follower, pid);
 }
 
 /* Another program runs in a followed process; it stands still until it is taken again. */
@@ -194,7 +222,7 @@ static void look_for_executed(struct processes *processes)
 		uint64_t modules = fay_process_modules(pid);
 		if (attach(processes, pid, true, &error))
 			note_failure(processes, pid, modules, &error);
-		fay_follow_take(&processes->follower, pid);
+		take_again(processes, pid);
 	}
 }
 
@@ -207,7 +235,7 @@ static void attach_again(struct processes *processes, pid_t pid)
 	if (attach(processes, pid, true, &error) && error.code != FAY_E_USAGE)
 		fprintf(stderr, "fayd: process %d's new modules are not traced: %s\n", pid, error.message);
 	if (follows(processes))
-		fay_follow_take(&processes->follower, pid);
+		take_again(processes, pid);
 }
 
 static void look_for_names(struct processes *processes)
@@ -252,8 +280,11 @@ static void drain(void *context)
 {
 	struct processes *processes = context;
 	struct fay_error error;
-	if (fay_aggregator_poll(processes->aggregator, &error) < 0)
+	if (fay_aggregator_poll(processes->aggregator, &error) < 0) {
 		fprintf(stderr, "fayd: %s\n", error.message);
+		if (error.code == FAY_E_LIMIT)
+			processes->over = error;
+	}
 	processes->next_drain = fay_monotonic() + DRAIN_EVERY;
 }
 
@@ -318,7 +349,10 @@ static void stop(void *context)
 static int snapshot(void *context, uint32_t state, struct fay_result *result, struct fay_error *error)
 {
 	struct processes *processes = context;
-	return fay_aggregator_snapshot(processes->aggregator, state, result, error);
+	if (!processes->over.code)
+		return fay_aggregator_snapshot(processes->aggregator, state, result, error);
+	*error = processes->over;
+	return (int)error->code;
 }
 
 static void forget(void *context, struct fay_changes *changes, uint32_t state, uint64_t below)
@@ -381,7 +415,7 @@ static void read_described(struct fay_cli_functions *described, const struct fay
 }
 
 /* Everything but the processes. */
-static int prepare(struct processes *processes, const struct fay_verdict *verdict, const struct fay_wire_start *start, const struct fay_role *role,
+static int prepare(struct processes *processes, const struct fay_verdict *verdict, const struct fay_wire_start *start, const struct fay_role *role, uint64_t memory,
 		   struct fay_error *error)
 {
 	processes->verdict = verdict;
@@ -393,16 +427,17 @@ static int prepare(struct processes *processes, const struct fay_verdict *verdic
 	read_described(&processes->described, start);
 	if (fay_aggregator_create(&verdict->schema, &processes->aggregator, error))
 		return error->code;
+	fay_aggregator_set_limit(processes->aggregator, memory);
 	return start->flags & FAY_START_FOLLOW ? fay_follow_start(&processes->follower, error) : FAY_OK;
 }
 
-int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wire_start *start, const struct fay_role *role, struct fay_feed *feed,
+int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wire_start *start, const struct fay_role *role, uint64_t memory, struct fay_feed *feed,
 			 struct fay_error *error)
 {
 	struct processes *processes = calloc(1, sizeof(*processes));
 	if (!processes)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	if (prepare(processes, verdict, start, role, error)) {
+	if (prepare(processes, verdict, start, role, memory, error)) {
 		destroy(processes);
 		return error->code;
 	}
@@ -410,6 +445,8 @@ int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wir
 	if (!processes->count && !processes->wait && !processes->followed) {
 		if (processes->first.code)
 			*error = processes->first;
+		else if (role)
+			say_excluded(role, error);
 		else
 			fay_error_set(error, FAY_E_REFUSED, "no such process");
 		destroy(processes);

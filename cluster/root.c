@@ -144,10 +144,13 @@ static void receive_hello(struct fay_root *root, const struct fay_wire_head *hea
 		root->coverage.malformed++;
 		return;
 	}
-	if (root->allowed.entries && !fay_key_file_find(&root->allowed, head->key)) {
+	const struct fay_key_entry *known = fay_key_file_find(&root->allowed, head->key);
+	if (root->allowed.entries && !known) {
 		root->coverage.unknown++;
 		return;
 	}
+	if (known) /* what it calls itself is its own word */
+		hello.name = (struct fay_text){ known->name, (uint16_t)strlen(known->name) };
 	struct fay_machine *machine = fay_root_find(root, head->sender);
 	if (!machine && !is_asked(root, &hello))
 		return;

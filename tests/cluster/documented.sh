@@ -76,11 +76,11 @@ types 2 "$(sed -n 's/^ExecStart=//p' "$unit") 2>service.log &"
 types 2 'until grep -q "has joined" service.log; do sleep 0.05; done'
 types 1 'fay cluster status --cluster cluster.conf --await 3 >status'
 
-# Wrong turns: the password for everybody to read, in either file; a server that is not ours.
-types 1 'chmod 644 cluster.conf; fay cluster status --cluster cluster.conf; [ $? = 2 ]; chmod 600 cluster.conf'
-contains "why" screen1 "cluster.conf:1: a password in a file that everybody can read (chmod 600 cluster.conf)"
+# Wrong turns: the password for others to read, in either file; a server that is not ours.
+types 1 'chmod 640 cluster.conf; fay cluster status --cluster cluster.conf; [ $? = 2 ]; chmod 600 cluster.conf'
+contains "why" screen1 "cluster.conf:1: a password in a file that others than its owner can read (chmod 600 cluster.conf)"
 types 3 'chmod 644 fayd.conf; fayd --config fayd.conf; [ $? = 2 ]; chmod 600 fayd.conf'
-contains "why" screen3 "fayd.conf:1: a password in a file that everybody can read"
+contains "why" screen3 "fayd.conf:1: a password in a file that others than its owner can read"
 types 1 'fay cluster status --cluster nowhere.conf; [ $? = 2 ]'
 contains "why" screen1 "cannot open 'nowhere.conf'"
 types 1 'sed s/@hub/@node1/ cluster.conf >wrong.conf; fay cluster status --cluster wrong.conf; [ $? = 1 ]'

@@ -15,7 +15,7 @@ key = $work/node1.key       # who we are
 signers = $work/signers
 
 name = configured
-labels = rack7
+labels = rack#7
 audit = $work/audit1
 memory = 64
 END
@@ -23,14 +23,19 @@ within 1 "$FAYD" --config fayd.conf 2>fayd1.log
 nodes[1]=$inside
 wait_for fayd1.log "configured has joined"
 agent 2
-equal "name and labels of the file" '["configured","rack7"]' \
+equal "name and labels of the file" '["configured","rack#7"]' \
 	"$("$FAY" cluster status --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --await 2 | jq -sc '.[] | select(.labels != "") | [.name, .labels]')"
 echo 'colour = blue' >wrong.conf
 exits "a name that is none" 2 "$FAYD" --config wrong.conf
 contains "its line" "$work/err" "wrong.conf:1: not understood: colour = blue"
 echo 'memory = lots' >wrong.conf
 exits "a number that is none" 2 "$FAYD" --config wrong.conf
+printf '%01100d\n' 0 >wrong.conf
+exits "a long line" 2 "$FAYD" --config wrong.conf
+contains "its number" "$work/err" "wrong.conf:1: a line of more than"
 exits "no such file" 2 "$FAYD" --config nowhere.conf
+exits "a URL without its beginning" 2 "$FAY" cluster status --cluster hub:4222 --key asker.key
+contains "what is missing" "$work/err" "a URL has ://"
 
 # Top shows pictures until it is interrupted; one that leaves is not in the next.
 "$FAY" cluster top --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --every 100ms >top.out 2>top.err &

@@ -3,14 +3,18 @@
 . "$(dirname "$0")/lib.sh"
 TARGET=$CALLS
 chmod 755 "$work"
-for key in alice bob carol; do "$FAY" cluster keygen $key >/dev/null 2>&1; done
+for key in alice bob carol erin frank; do "$FAY" cluster keygen $key >/dev/null 2>&1; done
 cat >>signers <<END
 role own users=daemon queries=1
 role tools programs=busy_*
 role all kernel=yes programs=*
+role small memory=1
+role shells programs=sh,dash,bash
 signer alice $(cat alice.pub) role=own
 signer bob $(cat bob.pub) role=tools
 signer carol $(cat carol.pub) role=all
+signer erin $(cat erin.pub) role=small
+signer frank $(cat frank.pub) role=shells
 END
 server 0
 agent 1
@@ -45,8 +49,11 @@ contains "why" "$work/err" "the role 'own' has 1 queries at once, and as many ru
 end_ask
 equal "calls of daemon's programs" 2000 "$(total Count)"
 exits "root's alone" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s -p "$(within 1 pgrep -u root cluster_target)" "$count"
-contains "why" "$work/err" "does not include processes of user 0"
-equal "the audit log names roles" '["own","own","own"]' "$(jq -sc 'map(.role)' audit1)"
+contains "why, without a word of whose it is" "$work/err" ": there is no such process that the role 'own' includes"
+exits "none" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s -p 99999 "$count"
+contains "the same" "$work/err" ": there is no such process that the role 'own' includes"
+equal "the audit log names roles" '["own"]' "$(jq -sc 'map(.role) | unique' audit1)"
+equal "and what came of them" '["accepted","the role","accepted","there is","accepted","there is"]' "$(jq -sc 'map(.outcome[:8])' audit1)"
 if [ "$(bpf_is ok)" = true ]; then
 	exits "the kernel" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s 'cluster.Syscall("getppid").Count()'
 	contains "why" "$work/err" "the role 'own' does not include queries about the kernel"
@@ -71,6 +78,49 @@ ask --comm cluster_target --comm busy_target "$count"
 each 10
 until_rows '.[0].Count' 30
 end_ask
+
+# What a program is called commands nobody's terminal.
+as bob
+cp "$CALLS" $'bad\e[31mname'
+run 4 daemon $'bad\e[31mname'
+exits "a program of a bad name" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s -p "$(within 1 pgrep -f '31mname$')" "$count"
+contains "the agent says which" fayd1.log "bad?[31mname"
+equal "escapes in its output" 0 "$(grep -c $'\e' fayd1.log || true)"
+
+# A role's memory.
+as erin
+ask --await 1 -p "$(within 1 pgrep -u root cluster_target)" 'from c in cluster.Function("*!counted") group c by c.Arg(0) into g select new { k = g.Key, n = g.Count() }'
+calls 1 400000
+ended "$tracer" || true
+equal "machines that have not told all" 1 "$(coverage incomplete)"
+contains "the agent says why" fayd1.log "memory limit of 1 MiB"
+
+# A followed shell becomes a program that the role does not include: it is let go, and not touched.
+as frank
+mkfifo in5
+exec 25<>in5
+within 1 sh -c "echo did 0; read x; exec '$work/cluster_target'" <in5 >out5
+targets[5]=$inside
+sums[5]=0
+wait_for out5 "did 0"
+ask --await 1 --comm sh --follow "$count"
+echo >&25
+ended "$tracer" || fail "the query's exit code is $?"
+calls 5 10
+equal "who traces it" "TracerPid: 0" "$(grep TracerPid "/proc/${targets[5]}/status" | xargs)"
+equal "its code" "$clean" "$(text_hash "${targets[5]}")"
+contains "the agent says why" fayd1.log "the role 'shells' does not include the program $work/cluster_target"
+
+# A query that has ended, and whose results nobody takes, is one of the role's.
+as alice
+ask --await 1 --lease 1h --comm busy_target "$count"
+kill -9 "$tracer"
+exec 23>&-
+kill -9 "${targets[3]}"
+for _ in $(seq 200); do kill -0 "${targets[3]}" 2>/dev/null || break; sleep 0.05; done
+sleep 1
+exits "a second query of the role" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s --comm cluster_target "$count"
+contains "why" "$work/err" "the role 'own' has 1 queries at once, and as many run or wait"
 
 echo 'signer dave 00 role=none' >broken
 exits "a role that is none" 2 "$FAYD" --url "$URL" --insecure --key node1.key --signers broken

@@ -84,6 +84,7 @@ static void test_refusals(void **state)
 		"role a memory=17592186044416\n", "role a bytes-per-second=1k\n", "role a colour=blue\n", "role a policy=\n", "role a\nrole a\n",
 		SIGNER " role=none\n", SIGNER " role=a\nrole a\n", "role a\n" SIGNER " role=a more\n", SIGNER " role=\n", "signer s 0011\n", "machine m " KEY "\n",
 	};
+	const char *many = "role a queries=1 queries=1 queries=1 queries=1 queries=1 queries=1 queries=1 queries=1 kernel=no\n"; /* nothing of it is passed over */
 	char line[2000];
 	struct fay_key_file file;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -93,6 +94,7 @@ static void test_refusals(void **state)
 		assert_null(file.entries);
 		assert_null(file.roles);
 	}
+	assert_int_equal(read_text(many, "signer", &file), FAY_E_USAGE);
 	assert_int_equal(read_text("role a\n", "machine", &file), FAY_E_USAGE);
 	assert_int_equal(read_text("machine m " KEY " role=a\n", "machine", &file), FAY_E_USAGE);
 	/* The rest of a long line is not a line of its own. */
