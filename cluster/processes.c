@@ -321,6 +321,8 @@ static bool alive(void *context)
 {
 	struct processes *processes = context;
 	uint64_t now = fay_monotonic();
+	if (processes->over.code)
+		return false; /* the last snapshot says why */
 	if (now < processes->next_alive)
 		return true;
 	processes->next_alive = now + ALIVE_EVERY;

@@ -87,9 +87,9 @@ exits "a program of a bad name" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@
 contains "the agent says which" fayd1.log "bad?[31mname"
 equal "escapes in its output" 0 "$(grep -c $'\e' fayd1.log || true)"
 
-# A role's memory.
+# A role's memory: at once, not at the window's end.
 as erin
-ask --await 1 -p "$(within 1 pgrep -u root cluster_target)" 'from c in cluster.Function("*!counted") group c by c.Arg(0) into g select new { k = g.Key, n = g.Count() }'
+ask --await 1 --every 10m -p "$(within 1 pgrep -u root cluster_target)" 'from c in cluster.Function("*!counted") group c by c.Arg(0) into g select new { k = g.Key, n = g.Count() }'
 calls 1 400000
 ended "$tracer" || true
 equal "machines that have not told all" 1 "$(coverage incomplete)"
