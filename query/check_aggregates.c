@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "check_join.h"
 #include "check_root.h"
 #include "check_window.h"
 #include "source_file.h"
@@ -136,7 +137,7 @@ static bool read_arguments(struct call *c, const struct fay_scope *scope)
 
 /*
  * First and Last of groups that have no order: a group is as early as its first event for First, as late as its last one for Last. Such a time is an aggregate
- * of each grouping before.
+ * of each grouping before. A group of a join's `into` may be empty: it goes by the time of its row, which is no aggregate.
  */
 static bool find_when(struct call *c, struct fay_aggregate *entry)
 {
@@ -152,7 +153,7 @@ static bool find_when(struct call *c, struct fay_aggregate *entry)
 	if (checked->domain == DOMAIN_FILE && !fay_check_saved(checked, c->node->a->name_span, "time"))
 		return false;
 	entry->when = fay_check_event_time(checked, c->node->span);
-	for (uint8_t level = 1; level < entry->level && entry->when; level++) {
+	for (uint8_t level = checked->join && checked->join->into ? 2 : 1; level < entry->level && entry->when; level++) {
 		struct fay_aggregate of_group = {.merge = first ? FAY_MERGE_MIN : FAY_MERGE_MAX, .operand = entry->when, .type = TYPE_TIME, .text = first ? "Min" : "Max", .level = level};
 		entry->when = fay_expr_aggregate(&checked->exprs, of_group, TYPE_TIME);
 	}

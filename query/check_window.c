@@ -29,8 +29,9 @@ const struct fay_expr *fay_check_event_time(struct fay_checked *checked, struct 
 	const struct fay_expr *time = fay_expr_time(exprs);
 	if (!checked->join)
 		return time;
+	unsigned count = checked->join->source_count - (checked->join->into != NULL);
 	const struct fay_expr *latest = fay_expr_side(exprs, 0, checked->join->names[0], time);
-	for (unsigned s = 1; s < checked->join->source_count && latest; s++) {
+	for (unsigned s = 1; s < count && latest; s++) {
 		const struct fay_expr *other = fay_expr_side(exprs, s, checked->join->names[s], time);
 		const struct fay_expr *later = other ? fay_expr_make(exprs, span, EXPR_GT, TYPE_BOOL, latest, other, NULL) : NULL;
 		latest = later ? fay_expr_make(exprs, span, EXPR_COND, TYPE_TIME, later, latest, other) : NULL;

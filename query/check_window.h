@@ -16,7 +16,7 @@ struct fay_value_node *fay_check_time_window(struct fay_checked *checked, const 
 /* object.Every(events) */
 struct fay_value_node *fay_check_count_window(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call,
 					      struct fay_value_node *object);
-/* When an event happened; of a pair of events, when the later one did. */
+/* When an event happened; of a pair of events, when the later one did; of a row that a join makes a group for, when its event or pair of before did. */
 const struct fay_expr *fay_check_event_time(struct fay_checked *checked, struct fay_span span);
 /* Whether the finished query aggregates in its windows, if it has any; false with the error recorded. */
 bool fay_check_window_used(struct fay_checked *checked, struct fay_span span);

@@ -134,7 +134,8 @@ static void print_result(FILE *out, const struct shape *s)
 		fprintf(out, ", later = g.Count(x => x.time > a.time) }");
 		return;
 	case INTO_GROUPS:
-		fprintf(out, " let n = g.Count() group n by %s into h select new { k = h.Key, rows = h.Count(), n = h.Sum(), most = h.Max() }", k);
+		fprintf(out,
+			" let n = g.Count() group n by %s into h select new { k = h.Key, rows = h.Count(), n = h.Sum(), most = h.Max(), first = h.First(), last = h.Last() }", k);
 		return;
 	default:
 		fputs(" select g.Count()).Max()", out);
@@ -166,6 +167,7 @@ static char *text_of_shape(const struct shape *s)
 
 struct row {
 	struct cell cells[CELLS];
+	uint64_t first, last; /* INTO_GROUPS: times of the rows that the last two cells are of */
 };
 static struct {
 	struct row rows[MAX_ROWS];
@@ -215,7 +217,20 @@ static void refer_rows(const struct shape *s)
 			}
 }
 
-/* Rows of one key become one: the second cell is added up, the third too; for INTO_GROUPS the fourth is the greatest. */
+/* Of equal times the larger value is the first, and the last. */
+static void merge_ends(struct row *to, const struct row *from)
+{
+	if (from->first < to->first || (from->first == to->first && from->cells[4].integer > to->cells[4].integer)) {
+		to->first = from->first;
+		to->cells[4] = from->cells[4];
+	}
+	if (from->last > to->last || (from->last == to->last && from->cells[5].integer > to->cells[5].integer)) {
+		to->last = from->last;
+		to->cells[5] = from->cells[5];
+	}
+}
+
+/* Rows of one key become one: the second cell is added up, the third too; for INTO_GROUPS the fourth is the greatest, and the others are the first and the last. */
 static void merge_rows(void)
 {
 	size_t count = 0;
@@ -231,6 +246,7 @@ static void merge_rows(void)
 		to[1].integer += from[1].integer;
 		to[2].integer += from[2].integer;
 		to[3].integer = from[3].integer > to[3].integer ? from[3].integer : to[3].integer;
+		merge_ends(&want.rows[k], &want.rows[r]);
 	}
 	want.count = count;
 }
@@ -261,8 +277,10 @@ static void refer_group(const struct shape *s, event a, event b)
 		cells[3] = aggregate_samples(s->aggregate, samples, count);
 		cells[4] = integer_cell((int64_t)since);
 	} else if (s->form == INTO_GROUPS) {
+		struct row *row = &want.rows[want.count - 1];
+		row->first = row->last = b ? later(a->time, b->time) : a->time;
 		cells[1] = integer_cell(1);
-		cells[2] = cells[3] = n;
+		cells[2] = cells[3] = cells[4] = cells[5] = n;
 	}
 }
 
