@@ -265,7 +265,7 @@ static int transform(struct fay_unit *unit, bool debug_lines)
 	if (!result)
 		result = fay_expand_memory(unit);
 	close_unreachable(unit);
-fay_split_loads(unit);
+	fay_split_loads(unit);
 	fay_lower_bounds(unit);
 	fay_shape(unit);
 	if (!result)
