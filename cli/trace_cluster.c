@@ -47,6 +47,8 @@ static int check(const struct trace *trace, struct fay_error *error)
 	if (trace->counted && (fay_trace_is_kernel(trace) || trace->detach))
 		return fay_error_set(error, FAY_E_REFUSED, trace->detach ? "windows of so many events cannot be asked with --detach: this side counts them" :
 									   "windows of so many events of the kernel cannot be asked of a cluster yet; ask each machine");
+	if (plan && plan->extended && trace->detach)
+		return fay_error_set(error, FAY_E_REFUSED, "a query that is extended by C files cannot be asked with --detach: `fay attach` reads the query, and may run where these files are not");
 	if (plan && plan->window_step && fay_schema_replaces(trace->schema))
 		return fay_error_set(error, FAY_E_REFUSED, "windows of time with TopK or Sample cannot be asked of a cluster yet");
 	if (!plan || !plan->typed)

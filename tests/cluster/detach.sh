@@ -53,6 +53,12 @@ equal "it ends without that agent" 0 $code
 equal "total with an agent lost" 3000 "$(total n)"
 equal "finished, lost" "2 1" "$(coverage finished) $(coverage lost)"
 
+# What the query's text alone does not tell.
+echo 'long doubled(long x) { return 2 * x; }' >"$work/doubled.c"
+exits "functions of C" 1 "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --await 2 --detach --comm cluster_target \
+	"extend \"$work/doubled.c\" cluster.Function(\"cluster_target!counted\").Sum(c => doubled(c.Arg(1)))"
+contains "why" "$work/err" "extended by C files cannot be asked with --detach"
+
 # Without JetStream it is said at once.
 kill -9 "${servers[0]}"
 server 0
