@@ -17,7 +17,7 @@
 #include "unit.h"
 
 /* DWARF 5, section 7.5.3 */
-enum { TAG_ENUMERATION = 0x04, TAG_POINTER = 0x0f, TAG_STRUCTURE = 0x13, TAG_TYPEDEF = 0x16, TAG_UNION = 0x17, TAG_BASE = 0x24, TAG_CONST = 0x26, TAG_VOLATILE = 0x35, TAG_ATOMIC = 0x47 };
+enum { TAG_ENUMERATION = 0x04, TAG_POINTER = 0x0f, TAG_STRUCTURE = 0x13, TAG_TYPEDEF = 0x16, TAG_UNION = 0x17, TAG_BASE = 0x24, TAG_CONST = 0x26, TAG_VOLATILE = 0x35, TAG_RESTRICT = 0x37, TAG_ATOMIC = 0x47 };
 /* Operands of nodes, as LLVM lays them out (IR/DebugInfoMetadata.h): the C interface has no names for them. */
 enum { SUBPROGRAM_TYPE = 4, SUBROUTINE_TYPES = 3, DERIVED_BASE = 3 };
 #define OPERANDS_MAX 32u
@@ -39,7 +39,7 @@ static LLVMMetadataRef plain(LLVMContextRef context, LLVMMetadataRef type)
 	while (type) {
 		unsigned tag = LLVMGetDINodeTag(type);
 
-		if (tag != TAG_TYPEDEF && tag != TAG_CONST && tag != TAG_VOLATILE && tag != TAG_ATOMIC)
+		if (tag != TAG_TYPEDEF && tag != TAG_CONST && tag != TAG_VOLATILE && tag != TAG_RESTRICT && tag != TAG_ATOMIC)
 			break;
 		type = operand(context, type, DERIVED_BASE);
 	}
@@ -72,6 +72,8 @@ static const char *read_type(LLVMContextRef context, LLVMMetadataRef type, LLVMT
 	if (!bare || LLVMGetDINodeTag(bare) != TAG_BASE)
 		return "something that is no integer";
 	const char *name = LLVMDITypeGetName(bare, &length);
+	if (!strcmp(name, "complex")) /* clang's name for all of them */
+		return "a complex number";
 	if (LLVMGetTypeKind(ir) != LLVMIntegerTypeKind)
 		return "a floating-point number";
 	if (LLVMGetIntTypeWidth(ir) > 64 || strstr(name, "_BitInt"))
@@ -115,6 +117,8 @@ static char *read_types(LLVMContextRef context, LLVMValueRef function, struct fa
 		return say("has no debug information%s", "");
 	if (LLVMIsFunctionVarArg(ir))
 		return say("takes variable arguments%s", "");
+	if (LLVMGetFunctionCallConv(function) != LLVMCCallConv)
+		return say("has another calling convention than C%s", "");
 	if (!types[0])
 		return say("returns nothing%s", "");
 	f->parameter_count = count - 1;
@@ -226,6 +230,16 @@ static int keep_called(LLVMModuleRef part, LLVMModuleRef module, struct fay_erro
 	return fay_error_set(error, FAY_E_INTERNAL, "functions cannot be taken apart");
 }
 
+/* The first instruction that uses `helper`; NULL. */
+static LLVMValueRef user_of(LLVMValueRef helper)
+{
+	LLVMUseRef use = helper ? LLVMGetFirstUse(helper) : NULL;
+
+	while (use && !LLVMIsAInstruction(LLVMGetUser(use)))
+		use = LLVMGetNextUse(use);
+	return use ? LLVMGetUser(use) : NULL;
+}
+
 static int check_part(LLVMModuleRef part, struct fay_error *error)
 {
 	for (LLVMValueRef g = LLVMGetFirstGlobal(part); g; g = LLVMGetNextGlobal(g))
@@ -233,11 +247,10 @@ static int check_part(LLVMModuleRef part, struct fay_error *error)
 			return fay_error_at(error, FAY_E_REFUSED, g, "%s is a variable that lasts; a function that a query calls sees its parameters, and keeps nothing: make it const",
 					    fay_source_name(g));
 	for (unsigned i = 0; i < FAY_HELPERS; i++) {
-		LLVMValueRef helper = LLVMGetNamedFunction(part, fay_helpers[i]);
-		LLVMUseRef use = helper ? LLVMGetFirstUse(helper) : NULL;
+		LLVMValueRef user = user_of(LLVMGetNamedFunction(part, fay_helpers[i]));
 
-		if (use && LLVMIsAInstruction(LLVMGetUser(use)))
-			return fay_error_at(error, FAY_E_REFUSED, LLVMGetUser(use), "%s is for probes; a function that a query calls sees its parameters only", fay_helpers[i]);
+		if (user)
+			return fay_error_at(error, FAY_E_REFUSED, user, "%s is for probes; a function that a query calls sees its parameters only", fay_helpers[i]);
 	}
 	return 0;
 }

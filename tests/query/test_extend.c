@@ -187,9 +187,10 @@ static void refused_by_compiler(void **state)
 	} cases[] = {
 		{"keeps(x.tid)", "hostile.c:21:13", "calls is a variable that lasts"},
 		{"emits(x.tid)", "hostile.c:30:9", "fay_emit is for probes"},
-		{"allocates(x.tid)", "hostile.c:36:18", "call of malloc"},
-		{"recurses(x.tid)", "hostile.c:41:26", "recursion through recurses;"},
-		{"assembles(x.tid)", "hostile.c:46:2", "inline assembly"},
+		{"emits_twice(x.tid)", "hostile.c:36:9", "fay_emit is for probes"},
+		{"allocates(x.tid)", "hostile.c:42:18", "call of malloc"},
+		{"recurses(x.tid)", "hostile.c:47:26", "recursion through recurses;"},
+		{"assembles(x.tid)", "hostile.c:52:2", "inline assembly"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char query[256];

@@ -78,3 +78,19 @@ long shown(long x)
 {
 	return hidden(x);
 }
+__attribute__((ms_abi)) long elsewhere(long x)
+{
+	return x;
+}
+int whole(_Complex int x)
+{
+	return __real__ x;
+}
+int process(int x)
+{
+	return x;
+}
+int limited(const char *restrict s)
+{
+	return s[0];
+}

@@ -1,0 +1,1 @@
+extend "functions.c" cluster.Function("a!b").Sum(x => elsewhere(x.tid))
