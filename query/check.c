@@ -222,6 +222,8 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 {
 	static const char *const functions[] = {"file", "process", "machine"};
 	struct fay_query *query = checked->exprs.query;
+	if (call->a->kind == NODE_NAME && fay_check_is_function_call(query, call))
+		return fay_check_function_call(checked, scope, call);
 	if (call->a->kind == NODE_NAME && strcmp(call->a->name, "file") == 0)
 		return fay_check_file(checked, call);
 	if (call->a->kind == NODE_NAME && strcmp(call->a->name, "process") == 0)

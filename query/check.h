@@ -211,6 +211,8 @@ const struct fay_expr *fay_check_cond(struct fay_checked *checked, const struct 
 
 /* Compiles the C files that the query names; false with the error recorded. */
 bool fay_check_extensions(struct fay_query *query);
+/* Whether the function is in these files; with constants alone, `process("redis")`, the name is the query's own word for a source. */
+bool fay_check_is_function_call(const struct fay_query *query, const struct fay_node *call);
 /* name(arguments), a function of these files */
 struct fay_value_node *fay_check_function_call(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call);
 

@@ -100,6 +100,15 @@ static struct fay_value_node *check_place(struct fay_checked *checked, const str
 	return fay_check_scalar(checked, expr);
 }
 
+bool fay_check_is_function_call(const struct fay_query *query, const struct fay_node *call)
+{
+	uint32_t file, index;
+	bool of_events = false;
+	for (const struct fay_argument *item = call->items; item; item = item->next)
+		of_events |= item->value->kind != NODE_STRING && item->value->kind != NODE_INTEGER;
+	return of_events && find(query, call->a->name, &file, &index);
+}
+
 struct fay_value_node *fay_check_function_call(struct fay_checked *checked, const struct fay_scope *scope, const struct fay_node *call)
 {
 	struct fay_query *query = checked->exprs.query;
