@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing saved traces. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fay/image.h"
 #include "fay/saved.h"
@@ -138,6 +140,16 @@ static void put_layout(struct fay_save *s, const struct fay_save_layout *layout)
 	s->header.rows_size = 0;
 }
 
+/* For the owner alone: a trace that root makes holds what is in other users' programs. What is there already keeps its mode and is written over. */
+static FILE *create(const char *path)
+{
+	int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w");
+	if (!file && descriptor >= 0)
+		close(descriptor);
+	return file;
+}
+
 int fay_save_create(const char *path, const struct fay_save_layout *layout, struct fay_save **save, struct fay_error *error)
 {
 	const char *wrong = check_layout(layout);
@@ -146,7 +158,7 @@ int fay_save_create(const char *path, const struct fay_save_layout *layout, stru
 	struct fay_save *s = calloc(1, sizeof(*s));
 	if (!s)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	s->file = fopen(path, "we");
+	s->file = create(path);
 	if (!s->file) {
 		fay_error_set(error, FAY_E_USAGE, "cannot write '%s': %s", path, strerror(errno));
 		free(s);

@@ -80,7 +80,7 @@ int fay_ctf_create(const char *directory, struct fay_ctf **result, struct fay_er
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
 	snprintf(ctf->path, sizeof(ctf->path), "%s", directory);
-	ctf->made = !mkdir(directory, 0777);
+	ctf->made = !mkdir(directory, 0700);
 	ctf->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (ctf->directory < 0)
 		fay_error_set(error, FAY_E_USAGE, "cannot make the directory '%s': %s", directory, strerror(errno));
@@ -97,7 +97,7 @@ int fay_ctf_create(const char *directory, struct fay_ctf **result, struct fay_er
 
 static FILE *create(struct fay_ctf *ctf, const char *name, struct fay_error *error)
 {
-	int file = openat(ctf->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int file = openat(ctf->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	FILE *stream = file < 0 ? NULL : fdopen(file, "w");
 	if (!stream) {
 		fay_error_set(error, FAY_E_INTERNAL, "cannot write '%s/%s': %s", ctf->path, name, strerror(errno));

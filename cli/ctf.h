@@ -11,7 +11,7 @@
 
 struct fay_ctf;
 
-/* The directory is made; one that is there must be empty. */
+/* The directory is made, for its owner alone; one that is there must be empty, and keeps its mode. */
 int fay_ctf_create(const char *directory, struct fay_ctf **ctf, struct fay_error *error);
 /* All events of a saved trace. FAY_E_REFUSED: it has none, or no times; `name` is for people. */
 int fay_ctf_add(struct fay_ctf *ctf, struct fay_saved *saved, const char *name, struct fay_error *error);

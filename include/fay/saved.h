@@ -95,7 +95,7 @@ struct fay_save_layout {
 	struct fay_saved_stream streams[FAY_SAVED_STREAMS];
 	struct fay_saved_column columns[FAY_SAVED_STREAMS][FAY_SAVED_COLUMNS];
 };
-/* The file is made anew. */
+/* The file is made anew, for its owner alone; one that is there keeps its mode, and a symbolic link is followed. */
 int fay_save_create(const char *path, const struct fay_save_layout *layout, struct fay_save **save, struct fay_error *error);
 /* Errors are kept for fay_save_finish(). */
 void fay_save_row(struct fay_save *save, uint32_t stream, const uint8_t *row);

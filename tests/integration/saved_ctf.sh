@@ -56,7 +56,9 @@ arguments=('Arg(0)' 'Arg(1)' 'Arg(2)' 'Arg(3)' 'Arg(4)' 'Arg(5)')
 
 # Calls of several functions in four threads, as they begin.
 save "$work/calls.fay" 'cluster.Function("threads_target!*")' -- "$bin/threads_target" 4 2000
-"$FAY" export --ctf "$work/calls" "$work/calls.fay" 2>"$work/err" || { cat "$work/err" >&2; fail "export"; }
+(umask 0 && "$FAY" export --ctf "$work/calls" "$work/calls.fay" 2>"$work/err") || { cat "$work/err" >&2; fail "export"; }
+equal "modes" "700 600" "$(stat -c %a "$work/calls" "$work/calls/metadata" | xargs)"
+equal "modes of the files" 600 "$(stat -c %a "$work/calls"/* | sort -u)"
 said=$(tail -1 "$work/err")
 read_back "$work/calls"
 events_of "file(\"$work/calls.fay\")" call pid tid cpu comm cycles "${arguments[@]}" >"$work/want"
