@@ -162,6 +162,8 @@ static bool add_keys(struct fay_checked *checked, const struct fay_clause *claus
 				      fay_check_describe(checked, left), fay_check_describe(checked, right)) != NULL;
 	if (left->expr->type == TYPE_MODULE || left->expr->type == TYPE_REAL)
 		return fay_query_fail(query, FAY_E_REFUSED, clause->b->span, "a key of type %s is not supported yet", fay_type_name(left->expr->type)) != NULL;
+	if (fay_expr_size(left->expr) != fay_expr_size(right->expr))
+		return fay_query_fail(query, FAY_E_USAGE, clause->c->span, "stacks that are keys of a join must have the same number of frames") != NULL;
 	struct fay_join_key *key = fay_query_alloc(query, sizeof(*key)), **tail = &step->keys;
 	if (!key)
 		return false;

@@ -144,7 +144,8 @@ static int generate(struct job *job)
 	job->bpf.stride = (FAY_SLOT_HEADER + job->g.plan->spec.local_size + 63) & ~63u;
 	int code = add_programs(job);
 	if (!code && job->g.extends)
-		code = fay_error_set(job->error, FAY_E_REFUSED, "functions of C are called in native probes, and these events come through BPF");
+		code = fay_query_error_at(p->query, job->error, FAY_E_REFUSED, p->query->extensions[0].span,
+					  "functions of C are called in native probes, and these events come through BPF");
 	if (!code)
 		code = fay_bpf_emit(&job->g, object, job->error);
 	object->maps = job->bpf.maps | 1u << FAY_BPF_SLOTS;

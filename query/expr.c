@@ -412,6 +412,14 @@ static const struct fay_expr *limited(struct fay_exprs *exprs, struct fay_span s
 	return result;
 }
 
+uint32_t fay_expr_size(const struct fay_expr *expr)
+{
+	const struct fay_expr *stack = expr;
+	while (expr->type == TYPE_STACK && stack->op != EXPR_STACK) /* of an earlier grouping, or of one side of a join */
+		stack = stack->a;
+	return expr->type == TYPE_STACK ? 8 * (uint32_t)stack->value : expr->type == TYPE_STRING ? FAY_COMM_SIZE : 8;
+}
+
 const struct fay_expr *fay_expr_make(struct fay_exprs *exprs, struct fay_span span,
 				     enum fay_expr_op op, enum fay_type type,
 				     const struct fay_expr *a, const struct fay_expr *b,

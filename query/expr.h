@@ -170,6 +170,8 @@ const struct fay_expr *fay_expr_time(struct fay_exprs *exprs);
 const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key, unsigned level);
 const struct fay_expr *fay_expr_aggregate(struct fay_exprs *exprs, struct fay_aggregate aggregate,
 					  enum fay_type type);
+/* Bytes of its value in a row. */
+uint32_t fay_expr_size(const struct fay_expr *expr);
 /* Any other operation; the operands' types are the caller's care. `span` is for the limits' messages. */
 const struct fay_expr *fay_expr_make(struct fay_exprs *exprs, struct fay_span span,
 				     enum fay_expr_op op, enum fay_type type,

@@ -49,14 +49,6 @@ static bool storable(struct fay_planner *planner, const struct fay_expr *expr)
 	return true;
 }
 
-static uint32_t key_size(const struct fay_expr *expr)
-{
-	const struct fay_expr *stack = expr;
-	while (expr->type == TYPE_STACK && stack->op != EXPR_STACK) /* of an earlier grouping */
-		stack = stack->a;
-	return expr->type == TYPE_STACK ? 8 * (uint32_t)stack->value : expr->type == TYPE_STRING ? FAY_COMM_SIZE : 8;
-}
-
 int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, const char *name)
 {
 	struct fay_plan_private *p = planner->private_plan;
@@ -72,7 +64,7 @@ int fay_planner_key(struct fay_planner *planner, const struct fay_expr *expr, co
 		return -1;
 	}
 	p->columns[p->keys] = (struct fay_layout_column){
-		.name = name, .expr = expr, .size = key_size(expr)};
+		.name = name, .expr = expr, .size = fay_expr_size(expr)};
 	return (int)p->keys++;
 }
 

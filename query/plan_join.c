@@ -124,7 +124,7 @@ static bool lay_out_middle(struct fay_planner *planner)
 	struct fay_join_options *options = &planner->plan->join[1];
 	uint32_t at = 8;
 	for (const struct fay_join_key *key = pairs->checked.join->steps[1].keys; key; key = key->next) {
-		uint32_t size = key->sides[0]->type == TYPE_STRING ? FAY_COMM_SIZE : 8;
+		uint32_t size = fay_expr_size(key->sides[0]);
 		middle->keys[middle->key_count] = (struct fay_layout_column){.expr = key->sides[0], .offset = at, .size = size};
 		options->sides[0].keys[middle->key_count++] = (struct fay_join_column){at, size};
 		at += size;

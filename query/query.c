@@ -218,6 +218,15 @@ static void show_source(struct sink *sink, const struct fay_query *query, struct
 		sink_add(sink, "~", 1);
 }
 
+int fay_query_error_at(const struct fay_query *query, struct fay_error *error, enum fay_error_code code, struct fay_span span, const char *message)
+{
+	struct place place = find_place(query, span);
+	fay_error_set(error, code, "query:%u:%u: %s", place.line, place.column, message);
+	struct sink sink = {error->message, strlen(error->message), sizeof(error->message)};
+	show_source(&sink, query, place);
+	return (int)code;
+}
+
 void *fay_query_fail(struct fay_query *query, enum fay_error_code code, struct fay_span span,
 		     const char *format, ...)
 {
@@ -226,15 +235,11 @@ void *fay_query_fail(struct fay_query *query, enum fay_error_code code, struct f
 	query->failed = true;
 	if (!query->error)
 		return NULL;
-	struct place place = find_place(query, span);
 	char message[1024];
 	va_list args;
 	va_start(args, format);
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
-	fay_error_set(query->error, code, "query:%u:%u: %s", place.line, place.column, message);
-	struct sink sink = {query->error->message, strlen(query->error->message),
-			    sizeof(query->error->message)};
-	show_source(&sink, query, place);
+	fay_query_error_at(query, query->error, code, span, message);
 	return NULL;
 }

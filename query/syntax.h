@@ -75,6 +75,9 @@ char *fay_query_format(struct fay_query *query, const char *format, ...)
 void *fay_query_fail(struct fay_query *query, enum fay_error_code code, struct fay_span span,
 		     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* The same in *error, which may not be NULL, of a query that was planned. Returns the code. */
+int fay_query_error_at(const struct fay_query *query, struct fay_error *error, enum fay_error_code code, struct fay_span span, const char *message);
+
 /* The candidate that `word` was probably meant to be, or NULL. */
 const char *fay_query_suggest(const char *word, const char *const *candidates, size_t count);
 /* "" or "; did you mean `candidate`?", in the query's memory. */

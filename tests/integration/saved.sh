@@ -38,6 +38,15 @@ equal "calls that failed" "$exceptions" "$(sum 'select(.Key) | .n')"
 ask "file(\"$work/calls.fay\").Count()"
 equal "without Failed: returns alone" "$returns" "$(sum .Count)"
 
+# What root traces is not for everyone's eyes; a file that is there keeps its mode, also behind a link.
+(umask 0 && save "$work/own.fay" 'cluster.Function("libc!read")' true)
+equal "mode of a new file" 600 "$(stat -c %a "$work/own.fay")"
+install -m 640 /dev/null "$work/shared.fay"
+ln -s shared.fay "$work/link.fay"
+save "$work/link.fay" 'cluster.Function("libc!read")' true
+equal "mode of one that is there" "640 640" "$(stat -Lc %a "$work/shared.fay" "$work/link.fay" | xargs)"
+[ -s "$work/shared.fay" ] || fail "nothing was saved behind the link"
+
 # A file with a long name.
 long="$work/$(printf 'a%.0s' $(seq 200))"
 mkdir "$long"
@@ -64,6 +73,13 @@ equal "stacks as live" "$(cat "$work/live")" "$(cat "$work/rows")"
 equal "folded" "$(jq -r '.stack | map(sub("^[^!]*!"; "") | sub("[+]0x[0-9a-f]*$"; "")) | reverse | join(";")' "$work/live") 1237" "$(grep ' 123[67]$' "$work/folded" | sed 's/ 1236$/ 1237/')"
 exits "a stack of another name" 1 "$FAY" trace "file(\"$work/stacks.fay\").GroupBy(e => e.Stack(3)).Select(g => g.Count())"
 exits "a stack that is too deep for the question" 3 "$FAY" trace "file(\"$work/stacks.fay\").GroupBy(e => e.UserStack).Select(g => g.Count())"
+ask "file(\"$work/stacks.fay\").Count()"
+events=$(sum .Count)
+stacks="(from a in file(\"$work/stacks.fay\") join b in file(\"$work/stacks.fay\") on a.time equals b.time within 0 join c in file(\"$work/stacks.fay\") on a.stack equals c"
+ask "$stacks.stack within 0 select new { a, c }).Count()"
+equal "joined by stacks" "$events" "$(sum .Count)"
+exits "joined by stacks of two sizes" 2 "$FAY" trace "$stacks.UserStack within 0 select new { a, c }).Count()"
+contains "says why" "$work/err" "the same number of frames"
 
 # Bad input.
 exits "an aggregate cannot be saved" 2 "$FAY" trace --save "$work/x.fay" 'cluster.Function("libc!read").Count()' -- true
