@@ -230,14 +230,17 @@ static int keep_called(LLVMModuleRef part, LLVMModuleRef module, struct fay_erro
 	return fay_error_set(error, FAY_E_INTERNAL, "functions cannot be taken apart");
 }
 
-/* The first instruction that uses `helper`; NULL. */
-static LLVMValueRef user_of(LLVMValueRef helper)
+/* An instruction that uses `value`, be it within a constant expression; NULL. Constants outlive the functions that used them, and have no cycles but through variables. */
+static LLVMValueRef user_of(LLVMValueRef value)
 {
-	LLVMUseRef use = helper ? LLVMGetFirstUse(helper) : NULL;
+	LLVMValueRef found = NULL;
 
-	while (use && !LLVMIsAInstruction(LLVMGetUser(use)))
-		use = LLVMGetNextUse(use);
-	return use ? LLVMGetUser(use) : NULL;
+	for (LLVMUseRef use = value ? LLVMGetFirstUse(value) : NULL; use && !found; use = LLVMGetNextUse(use)) {
+		LLVMValueRef user = LLVMGetUser(use);
+
+		found = LLVMIsAInstruction(user) ? user : LLVMIsAConstant(user) && !LLVMIsAGlobalValue(user) ? user_of(user) : NULL;
+	}
+	return found;
 }
 
 static int check_part(LLVMModuleRef part, struct fay_error *error)

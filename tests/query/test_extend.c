@@ -187,7 +187,7 @@ static void refused_by_compiler(void **state)
 	} cases[] = {
 		{"keeps(x.tid)", "hostile.c:21:13", "calls is a variable that lasts"},
 		{"emits(x.tid)", "hostile.c:30:9", "fay_emit is for probes"},
-		{"emits_twice(x.tid)", "hostile.c:36:9", "fay_emit is for probes"},
+		{"address(x.tid)", "hostile.c:36:11", "fay_emit is for probes"},
 		{"allocates(x.tid)", "hostile.c:42:18", "call of malloc"},
 		{"recurses(x.tid)", "hostile.c:47:26", "recursion through recurses;"},
 		{"assembles(x.tid)", "hostile.c:52:2", "inline assembly"},
