@@ -65,7 +65,7 @@ contains "says what there is" "$work/err" 'does not have `Arg(2)`; it has time, 
 stacks='group e by new { e.function, e.stack, caller = e.who } into g orderby g.Count() descending select new { g.Key, n = g.Count() } take 1'
 "$FAY" trace --json "from e in cluster.Function(\"libc!read\") ${stacks//e.stack, caller = e.who/stack = e.Stack(6), caller = e.Caller}" -- dd if="$work/file" of=/dev/null bs=100 status=none >"$work/out" 2>"$work/err"
 jq -c 'select(.type == "row" and .final) | .values' "$work/out" >"$work/live"
-save "$work/stacks.fay" 'from e in cluster.Function("libc!read") select new { e.time, e.function, stack = e.Stack(6), who = e.Caller, e.UserStack }' dd if="$work/file" of=/dev/null bs=100 status=none
+save "$work/stacks.fay" 'from e in cluster.Function("libc!read") select new { e.time, e.function, stack = e.Stack(6), outer = e.Stack(3), who = e.Caller, e.UserStack }' dd if="$work/file" of=/dev/null bs=100 status=none
 ask "from e in file(\"$work/stacks.fay\") $stacks"
 [ "$(jq -c '.stack | length' "$work/live")" -ge 3 ] || fail "a short stack: $(cat "$work/live")"
 equal "stacks as live" "$(cat "$work/live")" "$(cat "$work/rows")"
@@ -78,7 +78,7 @@ events=$(sum .Count)
 stacks="(from a in file(\"$work/stacks.fay\") join b in file(\"$work/stacks.fay\") on a.time equals b.time within 0 join c in file(\"$work/stacks.fay\") on a.stack equals c"
 ask "$stacks.stack within 0 select new { a, c }).Count()"
 equal "joined by stacks" "$events" "$(sum .Count)"
-exits "joined by stacks of two sizes" 2 "$FAY" trace "$stacks.UserStack within 0 select new { a, c }).Count()"
+exits "joined by stacks of two sizes" 2 "$FAY" trace "$stacks.outer within 0 select new { a, c }).Count()"
 contains "says why" "$work/err" "the same number of frames"
 
 # Bad input.
