@@ -236,10 +236,37 @@ static void refusals(void **state)
 	assert_int_equal(generate("cluster.Syscall(\"read\").Count()", &object), FAY_E_REFUSED);
 }
 
+/* Functions of the kernel may run as native code or through BPF: only here is it known that C cannot be called. */
+static void functions_of_c(void **state)
+{
+	uint8_t bytes[8192];
+	char file[64], query[256];
+	struct fay_query_options options = {.now = NOW, .extend = true};
+	struct fay_bpf_options bpf = {.pid_count = 0};
+	struct fay_bpf_object object;
+	struct fay_error error = {0};
+	struct fay_plan *plan;
+	write_types(bytes, make(bytes));
+	snprintf(file, sizeof(file), "%s.c", path);
+	FILE *source = fopen(file, "w");
+	assert_non_null(source);
+	fputs("long doubled(long x) { return 2 * x; }\n", source);
+	fclose(source);
+	snprintf(query, sizeof(query), "extend \"%s\"\ncluster.Function(kernel, \"__traceiter_demo\").Sum(x => doubled(x.Arg(1)))", file);
+	int code = fay_query_plan_with(query, &options, &plan, &error);
+	unlink(file);
+	if (code)
+		fail_msg("%s", error.message);
+	assert_int_equal(fay_plan_generate_bpf(plan, &bpf, &object, &error), FAY_E_REFUSED);
+	if (strncmp(error.message, "query:1:8: functions of C", 25) || !strstr(error.message, "^~~"))
+		fail_msg("%s", error.message);
+	fay_plan_destroy(plan);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(types_are_read), cmocka_unit_test(damaged_types), cmocka_unit_test(objects),
-					   cmocka_unit_test(refusals)};
+					   cmocka_unit_test(refusals), cmocka_unit_test(functions_of_c)};
 	int fd = mkstemp(path);
 	if (fd < 0)
 		return 1;
