@@ -151,6 +151,8 @@ static bool ring_give_up(struct fay_slot_header *slot, uint64_t bytes)
 
 		if (used > fay_config.spill_size || tail % sizeof(record))
 			return false;
+		if (fay_config.spill_size - used >= bytes)
+			return true; /* the consumer has made room meanwhile, and may have left no record to give up */
 		memcpy(&record, ring + (tail & (fay_config.spill_size - 1)), sizeof(record));
 		bool whole = record.size >= sizeof(record) && record.size % sizeof(record) == 0 && record.size <= used;
 		if (__atomic_compare_exchange_n(&slot->spill_tail, &tail, whole ? tail + record.size : slot->spill_head, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))

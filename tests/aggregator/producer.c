@@ -132,6 +132,8 @@ static void give_up(struct producer *producer, uint64_t bytes)
 	while (room(producer) < bytes && !is_refused(producer)) {
 		uint64_t tail = __atomic_load_n(&producer->slot->spill_tail, __ATOMIC_ACQUIRE);
 		struct fay_spill_record record;
+		if (producer->control->spill_size - (producer->slot->spill_head - tail) >= bytes)
+			return; /* by the consumer, meanwhile */
 		memcpy(&record, ring + (tail & (producer->control->spill_size - 1)), sizeof(record));
 		if (__atomic_compare_exchange_n(&producer->slot->spill_tail, &tail, tail + record.size, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			__atomic_store_n(&producer->slot->lost_full, producer->slot->lost_full + 1, __ATOMIC_RELAXED);

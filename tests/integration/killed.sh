@@ -16,7 +16,7 @@ contains "the doctor names the process" "$work/doctor" " $target"
 trace -p "$target" "$query"
 contains "the next fay says what it removed" "$work/trace.err" "process $target: removed 1 session of a fay that was killed"
 "$FAY" doctor >"$work/doctor"
-contains "a session of a fay that runs is no leftover" "$work/doctor" "1 session of a fay that runs now, none left behind"
+contains "a session of a fay that runs is no leftover" "$work/doctor" "of a fay that runs now, none left behind"
 echo >&9
 wait_for "$work/target.out" done
 end_trace
@@ -27,5 +27,5 @@ kill_fay
 kill_fay
 "$FAY" doctor --clean >"$work/doctor" 2>"$work/err"
 contains "what was removed" "$work/err" "process $target: removed 1 session"
-contains "nothing is left" "$work/doctor" "no process that can be looked into carries fay's code"
+! grep -q "process $target" "$work/doctor" || fail "the doctor finds something left"
 equal "text after" "$before" "$(text_hash "$target")"
