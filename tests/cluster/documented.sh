@@ -44,7 +44,7 @@ types() {
 	fail "on ${machines[$1]}: $2"
 }
 # Lines of the page from a heading or a paragraph on, up to the next: "hub COMMAND" or "each COMMAND"
-lines_after() { sed -n "/^$1/,\$p" "$page" | awk '/^    (hub|each)#/ {seen = 1; sub(/^    /, ""); sub(/# */, " "); print; next} seen {exit}'; }
+lines_after() { sed -n "/^$1/,\$p" "$page" | awk '/^    (hub|each)#/ && !over {seen = 1; sub(/^    /, ""); sub(/# */, " "); print; next} seen {over = 1}'; }
 
 lines_after "## From nothing to three machines" >ten
 equal "lines" 10 "$(wc -l <ten)"
