@@ -33,7 +33,7 @@ struct fay_dl_object {
 };
 
 uint64_t fay_rt_leave(void *local, uint64_t slot, uint64_t *cycles);
-void *fay_rt_full(void *local);
+void *fay_rt_full(void *local, uint64_t here);
 uint32_t fay_rt_find_object(uint64_t address, struct fay_dl_object *result);
 const void *fay_rt_find_fde(uint64_t address, uint64_t bases[3]);
 void fay_rt_longjmp(const uint64_t *jmp_buf, uint64_t here);
@@ -54,8 +54,10 @@ bool fay_rt_calls_used(uint32_t index)
  */
 static struct fay_call *top_of(struct fay_call_stack *stack)
 {
-	struct fay_call *first = fay_first_call(stack), *top = first + FAY_CALLS_MAX + FAY_CALLS_SPARE;
-	uint64_t known = __atomic_load_n(&((const struct fay_thread_entry *)stack->entry)->top, __ATOMIC_RELAXED);
+	struct fay_call *first = fay_first_call(stack),
+			*top = first + FAY_CALLS_MAX + FAY_CALLS_SPARE;
+	uint64_t known = __atomic_load_n(&((const struct fay_thread_entry *)stack->entry)->top,
+					 __ATOMIC_RELAXED);
 
 	if (known - (uint64_t)first <= (uint64_t)top - (uint64_t)first)
 		return (struct fay_call *)known;
@@ -75,7 +77,8 @@ static const struct fay_return_point *return_point(uint64_t address)
 {
 	for (uint64_t i = 0; i < fay_config.zone_count; i++) {
 		const struct fay_runtime_zone *zone = &fay_config.zones[i];
-		const struct fay_return_point *points = (const struct fay_return_point *)zone->returns;
+		const struct fay_return_point *points =
+			(const struct fay_return_point *)zone->returns;
 		uint64_t low = 0, high = zone->return_count;
 
 		if (address - zone->start >= zone->end - zone->start)
@@ -94,14 +97,32 @@ static const struct fay_return_point *return_point(uint64_t address)
 	return NULL;
 }
 
-/* Under way or being begun. */
-static bool still_there(const struct fay_call *call)
-{
-	uint64_t word;
+#define NEWER 64u /* calls above one that are searched for another at its slot */
 
-	if (call->slot & FAY_CALL_LEFT || call->slot == 0)
+/* Another call began at the same slot, and not by a tail call from this one: the frame is gone. */
+static bool superseded(const struct fay_call *call, const struct fay_call *top)
+{
+	for (const struct fay_call *newer = call + 1; newer < top && newer <= call + NEWER; newer++)
+		if (newer->address && ((newer->slot ^ call->slot) & ~(uint64_t)FAY_CALL_LEFT) == 0)
+			return !return_point(newer->address);
+	return false;
+}
+
+/*
+ * Under way or being begun. One that was left counts as there while its frame may be: the unwinder still reads the return address of a call whose frame it has just passed, and a longjmp
+ * may have been a switch of stacks.
+ */
+static bool still_there(const struct fay_call *call, const struct fay_call *top, uint64_t here)
+{
+	uint64_t slot = call->slot & ~(uint64_t)FAY_CALL_LEFT, word;
+
+	if (call->slot == 0)
 		return false;
-	return call->address == 0 || (fay_rt_try_read(&word, 8, call->slot) == 0 && (word == call->address || return_point(word)));
+	if (!(call->slot & FAY_CALL_LEFT))
+		return call->address == 0 || (fay_rt_try_read(&word, 8, slot) == 0 &&
+					      (word == call->address || return_point(word)));
+	return slot >= here && !superseded(call, top) && fay_rt_try_read(&word, 8, slot) == 0 &&
+	       return_point(word);
 }
 
 /* In the order that tells what a signal handler must not take for an empty place. */
@@ -111,11 +132,13 @@ static void end_call(struct fay_call *call)
 	__atomic_store_n(&call->slot, 0, __ATOMIC_RELEASE);
 }
 
-/* Ends calls from `from` up that are known to be dead. */
-static void end_dead(struct fay_call_stack *stack, struct fay_call *from)
+/* Ends calls from `from` up that are known to be dead; `here` is where the thread's stack ends. */
+static void end_dead(struct fay_call_stack *stack, struct fay_call *from, uint64_t here)
 {
-	for (; from < top_of(stack); from++)
-		if (from->slot && !still_there(from))
+	const struct fay_call *top = top_of(stack);
+
+	for (; from < top; from++)
+		if (from->slot && !still_there(from, top, here))
 			end_call(from);
 }
 
@@ -150,7 +173,8 @@ static void compact(struct fay_call_stack *stack)
 }
 
 /* The newest call below `end` with this slot, its mark included. */
-static struct fay_call *find_below(struct fay_call_stack *stack, struct fay_call *end, uint64_t slot)
+static struct fay_call *find_below(struct fay_call_stack *stack, struct fay_call *end,
+				   uint64_t slot)
 {
 	for (struct fay_call *call = end; call-- > fay_first_call(stack);)
 		if (call->slot == slot)
@@ -164,7 +188,8 @@ static struct fay_call *find_call(struct fay_call_stack *stack, uint64_t slot)
 }
 
 /* A call that returns. If it was marked as left, that was a switch of stacks. */
-static struct fay_call *find_returning(struct fay_call_stack *stack, struct fay_call *end, uint64_t slot)
+static struct fay_call *find_returning(struct fay_call_stack *stack, struct fay_call *end,
+				       uint64_t slot)
 {
 	struct fay_call *call = find_below(stack, end, slot);
 
@@ -185,8 +210,8 @@ static uint64_t leave_elsewhere(uint64_t slot, uint64_t *cycles)
 			continue;
 		address = call->address;
 		*cycles = call->cycles;
-		if (__atomic_compare_exchange_n(&call->slot, &expected, slot | FAY_CALL_LEFT, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&call->slot, &expected, slot | FAY_CALL_LEFT, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return address;
 	}
 	return 0;
@@ -196,15 +221,17 @@ static uint64_t leave_elsewhere(uint64_t slot, uint64_t *cycles)
  * Ends the call, and returns its address. The top stays above the call's place: if a signal handler made the call, what it interrupted may be about to take that
  * place, or has taken the top for it.
  */
-static uint64_t leave_own(struct fay_slot_header *header, struct fay_call_stack *stack, struct fay_call *call, uint64_t *cycles)
+static uint64_t leave_own(struct fay_slot_header *header, struct fay_call_stack *stack,
+			  struct fay_call *call, uint64_t *cycles)
 {
-	uint64_t address = call->address, busy = header->busy;
+	uint64_t address = call->address, busy = header->busy,
+		 slot = call->slot & ~(uint64_t)FAY_CALL_LEFT;
 
 	header->busy = (uint64_t)&busy;
 	__asm__ volatile("" : : : "memory");
 	*cycles = call->cycles;
 	end_call(call);
-	end_dead(stack, call);
+	end_dead(stack, call, slot);
 	trim(stack, call + 1);
 	__asm__ volatile("" : : : "memory");
 	header->busy = busy;
@@ -224,15 +251,22 @@ uint64_t fay_rt_leave(void *local, uint64_t slot, uint64_t *cycles)
 		if (address)
 			return address;
 		/* A signal handler that switched stacks while the top was being changed: the call may lie behind it. */
-		call = stack ? find_returning(stack, fay_first_call(stack) + FAY_CALLS_MAX + FAY_CALLS_SPARE, slot) : NULL;
+		call = stack ? find_returning(stack,
+					      fay_first_call(stack) + FAY_CALLS_MAX +
+						      FAY_CALLS_SPARE,
+					      slot)
+			     : NULL;
 	}
 	if (!call)
 		__builtin_trap(); /* nobody knows where to go: the program wrote over our memory */
 	return leave_own(header, stack, call, cycles);
 }
 
-/* The thread's entry; NULL if there is no room for a further call. */
-void *fay_rt_full(void *local)
+/*
+ * The thread's entry; NULL if there is no room for a further call. A signal handler makes none: the code that it interrupted, a trampoline at a return or the unwinder, may be about
+ * to read a place.
+ */
+void *fay_rt_full(void *local, uint64_t here)
 {
 	struct fay_slot_header *slot = slot_of(local);
 	struct fay_call_stack *stack = (struct fay_call_stack *)slot->calls;
@@ -241,7 +275,11 @@ void *fay_rt_full(void *local)
 	/* Looking costs a system call for each call: in a recursion that is really that deep it is done ever less often. */
 	if (stack->full++ < stack->patience)
 		return NULL;
-	end_dead(stack, fay_first_call(stack));
+	if (fay_rt_in_handler(here)) {
+		stack->full = stack->patience;
+		return NULL;
+	}
+	end_dead(stack, fay_first_call(stack), here);
 	trim(stack, fay_first_call(stack));
 	if ((uint64_t)top_of(stack) >= slot->calls_limit)
 		compact(stack);
@@ -271,7 +309,8 @@ static void inherit_calls(struct fay_call_stack *stack, uint32_t index, uint64_t
 	}
 }
 
-void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_thread_entry *entry, uint64_t key)
+void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_thread_entry *entry,
+		       uint64_t key)
 {
 	struct fay_call_stack *stack = stack_of_slot(index);
 
@@ -280,7 +319,7 @@ void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_
 	stack->used = 1;
 	stack->entry = (uint64_t)entry;
 	set_top(stack, fay_first_call(stack));
-	stack->before = (struct fay_call){ .slot = FAY_CALL_LEFT, .address = 1 };
+	stack->before = (struct fay_call){.slot = FAY_CALL_LEFT, .address = 1};
 	stack->key = key;
 	fay_rt_unwind_write(stack);
 	inherit_calls(stack, index, key);
@@ -332,7 +371,8 @@ const void *fay_rt_find_fde(uint64_t address, uint64_t bases[3])
 
 #define CLEANUP_PHASE 2u
 #define CONTINUE_UNWIND 8u
-#define CONTEXT_FIRST 17u /* words of libgcc's struct _Unwind_Context that are searched: { reg[18], cfa, ra, ... } */
+#define CONTEXT_FIRST                                                                              \
+	17u /* words of libgcc's struct _Unwind_Context that are searched: { reg[18], cfa, ra, ... } */
 #define CONTEXT_LAST 24u
 
 /* The slot of the frame that the unwinder is at: the context holds its CFA followed by the return point. 0: not found. */
@@ -341,8 +381,8 @@ static uint64_t slot_of_context(const uint64_t *context)
 	for (unsigned i = CONTEXT_FIRST; i < CONTEXT_LAST; i++) {
 		uint64_t word;
 
-		if (return_point(context[i + 1]) && fay_rt_try_read(&word, 8, context[i] - 8) == 0 &&
-		    word == context[i + 1])
+		if (return_point(context[i + 1]) &&
+		    fay_rt_try_read(&word, 8, context[i] - 8) == 0 && word == context[i + 1])
 			return context[i] - 8;
 	}
 	return 0;
@@ -360,7 +400,8 @@ static void leave_call(struct fay_call *call, const struct fay_return_point *poi
 /*
  * Called for each frame in turn as it is left. `slot` may stand for several calls, each a tail call of the one before; the newest is left first.
  */
-uint32_t fay_rt_personality(int version, uint32_t actions, uint64_t class, void *exception, const uint64_t *context)
+uint32_t fay_rt_personality(int version, uint32_t actions, uint64_t class, void *exception,
+			    const uint64_t *context)
 {
 	void *local = actions & CLEANUP_PHASE ? own_local() : NULL;
 	uint64_t slot = local ? slot_of_context(context) : 0;
@@ -380,8 +421,8 @@ uint32_t fay_rt_personality(int version, uint32_t actions, uint64_t class, void 
 	return CONTINUE_UNWIND;
 }
 
-#define JUMP_MAX (64u << 20)	/* a jump over more bytes than this is one between stacks */
-#define JMP_BUF_RSP 6u		/* in glibc's and musl's jmp_buf */
+#define JUMP_MAX (64u << 20)    /* a jump over more bytes than this is one between stacks */
+#define JMP_BUF_RSP 6u          /* in glibc's and musl's jmp_buf */
 #define POINTER_GUARD_ROTATE 17 /* glibc, sysdeps/unix/sysv/linux/x86_64/pointer_guard.h */
 
 static uint64_t demangled(uint64_t pointer)
@@ -396,26 +437,33 @@ static uint64_t demangled(uint64_t pointer)
 void fay_rt_longjmp(const uint64_t *jmp_buf, uint64_t here)
 {
 	void *local = own_local();
-	struct fay_call_stack *stack = local ? (struct fay_call_stack *)slot_of(local)->calls : NULL;
+	struct fay_call_stack *stack =
+		local ? (struct fay_call_stack *)slot_of(local)->calls : NULL;
+	struct fay_call *top;
 	uint64_t to = jmp_buf[JMP_BUF_RSP];
 
 	if (to - here > JUMP_MAX)
 		to = demangled(to);
 	if (!stack || to - here > JUMP_MAX)
 		return;
-	for (struct fay_call *call = top_of(stack); call-- > fay_first_call(stack);) {
+	top = top_of(stack);
+	for (struct fay_call *call = top; call-- > fay_first_call(stack);) {
 		const struct fay_return_point *point;
 
 		if (call->slot & FAY_CALL_LEFT || call->slot - here >= to - here)
 			continue;
 		/* What a tail call left: the newer call at this slot returns to it. */
 		point = return_point(*(const uint64_t *)call->slot);
-		for (struct fay_call *newer = call + 1; newer < top_of(stack); newer++)
-			if (newer->slot == (call->slot | FAY_CALL_LEFT))
+		for (struct fay_call *newer = call + 1; newer < top && newer <= call + NEWER;
+		     newer++)
+			if (newer->slot == (call->slot | FAY_CALL_LEFT)) {
 				point = return_point(newer->address);
+				break;
+			}
 		if (point)
 			leave_call(call, point, local);
 		else if (call->address == 0 || call->address == *(const uint64_t *)call->slot)
-			call->slot |= FAY_CALL_LEFT; /* by the handler of a signal that came while the call was being begun */
+			call->slot |=
+				FAY_CALL_LEFT; /* by the handler of a signal that came while the call was being begun */
 	}
 }

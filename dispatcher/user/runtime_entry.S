@@ -120,6 +120,7 @@ fay_rt_leave_entry:
 fay_rt_full_entry:
 	enter_c
 	mov %rsi, %rdi
+	lea 16(%rbp), %rsi
 	call fay_rt_full
 	test %rax, %rax
 	mov %rax, -40(%rbp)

@@ -37,6 +37,9 @@ uint32_t fay_rt_slot_take(void);
 /* The process's number: no two that have events have the same. No system call. */
 uint32_t fay_rt_process(void);
 
+/* busy.c: whether the event whose trampoline has its frame at `here` seems to be in a signal handler. In doubt it is. */
+bool fay_rt_in_handler(uint64_t here);
+
 /* calls.c: whether this process's memory has anything in a slot's call stack. */
 bool fay_rt_calls_used(uint32_t index);
 /* A slot's call stack for the thread `key`, which has just taken the slot and claimed the entry. */

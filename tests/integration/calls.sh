@@ -37,7 +37,7 @@ equal "calls too deep: returns and lost ones" "$r" $(($(value returns) + $(endin
 run calls_target timer
 lost=$(ending lost_reentrant)
 equal "interrupted: entries and lost ones" "$e" $(($(value entries) + lost))
-equal "interrupted: returns and exceptions" "$((r + x))" $(($(value returns) + $(value exceptions) + lost))
+equal "interrupted: returns, exceptions and lost ones" "$((r + x))" $(($(value returns) + $(value exceptions) + lost + $(ending lost_calls)))
 
 make_probe calls_c_target
 exact calls_c_target
@@ -53,6 +53,12 @@ for mode in throw throw-caught jump jump-caught return switch; do
 	lost=$(ending lost_reentrant)
 	equal "stepped, $mode: entries and lost ones" "$e" $(($(value entries) + lost))
 	equal "stepped, $mode: returns and exceptions" "$((r + x))" $(($(value returns) + $(value exceptions) + lost))
+done
+for mode in full-return full-unwind; do
+	run stepped_target $mode
+	lost=$(ending lost_reentrant)
+	equal "stepped, $mode: entries and lost ones" "$e" $(($(value entries) + lost))
+	equal "stepped, $mode: returns, exceptions and lost ones" "$((r + x))" $(($(value returns) + $(value exceptions) + lost + $(ending lost_calls)))
 done
 sed -i '/EXCEPTION/,/^}/d; /hist/Id; /exceptions/d' "$work/stepped_target.c"
 "$FAY" cc "$work/stepped_target.c" -o "$work/stepped_target.fay" || fail "the probe without exceptions does not compile"

@@ -10,6 +10,9 @@
 //     return        returns, as traced_catcher() does
 //     switch        goes on, on a stack of its own, when traced_outer() has returned
 //
+// Modes full-return and full-unwind: before each run nearly all the room for watched calls is taken by calls that a longjmp left. The handler's calls, some deep, take the rest and ask for more,
+// at every seventh instruction while traced_outer() is called and returns, or at every 97th while both are unwound.
+//
 // Ends by printing how many traced calls began, returned, and were left by unwinding: "ENTRIES RETURNS EXCEPTIONS".
 #include <csetjmp>
 #include <csignal>
@@ -19,6 +22,7 @@
 #include <cstring>
 #include <ucontext.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #define TRACED extern "C" __attribute__((noinline, noclone, used))
 #define CLOBBER asm volatile("" ::: "memory")
@@ -42,9 +46,47 @@ static bool is(const char *name)
 	return !strcmp(mode, name);
 }
 
+static bool is_full()
+{
+	return !strncmp(mode, "full-", 5);
+}
+
+// The first trap comes behind the instruction behind popf.
+static inline __attribute__((always_inline)) void single_step(bool on)
+{
+	const unsigned long trap_flag = 0x100;
+	if (on)
+		asm volatile("lea -128(%%rsp), %%rsp; pushf; or %0, (%%rsp); popf; lea 128(%%rsp), %%rsp" ::"r"(trap_flag) : "memory", "cc");
+	else
+		asm volatile("lea -128(%%rsp), %%rsp; pushf; and %0, (%%rsp); popf; lea 128(%%rsp), %%rsp" ::"r"(~trap_flag) : "memory", "cc");
+}
+
+// Called before each frame is left: what the unwinder does from the first frame to the one with the setjmp is stepped through.
+static jmp_buf bottom;
+static uintptr_t bottom_frame;
+static _Unwind_Reason_Code stop(int, _Unwind_Action, _Unwind_Exception_Class, struct _Unwind_Exception *, struct _Unwind_Context *context, void *)
+{
+	single_step(false);
+	if (_Unwind_GetCFA(context) >= bottom_frame)
+		longjmp(bottom, 1);
+	single_step(true);
+	return _URC_NO_REASON;
+}
+
+static void unwind()
+{
+	static struct _Unwind_Exception exception;
+	memset(&exception, 0, sizeof(exception));
+	single_step(false);
+	_Unwind_ForcedUnwind(&exception, stop, NULL);
+	expect(false, "the unwinding ended");
+}
+
 TRACED long traced_inner(long x)
 {
 	CLOBBER;
+	if (is("full-unwind"))
+		unwind();
 	return x + 1;
 }
 
@@ -88,9 +130,40 @@ static void call_catcher()
 	expect(traced_catcher(7) == 21, "a wrong value in the handler");
 }
 
+TRACED long traced_climb(long height)
+{
+	const long y = height ? traced_climb(height - 1) : 0;
+	CLOBBER;
+	return y + 1;
+}
+
+// Of the room for 4,096 (docs/dispatcher.md) all but what traced_outer(), its callee and traced_climb() take together.
+static const long FILLING = 4084, HEIGHT = 16;
+static jmp_buf surface;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winfinite-recursion" // it ends by longjmp
+TRACED long traced_descend(long depth)
+{
+	if (depth == 1)
+		longjmp(surface, 1);
+	const long y = traced_descend(depth - 1);
+	CLOBBER;
+	return y + 1;
+}
+
+#pragma GCC diagnostic pop
+
+static void fill()
+{
+	if (!setjmp(surface))
+		traced_descend(FILLING);
+}
+
 static void interrupt()
 {
-	if (is("throw")) {
+	if (is_full()) {
+		expect(traced_climb(HEIGHT) == HEIGHT + 1, "a wrong depth in the handler");
+	} else if (is("throw")) {
 		try {
 			call_catcher();
 		} catch (long caught) {
@@ -111,39 +184,41 @@ static void interrupt()
 	}
 }
 
-static void handler(int)
+// A run in which traced_outer() itself makes room has too many.
+static const long STEPS_MAX = 5000;
+
+static void handler(int, siginfo_t *, void *frame)
 {
 	if (++steps == interrupted_at)
 		interrupt();
+	if (steps >= STEPS_MAX)
+		((ucontext_t *)frame)->uc_mcontext.gregs[REG_EFL] &= ~0x100;
 }
 
-// The first trap comes behind the instruction behind popf.
-static inline __attribute__((always_inline)) void single_step(bool on)
+static __attribute__((noinline)) long call_outer(long number)
 {
-	const unsigned long trap_flag = 0x100;
-	if (on)
-		asm volatile("lea -128(%%rsp), %%rsp; pushf; or %0, (%%rsp); popf; lea 128(%%rsp), %%rsp" ::"r"(trap_flag) : "memory", "cc");
-	else
-		asm volatile("lea -128(%%rsp), %%rsp; pushf; and %0, (%%rsp); popf; lea 128(%%rsp), %%rsp" ::"r"(~trap_flag) : "memory", "cc");
+	bottom_frame = (uintptr_t)__builtin_frame_address(0);
+	if (setjmp(bottom))
+		return (number + 1) * 2;
+	single_step(true);
+	return traced_outer(number);
 }
 
 static void step_through(long number)
 {
+	if (is_full())
+		fill();
 	steps = 0;
-	single_step(true);
-	const long value = traced_outer(number);
+	const long value = call_outer(number);
 	single_step(false);
 	expect(value == (number + 1) * 2, "a wrong value");
 	if (is("switch") && steps >= interrupted_at)
 		swapcontext(&interrupted, &coroutine);
 }
 
-int main(int argc, char **argv)
+// Each instruction; prints the tally.
+static void step_all()
 {
-	struct sigaction action = {};
-	mode = argc > 1 ? argv[1] : "return";
-	action.sa_handler = handler;
-	sigaction(SIGTRAP, &action, NULL);
 	do {
 		interrupted_at++;
 		step_through(interrupted_at);
@@ -152,5 +227,33 @@ int main(int argc, char **argv)
 	const long left = strstr(mode, "-caught") ? 1 : is("throw") || is("jump") ? 2 : 0;
 	const long exceptions = left * interrupts;
 	printf("%ld %ld %ld\n", entries, entries - exceptions, exceptions);
+}
+
+static void step_full()
+{
+	const long stride = is("full-unwind") ? 97 : 7;
+	long runs = 1, interrupts = 0;
+	step_through(0); // what is done once only, such as finding unwind information
+	for (interrupted_at = 1; interrupted_at == 1 || steps >= interrupted_at; interrupted_at += stride) {
+		step_through(interrupted_at);
+		runs++;
+		interrupts += steps >= interrupted_at;
+	}
+	const long climbs = interrupts * (HEIGHT + 1), thrown = is("full-unwind") ? 2 * runs : 0, left = runs * FILLING + thrown;
+	const long entries = runs * (FILLING + 2) + climbs;
+	printf("%ld %ld %ld\n", entries, entries - left, left);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = {};
+	mode = argc > 1 ? argv[1] : "return";
+	action.sa_sigaction = handler;
+	action.sa_flags = SA_SIGINFO;
+	sigaction(SIGTRAP, &action, NULL);
+	if (is_full())
+		step_full();
+	else
+		step_all();
 	return 0;
 }
