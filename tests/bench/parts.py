@@ -65,6 +65,11 @@ class Agreement(unittest.TestCase):
         # 0.3 and 0.7 ns added to 1.4: 24 % apart; 0.3 and 0.75 are further, but within half a nanosecond; 0.3 and 0.9 are not.
         self.assertEqual([agree.compare([result(0.3), result(other)])["apart"] for other in (0.7, 0.75, 0.9)], [[], [], ["bpftrace/count"]])
 
+    def test_overlapping_quartiles(self):
+        apart, wide = [result(700), result(1400)], [result(700), result(1400)]
+        wide[0]["calls"]["modes"][0]["added"]["q3"] = 1381.0 # the other's lower quartile is 1,380
+        self.assertEqual([agree.compare(runs)["apart"] for runs in (apart, wide)], [["bpftrace/count"], []])
+
     def test_modes_that_miscounted_are_not_compared(self):
         found = agree.compare([result(700, missed=5), result(1400)])
         self.assertEqual((found["rows"], found["apart"]), ([], []))
