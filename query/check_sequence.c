@@ -369,6 +369,7 @@ value *fay_check_comprehension(struct fay_checked *checked, const struct fay_sco
 			       const struct fay_node *node)
 {
 	const struct fay_clause *clause = node->clauses;
+	const char *name = clause->name; /* of an element */
 	value *sequence = check_from(checked, outer, clause);
 	const struct fay_scope *scope =
 		sequence ? fay_check_bind(checked, outer, clause->name, sequence->element) : NULL;
@@ -393,10 +394,15 @@ value *fay_check_comprehension(struct fay_checked *checked, const struct fay_sco
 						fay_check_inferred_name(clause->a));
 			break;
 		}
-		default:
+		default: {
+			bool grouped = sequence->grouped;
 			sequence = check_rows(checked, scope, clause, sequence);
+			if (sequence && name && sequence->grouped != grouped) /* what is distinct is a group of equal elements: nothing else of an event is known behind it */
+				scope = fay_check_bind(checked, outer, name, sequence->element);
 			continue;
 		}
+		}
+		name = clause->name;
 		if (sequence && clause->name)
 			scope = fay_check_bind(checked, outer, clause->name, sequence->element);
 	}

@@ -5,11 +5,26 @@
 
 #include <math.h>
 
-const char *const aggregate_names[KINDS] = {"Count", "Count", "Sum", "Min", "Max", "First", "Last", "Average", "Any", "All", "TopK"};
-
 struct cell integer_cell(int64_t x)
 {
 	return (struct cell){.kind = INTEGER, .integer = x};
+}
+
+struct cell real_cell(double x)
+{
+	return (struct cell){.kind = REAL, .real = x, .slack = 1e-12 * fabs(x)};
+}
+
+struct cell string_cell(const void *bytes, size_t size)
+{
+	struct cell cell = {.kind = STRING};
+	for (size_t i = 0; i < size; i++) {
+		char byte = ((const char *)bytes)[i];
+		assert_true(i < sizeof(cell.string) || !byte);
+		if (i < sizeof(cell.string))
+			cell.string[i] = byte;
+	}
+	return cell;
 }
 
 int compare_cells(const struct cell *x, const struct cell *y)
@@ -21,82 +36,14 @@ int compare_cells(const struct cell *x, const struct cell *y)
 	if (x->kind == REAL)
 		return (x->real > y->real) - (x->real < y->real);
 	if (x->kind == WORD)
-		return ((uint64_t)x->integer > (uint64_t)y->integer) -
-		       ((uint64_t)x->integer < (uint64_t)y->integer);
+		return ((uint64_t)x->integer > (uint64_t)y->integer) - ((uint64_t)x->integer < (uint64_t)y->integer);
 	return (x->integer > y->integer) - (x->integer < y->integer);
 }
 
-static struct tally pool[8192];
-static size_t pooled;
-
-void forget_tallies(void)
-{
-	pooled = 0;
-}
-
-static struct cell tally_samples(const struct sample *samples, size_t count)
-{
-	struct tally *tallies = pool + pooled;
-	struct tallies list = {.total = count, .tallies = tallies};
-	for (size_t i = 0; i < count; i++) {
-		size_t at = 0;
-		while (at < list.count && tallies[at].value != samples[i].value)
-			at++;
-		assert_true(pooled + at < sizeof(pool) / sizeof(*pool));
-		if (at == list.count)
-			tallies[list.count++] = (struct tally){.value = samples[i].value};
-		tallies[at].count++;
-	}
-	pooled += list.count;
-	return (struct cell){.kind = LIST, .list = list};
-}
-
-struct cell aggregate_samples(enum kind kind, const struct sample *samples, size_t count)
-{
-	uint64_t matches = 0, sum = 0;
-	int64_t least = INT64_MAX, most = INT64_MIN;
-	const struct sample *first = samples, *last = samples;
-	for (const struct sample *s = samples; s < samples + count; s++) {
-		matches += s->value != 0;
-		sum += (uint64_t)s->value;
-		least = s->value < least ? s->value : least;
-		most = s->value > most ? s->value : most;
-		/* of equal times the larger value, as it lies in memory */
-		if (s->time < first->time || (s->time == first->time && (uint64_t)s->value > (uint64_t)first->value))
-			first = s;
-		if (s->time > last->time || (s->time == last->time && (uint64_t)s->value > (uint64_t)last->value))
-			last = s;
-	}
-	switch (kind) {
-	case COUNT:
-		return integer_cell((int64_t)count);
-	case COUNT_IF:
-		return integer_cell((int64_t)matches);
-	case SUM:
-		return integer_cell((int64_t)sum);
-	case MIN: /* the extreme itself reads as no value: docs/decisions/0004 */
-		return least == INT64_MAX ? (struct cell){NONE} : integer_cell(least);
-	case MAX:
-		return most == INT64_MIN ? (struct cell){NONE} : integer_cell(most);
-	case FIRST:
-		return count ? integer_cell(first->value) : (struct cell){NONE};
-	case LAST:
-		return count ? integer_cell(last->value) : (struct cell){NONE};
-	case AVERAGE:
-		return count ? (struct cell){.kind = REAL,
-					     .real = (double)(int64_t)sum / (double)count}
-			     : (struct cell){NONE};
-	case ANY:
-		return integer_cell(matches != 0);
-	case TOP:
-		return tally_samples(samples, count);
-	default:
-		return integer_cell(matches == count);
-	}
-}
+/* --- decoded --- */
 
 /* In memory that the next call uses again. */
-static struct cell list_of(const struct fay_schema_column *column, const uint8_t *row)
+static struct cell top_of(const struct fay_schema_column *column, const uint8_t *row)
 {
 	static struct tally held[256];
 	struct tallies list = {.tallies = held, .k = (column->size - sizeof(struct fay_top)) / sizeof(struct fay_pair)};
@@ -104,40 +51,47 @@ static struct cell list_of(const struct fay_schema_column *column, const uint8_t
 	fay_value_top_bound(column, row, &list.total, &list.error);
 	for (; fay_value_item(column, row, list.count, &item); list.count++)
 		held[list.count] = (struct tally){.value = (int64_t)item.key, .count = item.count};
-	return (struct cell){.kind = LIST, .list = list};
+	return (struct cell){.kind = TOP_LIST, .list = list};
 }
 
-struct cell cell_of(const struct fay_plan *plan, const struct fay_schema *schema,
-			   const uint8_t *row, uint32_t index)
+/* Likewise. */
+static struct cell histogram_of(const struct fay_value *value)
+{
+	static struct tally held[FAY_HIST_LOG2_BUCKETS];
+	struct tallies list = {.tallies = held};
+	assert_true(value->histogram.count <= FAY_HIST_LOG2_BUCKETS);
+	for (size_t i = 0; i < value->histogram.count; i++)
+		if (value->histogram.buckets[i])
+			held[list.count++] = (struct tally){.value = (int64_t)i, .count = value->histogram.buckets[i]};
+	return (struct cell){.kind = HISTOGRAM_LIST, .list = list};
+}
+
+struct cell cell_of(const struct fay_plan *plan, const struct fay_schema *schema, const uint8_t *row, uint32_t index)
 {
 	const struct fay_plan_column *c = &plan->columns[index];
-	struct fay_schema_column computed = {.offset = c->offset,
-					     .size = FAY_RESULT_COMPUTED_SIZE,
-					     .type = (uint16_t)c->type,
-					     .merge = (uint16_t)c->merge};
+	struct fay_schema_column computed = {.offset = c->offset, .size = FAY_RESULT_COMPUTED_SIZE, .type = (uint16_t)c->type, .merge = (uint16_t)c->merge};
 	const struct fay_schema_column *column =
-		c->source == FAY_PLAN_COMPUTED
-			? &computed
-			: &schema->columns[c->index + (c->source == FAY_PLAN_VALUE
-							       ? schema->states[0].keys
-							       : 0u)];
-	struct cell cell = {NONE};
+		c->source == FAY_PLAN_COMPUTED ? &computed : &schema->columns[c->index + (c->source == FAY_PLAN_VALUE ? schema->states[0].keys : 0u)];
 	struct fay_value value;
+	if (c->stack_frames)
+		return string_cell(row + column->offset, 8 * (size_t)c->stack_frames);
 	if (column->merge == FAY_MERGE_TOP)
-		return list_of(column, row);
+		return top_of(column, row);
 	if (!fay_value_decode(column, row, &value))
-		return cell;
+		return (struct cell){NONE};
 	switch (value.kind) {
 	case FAY_VALUE_STRING:
-		cell.kind = STRING;
-		memcpy(cell.string, value.string.bytes, value.string.size);
-		return cell;
+		return string_cell(value.string.bytes, value.string.size);
 	case FAY_VALUE_DOUBLE:
-		return (struct cell){.kind = REAL, .real = value.d};
+		return real_cell(value.d);
+	case FAY_VALUE_HISTOGRAM:
+		return histogram_of(&value);
 	default:
 		return integer_cell(value.kind == FAY_VALUE_I64 ? value.i64 : (int64_t)value.u64);
 	}
 }
+
+/* --- compared --- */
 
 static uint64_t count_of(const struct tallies *list, int64_t value)
 {
@@ -163,13 +117,80 @@ static bool within_bounds(const struct tallies *want, const struct tallies *got)
 	return true;
 }
 
+static bool same_tallies(const struct tallies *want, const struct tallies *got)
+{
+	for (size_t i = 0; i < got->count; i++)
+		if (count_of(want, got->tallies[i].value) != got->tallies[i].count)
+			return false;
+	return got->count == want->count;
+}
+
+static double squares;
+static size_t estimates;
+
+double estimates_error(size_t *count)
+{
+	*count = estimates;
+	return estimates ? sqrt(squares / (double)estimates) : 0;
+}
+
+static void note_estimate(uint64_t exact, int64_t estimate)
+{
+	double off = ((double)estimate - (double)exact) / (double)exact;
+	squares += off * off;
+	estimates++;
+}
+
 bool equal_cells(const struct cell *want, const struct cell *got)
 {
-	if (want->kind == REAL && got->kind == REAL)
-		return fabs(want->real - got->real) <= 1e-9 * fabs(want->real);
-	if (want->kind == LIST)
-		return got->kind == LIST && within_bounds(&want->list, &got->list);
-	if (want->kind == STRING)
-		return got->kind == STRING && !strcmp(want->string, got->string);
-	return (want->kind == NONE) == (got->kind == NONE) && want->integer == got->integer;
+	if ((want->kind == NONE) != (got->kind == NONE))
+		return false;
+	switch (want->kind) {
+	case NONE:
+		return true;
+	case REAL:
+		return got->kind == REAL && fabs(want->real - got->real) <= want->slack;
+	case STRING:
+		return got->kind == STRING && !compare_cells(want, got);
+	case TOP_LIST:
+		return got->kind == TOP_LIST && within_bounds(&want->list, &got->list);
+	case HISTOGRAM_LIST:
+		return got->kind == HISTOGRAM_LIST && same_tallies(&want->list, &got->list);
+	case ESTIMATE:
+		if (want->exact >= 20)
+			note_estimate(want->exact, got->integer);
+		return got->kind == INTEGER && want->least <= got->integer && got->integer <= want->integer;
+	default:
+		return got->kind == INTEGER && want->integer == got->integer;
+	}
+}
+
+const char *describe_cell(const struct cell *cell)
+{
+	static char texts[4][200];
+	static unsigned next;
+	char *text = texts[next++ % 4];
+	size_t size = sizeof(texts[0]);
+	switch (cell->kind) {
+	case NONE:
+		return "nothing";
+	case REAL:
+		snprintf(text, size, "%.17g", cell->real);
+		return text;
+	case STRING:
+		snprintf(text, size, "\"%.*s\"", CELL_BYTES, cell->string);
+		return text;
+	case TOP_LIST:
+	case HISTOGRAM_LIST:
+		snprintf(text, size, "%zu values of %llu (error %llu), the first one %lld, %llu times", cell->list.count, (unsigned long long)cell->list.total,
+			 (unsigned long long)cell->list.error, cell->list.count ? (long long)cell->list.tallies[0].value : 0,
+			 cell->list.count ? (unsigned long long)cell->list.tallies[0].count : 0);
+		return text;
+	case ESTIMATE:
+		snprintf(text, size, "%lld to %lld, for %llu", (long long)cell->least, (long long)cell->integer, (unsigned long long)cell->exact);
+		return text;
+	default:
+		snprintf(text, size, "%lld", (long long)cell->integer);
+		return text;
+	}
 }

@@ -7,6 +7,7 @@ size_t handed_count;
 unsigned flushes;
 bool no_room;
 void (*on_emit)(uint64_t state, const uint8_t *row);
+int64_t (*on_try_read)(void *to, uint64_t size, uint64_t address);
 
 static void hand_on(const void *row)
 {
@@ -50,6 +51,27 @@ static uint64_t test_emit(void *local, uint64_t state, const void *row)
 	return 0;
 }
 
+static int64_t test_try_read(void *to, uint64_t size, uint64_t address)
+{
+	if (on_try_read)
+		return on_try_read(to, size, address);
+	memset(to, 0, size);
+	return -1;
+}
+
+static void map_helpers(LLVMExecutionEngineRef engine, LLVMModuleRef module)
+{
+	const struct {
+		const char *name;
+		void *function;
+	} helpers[] = {{"fay_flush", (void *)(uintptr_t)test_flush}, {"fay_emit", (void *)(uintptr_t)test_emit}, {"fay_try_read", (void *)(uintptr_t)test_try_read}};
+	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++) {
+		LLVMValueRef function = LLVMGetNamedFunction(module, helpers[i].name);
+		if (function)
+			LLVMAddGlobalMapping(engine, function, helpers[i].function);
+	}
+}
+
 void start(struct running *r, const char *text)
 {
 	struct fay_error error = {0};
@@ -60,18 +82,13 @@ void start(struct running *r, const char *text)
 	r->context = LLVMContextCreate();
 	if (fay_plan_generate(r->plan, r->context, &module, &error))
 		fail_msg("%s\n%s", text, error.message);
-	LLVMValueRef flush = LLVMGetNamedFunction(module, "fay_flush");
-	LLVMValueRef emit = LLVMGetNamedFunction(module, "fay_emit");
 	struct LLVMMCJITCompilerOptions options;
 	LLVMInitializeMCJITCompilerOptions(&options, sizeof(options));
 	options.OptLevel = 2;
 	if (LLVMCreateMCJITCompilerForModule(&r->engine, module, &options, sizeof(options),
 					     &message))
 		fail_msg("%s", message);
-	if (flush)
-		LLVMAddGlobalMapping(r->engine, flush, (void *)(uintptr_t)test_flush);
-	if (emit)
-		LLVMAddGlobalMapping(r->engine, emit, (void *)(uintptr_t)test_emit);
+	map_helpers(r->engine, module);
 	r->probe = (probe_function *)(uintptr_t)LLVMGetFunctionAddress(r->engine, "probe0");
 	assert_non_null(r->probe);
 	r->right = r->plan->joins ? (probe_function *)(uintptr_t)LLVMGetFunctionAddress(r->engine, "probe2") : NULL;

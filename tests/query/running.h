@@ -38,6 +38,8 @@ extern unsigned flushes;
 extern bool no_room;
 /* If not NULL, called with what fay_emit gets. */
 extern void (*on_emit)(uint64_t state, const uint8_t *row);
+/* If not NULL, what fay_try_read does; else nothing can be read. */
+extern int64_t (*on_try_read)(void *to, uint64_t size, uint64_t address);
 
 void start(struct running *r, const char *text);
 void stop(struct running *r);

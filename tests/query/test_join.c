@@ -4,7 +4,7 @@
  * at random; their rows go through the join, the stage of the pairs and the aggregator. A reference that looks at every pair of events must give the same
  * rows. FAY_SEED and the first argument are as in test_random.c.
  */
-#include "cells.h"
+#include "summaries.h"
 #include "trees.h"
 
 #define STREAMS 4
@@ -262,7 +262,7 @@ static struct cell aggregate_pairs(const struct aggregate *a, int64_t key)
 		uint64_t left = pairs[p].a->time, right = pairs[p].b->time;
 		samples[count++] = (struct sample){a->operand.tree ? evaluate_pair(&a->operand, pairs[p].a, pairs[p].b) : 0, left > right ? left : right};
 	}
-	return aggregate_samples(a->kind, samples, count);
+	return aggregate_samples(a->kind, 50, samples, count);
 }
 
 static bool key_seen(size_t pair)

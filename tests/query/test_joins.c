@@ -3,7 +3,7 @@
  * Random queries with two joins, and with joins that make groups (`into`), over random streams; a reference that looks at all combinations of events must give
  * the same rows. FAY_SEED and the first argument are as in test_random.c.
  */
-#include "cells.h"
+#include "summaries.h"
 #include "trees.h"
 
 #define MAX_EVENTS 14
@@ -274,7 +274,7 @@ static void refer_group(const struct shape *s, event a, event b)
 	if (s->form == INTO) {
 		cells[1] = integer_cell(s->columns[1]->means(a, b, NULL));
 		cells[2] = n;
-		cells[3] = aggregate_samples(s->aggregate, samples, count);
+		cells[3] = aggregate_samples(s->aggregate, 50, samples, count);
 		cells[4] = integer_cell((int64_t)since);
 	} else if (s->form == INTO_GROUPS) {
 		struct row *row = &want.rows[want.count - 1];

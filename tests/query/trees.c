@@ -3,6 +3,7 @@
 #include "trees.h"
 
 uint64_t random_state = 1;
+unsigned events_have = HAS_ARGUMENTS | HAS_ALWAYS;
 
 uint64_t random_word(void)
 {
@@ -102,34 +103,87 @@ static bool string_test(unsigned index, const struct fay_event *e)
 	}
 }
 
+static struct tree *leaf_of(const char *op, unsigned index, int64_t constant)
+{
+	struct tree *t = calloc(1, sizeof(*t));
+	assert_non_null(t);
+	strcpy(t->op, op);
+	t->index = index;
+	t->constant = constant;
+	return t;
+}
+
+static struct tree *random_test(void)
+{
+	bool timed = events_have & HAS_TIME;
+	unsigned test;
+	if ((events_have & HAS_FAILED) && below(3) == 0)
+		return leaf_of("x", 0, 0);
+	if (timed && below(2))
+		return leaf_of("t", below(6), 0);
+	do
+		test = below(sizeof(string_tests) / sizeof(*string_tests));
+	while (!(events_have & HAS_MODULE) && strstr(string_tests[test], "x.module"));
+	return leaf_of("s", test, 0);
+}
+
+static const char *const fields[] = {"pid", "tid", "cpu", "tid", "cpu", "cycles"};
+
+static struct tree *random_number(void)
+{
+	unsigned choice = below(12);
+	if (choice < 7 && (events_have & (HAS_RESULT | HAS_DURATION)) && below(2))
+		return leaf_of("r", !(events_have & HAS_RESULT) || ((events_have & HAS_DURATION) && below(2)), 0);
+	if (choice < 7 && (events_have & HAS_ARGUMENTS))
+		return leaf_of("a", below(6), 0);
+	if (choice == 7 && (events_have & HAS_TIME))
+		return leaf_of("n", 0, 0);
+	if (choice < 10)
+		return leaf_of("f", below(events_have & HAS_CYCLES ? 6 : 5), 0);
+	return leaf_of("k", below(2), interesting());
+}
+
+static struct tree *operation(const char *op, struct tree *a, struct tree *b, struct tree *c)
+{
+	struct tree *t = leaf_of(op, 0, 0);
+	t->a = a;
+	t->b = b;
+	t->c = c;
+	return t;
+}
+
 struct tree *random_tree(bool is_bool, unsigned depth)
 {
 	static const char *const ints[] = {"+", "-", "*", "/", "%", "<<", ">>", ">>>", "&", "|", "^", "/"};
 	static const char *const compares[] = {"==", "!=", "<", "<=", ">", ">="};
 	static const char *const logics[] = {"&&", "||", "&", "|", "^", "==", "!="};
-	struct tree *t = calloc(1, sizeof(*t));
-	assert_non_null(t);
-	t->is_bool = is_bool;
 	unsigned choice = below(8);
-	if (depth == 0 || choice == 0) {
-		strcpy(t->op, is_bool ? (below(2) ? "t" : "s") : below(3) ? "a" : below(2) ? "f" : "k");
-		t->index = below(strcmp(t->op, "s") ? 6 : sizeof(string_tests) / sizeof(*string_tests));
-		t->constant = interesting();
-	} else if (choice == 1) {
-		strcpy(t->op, "?");
-		t->a = random_tree(true, depth - 1);
-		t->b = random_tree(is_bool, depth - 1);
-		t->c = random_tree(is_bool, depth - 1);
-	} else if (choice == 2) {
-		strcpy(t->op, is_bool ? "!" : below(2) ? "neg" : "~");
-		t->a = random_tree(is_bool, depth - 1);
-	} else {
-		bool logic = is_bool && below(2);
-		strcpy(t->op, !is_bool ? ints[below(12)] : logic ? logics[below(7)] : compares[below(6)]);
-		t->a = random_tree(logic, depth - 1);
-		t->b = random_tree(logic, depth - 1);
-	}
-	return t;
+	if (depth == 0 || choice == 0)
+		return is_bool ? random_test() : random_number();
+	bool logic = is_bool && below(2), tests = choice == 1 || (choice == 2 ? is_bool : logic);
+	struct tree *a = random_tree(tests, depth - 1);
+	if (choice == 2)
+		return operation(is_bool ? "!" : below(2) ? "neg" : "~", a, NULL, NULL);
+	struct tree *b = random_tree(choice == 1 ? is_bool : logic, depth - 1);
+	if (choice == 1)
+		return operation("?", a, b, random_tree(is_bool, depth - 1));
+	return operation(!is_bool ? ints[below(12)] : logic ? logics[below(7)] : compares[below(6)], a, b, NULL);
+}
+
+struct tree *random_category(void)
+{
+	unsigned choice = below(6);
+	if (choice == 0 && (events_have & HAS_ARGUMENTS))
+		return operation("&", leaf_of("a", 0, 0), leaf_of("k", 1, 3), NULL);
+	if (choice == 1 && (events_have & HAS_RESULT))
+		return operation("&", leaf_of("r", 0, 0), leaf_of("k", 1, 3), NULL);
+	if (choice == 2 && (events_have & HAS_DURATION))
+		return operation("%", leaf_of("r", 1, 0), leaf_of("k", 1, 4), NULL);
+	if (choice == 3 && (events_have & HAS_TIME))
+		return operation("/", leaf_of("n", 0, 0), leaf_of("k", 1, 4000000), NULL);
+	if (choice == 4)
+		return operation("%", leaf_of("f", 2, 0), leaf_of("k", 1, 3), NULL);
+	return leaf_of("f", 1, 0);
 }
 
 void free_tree(struct tree *t)
@@ -142,7 +196,7 @@ void free_tree(struct tree *t)
 	free(t);
 }
 
-static const char *const fields[] = {"pid", "tid", "cpu", "cycles", "tid", "cpu"};
+static const char *const ends[] = {"ReturnValue", "Duration"};
 static const char *const times[] = {"x.time < Now",	 "x.time >= Now.AddMilliseconds(0.0005)",
 				    "x.time == Now",	 "Now.AddSeconds(-0.0000002) <= x.time",
 				    "x.time != x.time",	 "x.time > Now.AddHours(24)"};
@@ -155,6 +209,12 @@ void print_tree(FILE *out, const struct tree *t)
 		fprintf(out, "x.%s", fields[t->index]);
 	else if (!strcmp(t->op, "k"))
 		fprintf(out, t->index % 2 ? "(%lld)" : "(0x%llx)", (long long)t->constant);
+	else if (!strcmp(t->op, "n"))
+		fputs("(x.time - Now)", out);
+	else if (!strcmp(t->op, "r"))
+		fprintf(out, "x.%s", ends[t->index]);
+	else if (!strcmp(t->op, "x"))
+		fputs("x.Failed", out);
 	else if (!strcmp(t->op, "t"))
 		fprintf(out, "(%s)", times[t->index]);
 	else if (!strcmp(t->op, "s"))
@@ -178,7 +238,7 @@ void print_tree(FILE *out, const struct tree *t)
 
 static int64_t leaf(const struct tree *t, const struct fay_event *e)
 {
-	const uint64_t values[] = {e->pid, e->tid, e->cpu, e->cycles, e->tid, e->cpu};
+	const uint64_t values[] = {e->pid, e->tid, e->cpu, e->tid, e->cpu, e->cycles};
 	const bool tests[] = {e->time < NOW,  e->time >= NOW + 500,	   e->time == NOW,
 			      NOW - 200 <= e->time, false, e->time > NOW + 86400000000000u};
 	switch (t->op[0]) {
@@ -190,6 +250,12 @@ static int64_t leaf(const struct tree *t, const struct fay_event *e)
 		return t->constant;
 	case 't':
 		return tests[t->index];
+	case 'n':
+		return (int64_t)(e->time - NOW);
+	case 'r':
+		return (int64_t)(t->index ? e->duration : e->retval);
+	case 'x':
+		return e->flags & EVENT_FAILED;
 	default:
 		return string_test(t->index, e);
 	}

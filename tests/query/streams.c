@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "streams.h"
+
+#include "answers.h"
+#include "stacks.h"
+
+#define LIVE 32u /* calls of which a stream's event is the end began at most so many events before */
+
+const struct source program_sources[] = {
+	{"cluster.Function(\"a!b\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_CALLER | HAS_STACK, false, true},
+	{"process(\"redis\").Function(\"a!b\").WhenFull(Drop)", HAS_ARGUMENTS | HAS_ALWAYS, false, true},
+	{"cluster.Usdt(\"a!b:c\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_STACK, false, false},
+	{"cluster.Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION, true, false},
+	{"cluster.Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION | HAS_ARGUMENTS, true, false},
+	{"machine(\"*\").Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_DURATION, true, false},
+};
+const size_t program_source_count = sizeof(program_sources) / sizeof(program_sources[0]);
+
+/* --- events --- */
+
+static void random_end(struct fay_event *e, unsigned i, uint8_t *early)
+{
+	e->flags = below(6) == 0 ? EVENT_FAILED : 0;
+	e->flags |= below(8) == 0 ? EVENT_UNBEGUN : 0;
+	e->retval = e->flags & EVENT_FAILED ? 0 : below(2) ? below(4) : (uint64_t)interesting();
+	e->duration = below(3) ? below(100) : random_word() >> (1 + below(63));
+	e->address = 0x401000 + below(2) * 64;
+	/* What calls that end unseen have left is overwritten by the next one at their place, if its beginning is seen. */
+	e->stack_pointer = 0x7ffe00000000u - 256 * (e->flags & EVENT_UNBEGUN ? LIVE + i : i % LIVE);
+	*early = (uint8_t)below(i < LIVE ? i + 1 : LIVE);
+}
+
+void random_stream(const struct source *source, struct stream *stream)
+{
+	stream->count = below(8) ? 20 + below(MAX_EVENTS - 20) : below(3);
+	for (unsigned i = 0; i < stream->count; i++) {
+		struct fay_event *e = &stream->events[i];
+		random_event(e);
+		e->time = NOW + random_word() % (SPAN / MAX_EVENTS) * MAX_EVENTS + i; /* each its own; not in order */
+		e->cpu = below(4);
+		if (below(2))
+			e->arg[0] = below(5);
+		if (source->ends)
+			random_end(e, i, &stream->early[i]);
+		else
+			random_stack(e, i, source->called);
+	}
+}
+
+/* --- probes --- */
+
+static void *probe_of(const struct running *r, enum fay_probe_kind kind)
+{
+	const struct fay_image_spec *spec = &r->plan->spec;
+	for (uint32_t i = 0; i < spec->probe_count; i++)
+		if (spec->probes[i].kind == kind)
+			return (void *)(uintptr_t)LLVMGetFunctionAddress(r->engine, spec->probes[i].symbol);
+	return NULL;
+}
+
+/* The calls that begin before event `i`, as the probe that keeps arguments sees them. In the place of some a call was that never ended. */
+static void begin_calls(struct running *r, probe_function *keeper, const struct stream *stream, unsigned i)
+{
+	for (unsigned c = i; c < stream->count && c < i + LIVE; c++) {
+		struct fay_event began = stream->events[c];
+		if (c - stream->early[c] != i || began.flags & EVENT_UNBEGUN)
+			continue;
+		if (began.cycles % 4 == 0) {
+			memset(began.arg, 0xee, sizeof(began.arg));
+			keeper(&began, r->local, NULL);
+		}
+		memcpy(began.arg, stream->events[c].arg, sizeof(began.arg));
+		began.retval = began.duration = began.time = began.cycles = 0x5555;
+		keeper(&began, r->local, NULL);
+	}
+}
+
+static void end_call(struct running *r, probe_function *failure, const struct fay_event *e)
+{
+	struct fay_event ended = *e;
+	memset(ended.arg, 0xdd, sizeof(ended.arg));
+	if (!(e->flags & EVENT_FAILED)) {
+		r->probe(&ended, r->local, NULL);
+	} else if (failure) {
+		ended.retval = 0x6666;
+		failure(&ended, r->local, NULL);
+	}
+}
+
+static void take_rows(struct running *r, struct fay_aggregator *aggregator)
+{
+	const struct fay_spec_state *s = &r->plan->spec.states[0];
+	struct fay_error error = {0};
+	unsigned char *rows = r->local + sizeof(struct fay_table_header);
+	for (uint32_t i = 0; i < s->rows; i++, rows += s->row_size)
+		if (word(rows, 0))
+			assert_int_equal(fay_aggregator_take_row(aggregator, 0, rows, &error), 0);
+	memset(r->local, 0, s->size);
+}
+
+static void run_events(struct running *r, const struct source *source, const struct stream *stream, struct fay_aggregator *aggregator)
+{
+	probe_function *keeper = source->ends ? (probe_function *)probe_of(r, FAY_PROBE_ENTRY) : NULL;
+	probe_function *failure = source->ends ? (probe_function *)probe_of(r, FAY_PROBE_EXCEPTION) : NULL;
+	for (unsigned i = 0; i < stream->count; i++) {
+		if (i == stream->count / 2 && r->plan->spec.states[0].kind == FAY_STATE_TABLE)
+			take_rows(r, aggregator);
+		if (keeper)
+			begin_calls(r, keeper, stream, i);
+		if (source->ends)
+			end_call(r, failure, &stream->events[i]);
+		else
+			r->probe(&stream->events[i], r->local, stack_tables());
+	}
+}
+
+void run_stream(struct running *r, const struct source *source, const struct stream *stream, struct fay_result *merged)
+{
+	const struct fay_spec_state *s = &r->plan->spec.states[0];
+	struct fay_schema schema;
+	struct fay_aggregator *aggregator;
+	struct fay_error error = {0};
+	handed_count = 0;
+	memset(r->local, 0, r->plan->spec.local_size);
+	memset(merged, 0, sizeof(*merged));
+	fay_plan_schema(r->plan, &schema);
+	assert_int_equal(fay_aggregator_create(&schema, &aggregator, &error), 0);
+	run_events(r, source, stream, aggregator);
+	if (s->kind == FAY_STATE_TABLE) {
+		take_rows(r, aggregator);
+		for (size_t i = 0; i < handed_count; i++)
+			assert_int_equal(fay_aggregator_take_row(aggregator, 0, handed_on + i * s->row_size, &error), 0);
+		assert_int_equal(fay_aggregator_snapshot(aggregator, 0, merged, &error), 0);
+	} else {
+		merged->row_size = s->row_size;
+		merged->row_count = s->kind == FAY_STATE_CELL ? 1 : handed_count;
+		merged->rows = malloc(merged->row_count * s->row_size + 1);
+		if (merged->row_count)
+			memcpy(merged->rows, s->kind == FAY_STATE_CELL ? r->local : handed_on, merged->row_count * s->row_size);
+	}
+	fay_aggregator_destroy(aggregator);
+}
