@@ -280,7 +280,7 @@ static void store_computed(uint8_t *at, struct fay_cell cell)
 	memcpy(at, words, sizeof(words));
 }
 
-/* An aggregate over the rows of a window: the row says which window it is. */
+/* An aggregate over the rows of a window: the first one says which window it is, also where there is none (fay_plan_window()). */
 static void write_window(const struct fay_plan_private *p, const struct fay_result *merged, uint8_t *to)
 {
 	const struct fay_layout_column *key = &p->columns[0]; /* of every stage, at the same place */
@@ -292,7 +292,7 @@ static bool write_rows(struct finisher *f, const struct rows *rows, const struct
 {
 	const struct fay_plan_private *p = f->p;
 	out->row_size = p->row_size + p->computed_count * FAY_RESULT_COMPUTED_SIZE;
-	out->row_count = f->is_folded ? !p->checked.window.step || merged->row_count : rows->count;
+	out->row_count = f->is_folded ? 1 : rows->count;
 	out->rows = calloc(out->row_count + 1, out->row_size + 1u);
 	if (!out->rows)
 		return false;

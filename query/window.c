@@ -5,6 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whether the rows become one value at the root. */
+static bool folds(const struct fay_plan_private *p)
+{
+	while (p->next)
+		p = p->next;
+	for (const struct fay_root_op *op = p->root; op; op = op->next)
+		if (op->kind == ROOT_FOLD)
+			return true;
+	return false;
+}
+
 int fay_plan_window(const struct fay_plan *plan, const struct fay_schema *schema, const struct fay_result *merged, uint64_t end,
 		    struct fay_result *out, struct fay_error *error)
 {
@@ -12,14 +23,13 @@ int fay_plan_window(const struct fay_plan *plan, const struct fay_schema *schema
 	uint64_t start = end < plan->window_width ? 0 : end - plan->window_width;
 	if (fay_result_window(schema, merged, start, end, out, error))
 		return (int)error->code;
-	bool one_value = p->checked.result->kind == VALUE_SCALAR && p->keys == 1;
-	if (out->row_count || !one_value)
+	if (out->row_count || p->checked.result->kind != VALUE_SCALAR)
 		return FAY_OK;
 	free(out->rows);
 	out->rows = calloc(1, out->row_size); /* zeros are no event yet, for each aggregate */
 	if (!out->rows)
 		return fay_error_set(error, FAY_E_LIMIT, "query: out of memory for the result");
 	memcpy(out->rows + p->columns[0].offset, &start, sizeof(start));
-	out->row_count = 1;
+	out->row_count = !folds(p); /* else fay_plan_finish() makes one row of none, and takes the window's start from here */
 	return FAY_OK;
 }

@@ -246,7 +246,8 @@ int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged
 		    void *name_context, struct fay_result *out, struct fay_error *error);
 /*
  * Of a plan with windows: the rows of the window [end - width, end) among merged rows, as fay_plan_finish() takes them; a query for one value has a row even
- * if there was no event. fay_plan_finish() then works on that one window. *out is to be given to fay_result_deinit().
+ * if there was no event (an aggregate over groups gets its row from fay_plan_finish()). fay_plan_finish() then works on that one window. *out is to be given to
+ * fay_result_deinit().
  */
 int fay_plan_window(const struct fay_plan *plan, const struct fay_schema *schema, const struct fay_result *merged, uint64_t end,
 		    struct fay_result *out, struct fay_error *error);

@@ -299,12 +299,12 @@ static struct cell fold_rows(const struct shape *s, const struct table *t, unsig
 	return s->fold == AVERAGE ? mean_of(samples, count) : aggregate_samples(s->fold, 0, samples, count);
 }
 
-/* One row of all; of a window that has none before conditions, there is none. */
-static void fold(const struct shape *s, bool none, uint64_t window, struct table *t)
+/* One row of all. */
+static void fold(const struct shape *s, uint64_t window, struct table *t)
 {
 	struct cell value = fold_rows(s, t, has_windows(s) + (s->distinct ? 0 : folded_column(s)));
 	struct cell *next = t->rows[0].cells;
-	t->count = !none || !has_windows(s);
+	t->count = 1;
 	if (has_windows(s))
 		*next++ = (struct cell){.kind = WORD, .integer = (int64_t)window};
 	*next = value;
@@ -339,14 +339,12 @@ static bool lies_in(const struct shape *s, unsigned i, uint64_t start)
 
 void refer(const struct shape *s, const struct stream *stream, uint64_t start, struct table *t)
 {
-	bool none = true;
 	events = stream;
 	sorted_shape = s;
 	t->count = 0;
 	forget_tallies();
 	for (unsigned i = 0; i < events->count; i++) {
 		in_window[i] = passes(s, &events->events[i], s->filter_count) && lies_in(s, i, start);
-		none &= !in_window[i];
 		for (unsigned k = 0; k < s->key_count && in_window[i]; k++)
 			keys[i][k] = scalar_cell(&s->keys[k], &events->events[i]);
 	}
@@ -364,5 +362,5 @@ void refer(const struct shape *s, const struct stream *stream, uint64_t start, s
 		leave_distinct(s, t);
 	cut(s, t);
 	if (s->folds)
-		fold(s, none, start, t);
+		fold(s, start, t);
 }

@@ -12,7 +12,8 @@ static const unsigned operand_types[KINDS] = {[COUNT_IF] = OF(BOOL), [SUM] = OF(
 					      [FIRST] = OF_WORDS, [LAST] = OF_WORDS, [AVERAGE] = OF(INT), [ANY] = OF(BOOL), [ALL] = OF(BOOL),
 					      [STDDEV] = OF(INT), [TOP] = OF_WORDS, [HISTOGRAM] = OF(INT), [QUANTILE] = OF(INT), [DISTINCT] = OF_ANYTHING};
 
-static struct aggregate random_aggregate(enum kind kind, bool integers)
+/* `types`: that an operand may have where the kind allows it. */
+static struct aggregate random_aggregate(enum kind kind, unsigned types)
 {
 	struct aggregate a = {.kind = kind};
 	bool few = (kind == TOP || kind == DISTINCT) && below(3) == 0;
@@ -20,7 +21,7 @@ static struct aggregate random_aggregate(enum kind kind, bool integers)
 	a.percent = below(3) ? (unsigned[]){0, 50, 90, 99, 100}[below(5)] : below(101);
 	a.has_operand = kind != COUNT && (kind != ANY || below(3));
 	if (a.has_operand)
-		a.operand = random_scalar(integers && !IS_TEST(kind) ? OF(INT) : operand_types[kind], few);
+		a.operand = random_scalar(operand_types[kind] & (IS_TEST(kind) ? OF(BOOL) : types), few);
 	return a;
 }
 
@@ -63,7 +64,7 @@ static void random_aggregates(struct shape *s)
 	for (unsigned i = 0; i < s->aggregate_count; i++) {
 		struct aggregate *a = &s->aggregates[i];
 		bool integers = s->kind == GROUPS && i < 2 && below(2);
-		*a = random_aggregate(below(integers ? LAST + 1u : KINDS), integers);
+		*a = random_aggregate(below(integers ? LAST + 1u : KINDS), integers ? OF(INT) : s->every ? OF_KEYS : OF_ANYTHING);
 		if (s->kind == GROUPS && below(4) == 0)
 			a->condition = random_tree(true, 1);
 		if (size + size_of(a) + 3 * 16 > ROW_BYTES) {
@@ -189,7 +190,7 @@ static void random_clusters(struct shape *s)
 {
 	s->clusters = 1 + below(CLUSTERS_MAX);
 	s->aggregate_count = 1;
-	s->aggregates[0] = random_aggregate(below(2) ? COUNT : COUNT_IF, false);
+	s->aggregates[0] = random_aggregate(below(2) ? COUNT : COUNT_IF, OF(BOOL));
 	s->by_methods = true;
 }
 

@@ -61,9 +61,9 @@ static void random_constants(void **state)
 	for (unsigned round = 0; round < 150; round++) {
 		int64_t a = interesting(), b = interesting();
 		static const char *const ops[] = {"+", "-", "*", "/", "%", "<<", ">>", ">>>", "&", "|", "^"};
-		struct tree left = {"k", false, 1, a, NULL, NULL, NULL};
-		struct tree right = {"k", false, 1, b, NULL, NULL, NULL};
-		struct tree t = {"", false, 0, 0, &left, &right, NULL};
+		struct tree left = {"k", 1, a, NULL, NULL, NULL};
+		struct tree right = {"k", 1, b, NULL, NULL, NULL};
+		struct tree t = {"", 0, 0, &left, &right, NULL};
 		struct running r;
 		strcpy(t.op, ops[below(11)]);
 		char *text = text_of("cluster.Function(\"a!b\").Sum(x => ", &t, ")", NULL, "");
