@@ -128,6 +128,12 @@ static int check_set(const struct fay_session *session, const struct fay_kernel_
 
 /* ---- points ---- */
 
+/* Not in a loadable module, which could be unloaded while its functions are traced. What ftrace does not know, it refuses itself. */
+static bool point_valid(u64 address)
+{
+	return address && (address < MODULES_VADDR || address >= MODULES_END);
+}
+
 static int make_table(struct fay_session *session, const struct fay_kernel_point *points, u32 count)
 {
 	u32 size = roundup_pow_of_two(2 * count + 2);
@@ -140,9 +146,9 @@ static int make_table(struct fay_session *session, const struct fay_kernel_point
 
 		while (table[at].address && table[at].address != points[i].address)
 			at = (at + 1) & (size - 1);
-		if (table[at].address || !points[i].address) {
+		if (table[at].address || !point_valid(points[i].address)) {
 			kvfree(table);
-			return -EINVAL; /* a function twice */
+			return -EINVAL; /* a function twice, or one that is not for us */
 		}
 		table[at] = points[i];
 	}
@@ -257,26 +263,16 @@ static u64 wait_for_calls(const struct fay_session *session)
 
 /* ---- attach, detach ---- */
 
-static int take_sets(struct fay_session *session, const struct fay_kernel_attach *attach)
+static int take_sets(struct fay_session *session, const struct fay_kernel_set *given, u32 count)
 {
-	struct fay_kernel_set *given;
-
-	if (!attach->set_count || attach->set_count > FAY_KERNEL_SETS_MAX || attach->point_count > FAY_KERNEL_POINTS_MAX)
-		return -EINVAL;
-	given = vmemdup_user((const void __user *)attach->sets, attach->set_count * sizeof(*given));
-	if (IS_ERR(given))
-		return PTR_ERR(given);
 	kvfree(session->sets);
 	session->set_count = 0;
-	session->sets = kvcalloc(attach->set_count, sizeof(*session->sets), GFP_KERNEL);
-	if (!session->sets) {
-		kvfree(given);
+	session->sets = kvcalloc(count, sizeof(*session->sets), GFP_KERNEL);
+	if (!session->sets)
 		return -ENOMEM;
-	}
-	for (u32 i = 0; i < attach->set_count; i++)
+	for (u32 i = 0; i < count; i++)
 		session->sets[i].given = given[i];
-	session->set_count = attach->set_count;
-	kvfree(given);
+	session->set_count = count;
 	return 0;
 }
 
@@ -303,38 +299,56 @@ static int register_all(struct fay_session *session, const struct fay_kernel_poi
 	return result;
 }
 
+/* All that is checked, and a reference to the module then. */
+static int prepare(struct fay_session *session, const struct fay_kernel_set *sets, u32 set_count, const struct fay_kernel_point *points, u32 point_count)
+{
+	int result;
+
+	/* One that is still being loaded can fail, and would go although there is a reference. */
+	if (!session->module || READ_ONCE(session->module->state) != MODULE_STATE_LIVE)
+		return -ENOEXEC;
+	session->checked = false;
+	result = take_sets(session, sets, set_count);
+	if (!result)
+		result = check_all(session, point_count);
+	if (!result && point_count)
+		result = make_table(session, points, point_count);
+	if (!result && !try_module_get(session->module))
+		result = -ENOEXEC;
+	session->checked = session->pinned = !result;
+	return result;
+}
+
 int fay_session_attach(struct fay_session *session, const struct fay_kernel_attach *attach)
 {
-	struct fay_kernel_point *points = NULL;
+	struct fay_kernel_set *sets;
+	struct fay_kernel_point *points;
 	u64 calls;
 	int result;
 
-	if (session->attached || session->pinned)
+	if (session->pinned)
 		return -EBUSY;
-	if (!session->module)
-		return -ENOEXEC;
-	session->checked = false;
-	result = take_sets(session, attach);
-	if (!result)
-		result = check_all(session, attach->point_count);
-	session->checked = !result;
-	if (!result && attach->point_count) {
-		points = vmemdup_user((const void __user *)attach->points, attach->point_count * sizeof(*points));
-		if (IS_ERR(points))
-			return PTR_ERR(points);
-		result = make_table(session, points, attach->point_count);
+	if (!attach->set_count || attach->set_count > FAY_KERNEL_SETS_MAX || attach->point_count > FAY_KERNEL_POINTS_MAX)
+		return -EINVAL;
+	sets = vmemdup_user((const void __user *)attach->sets, attach->set_count * sizeof(*sets));
+	if (IS_ERR(sets))
+		return PTR_ERR(sets);
+	points = vmemdup_user((const void __user *)attach->points, attach->point_count * sizeof(*points));
+	if (IS_ERR(points)) {
+		kvfree(sets);
+		return PTR_ERR(points);
 	}
-	if (!result && !try_module_get(session->module))
-		result = -ENOEXEC;
+	mutex_lock(&fay_mutex);
+	result = prepare(session, sets, attach->set_count, points, attach->point_count);
+	mutex_unlock(&fay_mutex);
 	if (!result) {
-		session->pinned = session->attached = true;
-		mutex_unlock(&fay_mutex); /* grace periods; the file's lock keeps the session, the reference its module */
+		session->attached = true;
 		result = register_all(session, points);
-		mutex_lock(&fay_mutex);
 		if (result)
 			fay_session_detach(session, &calls);
 	}
 	kvfree(points);
+	kvfree(sets);
 	return result;
 }
 
@@ -343,27 +357,30 @@ int fay_session_detach(struct fay_session *session, u64 *calls)
 	*calls = 0;
 	if (!session->pinned)
 		return 0;
-	mutex_unlock(&fay_mutex);
 	if (session->attached) {
 		unregister_sets(session);
 		session->attached = false;
 	}
 	*calls = wait_for_calls(session);
-	mutex_lock(&fay_mutex);
 	if (*calls)
 		return -EAGAIN;
-	module_put(session->module);
 	session->pinned = false;
+	module_put(session->module); /* the reference has kept it `module` */
 	return 0;
 }
 
 /* A begin, end or timer probe, in this task; also when nothing is attached any more, for the end. The module cannot go meanwhile: fay_module_event() waits. */
 int fay_session_run(struct fay_session *session, u32 set)
 {
-	if (!session->checked || set >= session->set_count || session->sets[set].given.point_count)
-		return -EINVAL;
-	((void (*)(void))session->sets[set].trampoline)();
-	return 0;
+	int result = -EINVAL;
+
+	mutex_lock(&fay_mutex);
+	if (session->checked && set < session->set_count && !session->sets[set].given.point_count) {
+		((void (*)(void))session->sets[set].trampoline)();
+		result = 0;
+	}
+	mutex_unlock(&fay_mutex);
+	return result;
 }
 
 /* Whether a call or a 5-byte nop stands there: else there is no use in asking ftrace. */

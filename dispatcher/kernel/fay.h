@@ -47,8 +47,12 @@ struct fay_cpu_session {
 };
 DECLARE_PER_CPU(struct fay_cpu_session[FAY_KERNEL_SESSIONS_MAX], fay_cpu_sessions);
 
-extern struct mutex fay_mutex; /* all of session.c and attach.c, but what probes do */
-extern struct fay_session *fay_sessions[FAY_KERNEL_SESSIONS_MAX]; /* written under it; helpers read it */
+/*
+ * For fay_sessions and each session's `module` and `checked`, which modules that come and go change, too. Held for short: not while a caller's memory is read, nor
+ * while grace periods pass. All else of a session is its file's: one call at a time.
+ */
+extern struct mutex fay_mutex;
+extern struct fay_session *fay_sessions[FAY_KERNEL_SESSIONS_MAX]; /* helpers read it */
 
 /* session.c. Errors are negative errno. */
 int fay_session_create(struct fay_kernel_create *create, struct fay_session **result);
@@ -56,12 +60,16 @@ int fay_session_create(struct fay_kernel_create *create, struct fay_session **re
 int fay_session_destroy(struct fay_session *session);
 void fay_places_fill(unsigned int number, struct fay_kernel_places *places);
 
-/* attach.c. ATTACH and DETACH let go of fay_mutex while they wait for grace periods, so that sessions do not wait for each other. */
+/* attach.c */
 int fay_session_attach(struct fay_session *session, const struct fay_kernel_attach *attach);
 int fay_session_detach(struct fay_session *session, u64 *calls);
 int fay_session_run(struct fay_session *session, u32 set);
 int fay_check_points(const struct fay_kernel_check *check);
 int fay_module_event(struct notifier_block *block, unsigned long action, void *data);
+
+/* A slower time stamp counter than any: its cycles up to FAY_CYCLES_MAX are less than 2^64 ns, which is what the kernel's division can give. */
+#define FAY_TSC_KHZ_MIN 500000u
+#define FAY_CYCLES_MAX (1ull << 62)
 
 /* helpers.c: called by probes and trampolines, in every context. */
 u64 fay_flush(void *local, u64 state);
@@ -69,5 +77,7 @@ u64 fay_emit(void *local, u64 state, const void *row);
 s64 fay_try_read(void *to, u64 size, u64 address);
 void fay_fill(struct fay_kernel_context *context, u32 fields);
 void fay_resched(void);
+/* When no session is left: no page of read_user()'s is on its way back. */
+void fay_pages_finish(void);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include <asm/msr.h>
 #include <asm/tsc.h>
+#include <linux/irq_work.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
@@ -52,8 +53,8 @@ void fay_fill(struct fay_kernel_context *context, u32 fields)
 		for (; i < FAY_COMM_SIZE; i++)
 			event->comm[i] = 0;
 	}
-	if (fields & FAY_FIELD_DURATION)
-		event->duration = mul_u64_u32_div(event->duration, 1000000, tsc_khz);
+	if (fields & FAY_FIELD_DURATION) /* more than the most: the clock went back, by suspension or for another CPU's */
+		event->duration = event->duration < FAY_CYCLES_MAX ? mul_u64_u32_div(event->duration, 1000000, tsc_khz) : 0;
 }
 
 /* Gives the CPU away if that was asked for while a trampoline held it. */
@@ -201,21 +202,84 @@ u64 fay_emit(void *local, u64 state, const void *row)
 /* ---- memory ---- */
 
 /*
+ * Pages that were read from and that nobody else has any more (another CPU gave them up meanwhile). Freeing them takes locks, which what is traced may hold: an
+ * interrupt does it, which comes when no lock is held that interrupts need.
+ */
+#define PAGES_KEPT 16u
+#define PAGE_RESERVED ((struct page *)1)
+
+struct kept_pages {
+	struct irq_work work;
+	struct page *pages[PAGES_KEPT]; /* NULL: free; PAGE_RESERVED: for a read that has not ended, which this interrupts */
+};
+
+static void put_kept_pages(struct irq_work *work)
+{
+	struct kept_pages *kept = container_of(work, struct kept_pages, work);
+
+	for (unsigned int i = 0; i < PAGES_KEPT; i++) {
+		struct page *page = READ_ONCE(kept->pages[i]);
+
+		if (!page || page == PAGE_RESERVED)
+			continue;
+		WRITE_ONCE(kept->pages[i], NULL);
+		put_page(page);
+	}
+}
+
+static DEFINE_PER_CPU(struct kept_pages, kept_pages) = { .work = IRQ_WORK_INIT(put_kept_pages) };
+
+/* Before a page is taken, so that there is always a place for it. NULL: there is none. */
+static struct page **reserve_page(void)
+{
+	struct kept_pages *kept = this_cpu_ptr(&kept_pages);
+
+	for (unsigned int i = 0; i < PAGES_KEPT; i++)
+		if (!cmpxchg_local(&kept->pages[i], NULL, PAGE_RESERVED))
+			return &kept->pages[i];
+	return NULL;
+}
+
+static void let_page_go(struct page *page, struct page **reserved)
+{
+	struct page *head = compound_head(page);
+
+	if (!is_zone_device_page(head) && page_ref_add_unless(head, -1, 1)) {
+		WRITE_ONCE(*reserved, NULL);
+		return;
+	}
+	WRITE_ONCE(*reserved, page);
+	irq_work_queue(&this_cpu_ptr(&kept_pages)->work);
+}
+
+void fay_pages_finish(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		irq_work_sync(&per_cpu(kept_pages, cpu).work);
+}
+
+/*
  * User memory page by page through the kernel's own mapping of the page: only ordinary pages are found so, neither device memory (which has no page that may be
  * taken so) nor what is not there.
  */
 static bool read_user(void *to, u64 size, u64 address)
 {
-	if (in_nmi())
-		return false; /* a page whose last reference is dropped here could not be freed */
+	if (in_nmi() || !current->mm)
+		return false; /* in an NMI this was never tried */
 	while (size) {
 		u64 piece = min(size, PAGE_SIZE - (address & ~PAGE_MASK));
-		struct page *page;
+		struct page *page, **reserved = reserve_page();
 
-		if (!current->mm || get_user_pages_fast_only(address, 1, 0, &page) != 1)
+		if (!reserved)
 			return false;
+		if (get_user_pages_fast_only(address, 1, 0, &page) != 1) {
+			WRITE_ONCE(*reserved, NULL);
+			return false;
+		}
 		memcpy(to, page_address(page) + (address & ~PAGE_MASK), piece);
-		put_page(page);
+		let_page_go(page, reserved);
 		to += piece;
 		address += piece;
 		size -= piece;

@@ -16,16 +16,15 @@ struct leaving {
 	struct fay_session *session;
 };
 
+/* Of our own, so that unloading waits until leave_later() has returned: it drops the last reference to this module. */
+static struct workqueue_struct *leaving_queue;
+
 static void leave_later(struct work_struct *work)
 {
 	struct leaving *leaving = container_of(to_delayed_work(work), struct leaving, work);
-	int busy;
 
-	mutex_lock(&fay_mutex);
-	busy = fay_session_destroy(leaving->session);
-	mutex_unlock(&fay_mutex);
-	if (busy) {
-		schedule_delayed_work(&leaving->work, HZ);
+	if (fay_session_destroy(leaving->session)) {
+		queue_delayed_work(leaving_queue, &leaving->work, HZ);
 		return;
 	}
 	kfree(leaving);
@@ -33,7 +32,7 @@ static void leave_later(struct work_struct *work)
 }
 
 struct opened {
-	struct mutex lock; /* one call at a time on a file */
+	struct mutex lock; /* one call at a time on a file; held while the caller's memory is read, which can take as long as the caller likes */
 	struct fay_session *session;
 	struct leaving *leaving; /* made when the file is opened, so that closing it cannot fail */
 };
@@ -60,17 +59,12 @@ static int device_open(struct inode *inode, struct file *file)
 static int device_release(struct inode *inode, struct file *file)
 {
 	struct opened *opened = file->private_data;
-	int busy = 0;
 
-	mutex_lock(&fay_mutex);
-	if (opened->session)
-		busy = fay_session_destroy(opened->session);
-	mutex_unlock(&fay_mutex);
-	if (busy) {
+	if (opened->session && fay_session_destroy(opened->session)) {
 		__module_get(THIS_MODULE); /* the file still holds one */
 		opened->leaving->session = opened->session;
 		INIT_DELAYED_WORK(&opened->leaving->work, leave_later);
-		schedule_delayed_work(&opened->leaving->work, HZ);
+		queue_delayed_work(leaving_queue, &opened->leaving->work, HZ);
 	} else {
 		kfree(opened->leaving);
 	}
@@ -141,7 +135,6 @@ static long device_ioctl(struct file *file, unsigned int command, unsigned long 
 
 	if (mutex_lock_interruptible(&opened->lock))
 		return -EINTR;
-	mutex_lock(&fay_mutex);
 	if (command == FAY_KERNEL_CREATE)
 		result = create(opened, argument);
 	else if (command == FAY_KERNEL_CHECK)
@@ -151,7 +144,6 @@ static long device_ioctl(struct file *file, unsigned int command, unsigned long 
 			 : command == FAY_KERNEL_ATTACH ? attach(opened, argument)
 			 : command == FAY_KERNEL_RUN	? run(opened, argument)
 							: detach(opened, argument);
-	mutex_unlock(&fay_mutex);
 	mutex_unlock(&opened->lock);
 	return result;
 }
@@ -162,7 +154,7 @@ static int device_mmap(struct file *file, struct vm_area_struct *area)
 	struct opened *opened = file->private_data;
 	struct fay_session *session = smp_load_acquire(&opened->session);
 
-	/* No lock: calls that hold it may fault, and the memory's lock is held here. The session stays until the file is closed. */
+	/* No lock: calls that hold the file's may fault, and the memory's lock is held here. The session stays until the file is closed. */
 	return session && !area->vm_pgoff ? remap_vmalloc_range(area, session->shm, 0) : -EINVAL;
 }
 
@@ -186,12 +178,17 @@ static int __init fay_init(void)
 		pr_err("fay: this kernel enforces indirect branch tracking, which return trampolines do not fit; boot with ibt=off\n");
 		return -EOPNOTSUPP;
 	}
+	leaving_queue = alloc_workqueue("fay", 0, 0);
+	if (!leaving_queue)
+		return -ENOMEM;
 	result = register_module_notifier(&modules);
+	if (!result) {
+		result = misc_register(&device);
+		if (result)
+			unregister_module_notifier(&modules);
+	}
 	if (result)
-		return result;
-	result = misc_register(&device);
-	if (result)
-		unregister_module_notifier(&modules);
+		destroy_workqueue(leaving_queue);
 	return result;
 }
 
@@ -199,6 +196,8 @@ static void __exit fay_exit(void)
 {
 	misc_deregister(&device);
 	unregister_module_notifier(&modules);
+	destroy_workqueue(leaving_queue);
+	fay_pages_finish();
 }
 
 module_init(fay_init);

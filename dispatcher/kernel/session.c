@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /* A session's life: what CREATE says is checked here, once; everything later relies on it. */
-#include <linux/delay.h>
+#include <asm/tsc.h>
 #include <linux/log2.h>
+#include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -56,6 +57,15 @@ static bool probes_valid(const struct fay_kernel_create *made, const struct fay_
 		if (probes[i].fields & ~fields_of_kind(kind))
 			return false;
 	}
+	return true;
+}
+
+/* fay_fill() divides by the clock's frequency. */
+static bool durations_possible(const struct fay_kernel_create *made, const struct fay_kernel_probe *probes)
+{
+	for (u32 i = 0; i < made->probe_count; i++)
+		if (probes[i].fields & FAY_FIELD_DURATION && tsc_khz < FAY_TSC_KHZ_MIN)
+			return false;
 	return true;
 }
 
@@ -115,7 +125,7 @@ static int take_tables(struct fay_session *session)
 	if (!slots || !probes || !states)
 		return -ENOMEM;
 	if (slots_valid(made, slots) && probes_valid(made, probes) && states_valid(made, states))
-		result = 0;
+		result = durations_possible(made, probes) ? 0 : -EOPNOTSUPP;
 	return result;
 }
 
@@ -130,7 +140,8 @@ static int make_state(struct fay_session *session)
 	session->slot_stride = PAGE_ALIGN(session->spill_offset + made->spill_size);
 	session->slots_offset = slots_offset;
 	size = slots_offset + (u64)session->slot_count * session->slot_stride;
-	if (size > FAY_KERNEL_SHM_MAX || size / PAGE_SIZE > totalram_pages() / 2)
+	/* Of what is free, half at most: the kernel would end programs for more. */
+	if (size > FAY_KERNEL_SHM_MAX || size / PAGE_SIZE > (u64)max(si_mem_available(), 0l) / 2)
 		return -ENOMEM;
 	session->shm_size = size;
 	session->shm = vmalloc_user(size);
@@ -165,17 +176,24 @@ static void release(struct fay_session *session)
 	kfree(session);
 }
 
-/* Makes it known to CPUs and helpers. */
-static void publish(struct fay_session *session)
+/* Gives it a number, and makes it known to CPUs and helpers. */
+static int publish(struct fay_session *session)
 {
+	unsigned int number = 0;
 	int cpu;
 
-	for_each_possible_cpu(cpu) {
-		struct fay_cpu_session *mine = &per_cpu(fay_cpu_sessions, cpu)[session->number];
-
-		*mine = (struct fay_cpu_session){ .contexts = &session->contexts[cpu * FAY_KERNEL_CONTEXTS] };
+	mutex_lock(&fay_mutex);
+	while (number < FAY_KERNEL_SESSIONS_MAX && fay_sessions[number])
+		number++;
+	if (number < FAY_KERNEL_SESSIONS_MAX) {
+		session->number = number;
+		fay_places_fill(number, &session->made.places);
+		for_each_possible_cpu(cpu)
+			per_cpu(fay_cpu_sessions, cpu)[number] = (struct fay_cpu_session){ .contexts = &session->contexts[cpu * FAY_KERNEL_CONTEXTS] };
+		smp_store_release(&fay_sessions[number], session);
 	}
-	smp_store_release(&fay_sessions[session->number], session);
+	mutex_unlock(&fay_mutex);
+	return number < FAY_KERNEL_SESSIONS_MAX ? 0 : -EUSERS;
 }
 
 /* What trampolines read of a called-back function's registers. */
@@ -185,32 +203,26 @@ static_assert(offsetof(struct pt_regs, di) == 112 && offsetof(struct pt_regs, cx
 int fay_session_create(struct fay_kernel_create *create, struct fay_session **result)
 {
 	struct fay_session *session;
-	unsigned int number = 0;
 	int error;
 
 	if (create->abi != FAY_KERNEL_ABI)
 		return -EPROTO;
 	if (!sizes_valid(create))
 		return -EINVAL;
-	while (number < FAY_KERNEL_SESSIONS_MAX && fay_sessions[number])
-		number++;
-	if (number == FAY_KERNEL_SESSIONS_MAX)
-		return -EUSERS;
 	session = kzalloc(sizeof(*session), GFP_KERNEL);
 	if (!session)
 		return -ENOMEM;
 	session->made = *create;
-	session->number = number;
 	error = take_tables(session);
 	if (!error)
 		error = make_state(session);
+	if (!error)
+		error = publish(session);
 	if (error) {
 		release(session);
 		return error;
 	}
-	fay_places_fill(number, &session->made.places);
-	publish(session);
-	create->session = number;
+	create->session = session->number;
 	create->reserved = 0;
 	create->shm_size = session->shm_size;
 	create->places = session->made.places;
@@ -224,7 +236,9 @@ int fay_session_destroy(struct fay_session *session)
 
 	if (fay_session_detach(session, &calls))
 		return -EBUSY;
+	mutex_lock(&fay_mutex);
 	WRITE_ONCE(fay_sessions[session->number], NULL);
+	mutex_unlock(&fay_mutex);
 	synchronize_rcu_tasks_rude(); /* other sessions' helpers may be looking at it, with preemption off, also where RCU does not watch */
 	release(session);
 	return 0;

@@ -6,6 +6,7 @@ cycles=500 ioctls=20000 time=780
 [ -z "${FAY_LONG:-}" ] || cycles=10000 ioctls=1000000 time=28800
 cat >"$work/script" <<'IN'
 . /inside.sh
+. /come_and_go.sh
 last() { grep '"final":true' /tmp/rows | grep "\"result\":\"$1\"" | sed -n "s/.*\"$1\":\([-0-9]*\).*/\1/p" | tail -1; }
 
 fay trace --json --probe /probes/reads.fay -- kernel_calls access 50 >/tmp/rows 2>/tmp/said || cat /tmp/said
@@ -29,24 +30,14 @@ check_has "refused by the verifier" "POL-VECTOR" "$(cat /tmp/said)"
 
 echo "-- tampered"
 kernel_sessions tampered /probes/pair.fay || check "tampered" 0 1
+insmod /dummy.ko
+kernel_sessions in_module /probes/pair.fay || check "a function of a loadable module" 0 1
+rmmod dummy || check "dummy.ko unloads" 0 1
+echo "-- races"
+kernel_sessions races /probes/pair.fay 20 || check "races" 0 1
+kernel_ioctl stalled || check "stalled" 0 1
 echo "-- cycles"
-kernel_sessions cycles /probes/pair.fay 16 kernel!vfs_read >/dev/null # caches are warm
-memory_mark
-begun=$(date +%s)
-functions="__x64_sys_getpgid __x64_sys_close __x64_sys_access vfs_read vfs_open vfs_statx __x64_sys_brk mmput"
-# Eight at once, at functions of their own, which are called meanwhile.
-while :; do kernel_calls getpgid 50 sleep 1 badclose 50 sleep 1 access 50 sleep 1 read 50 sleep 2; done &
-load=$!
-for function in $functions; do
-	(kernel_sessions cycles /probes/pair.fay $(($1 / 8)) kernel!$function; echo $? >/tmp/cycles.$function) &
-done
-for function in $functions; do
-	while [ ! -e /tmp/cycles.$function ]; do sleep 1; done
-	check "cycles at $function" 0 "$(cat /tmp/cycles.$function)"
-done
-kill $load
-echo "   $1 cycles in $(($(date +%s) - begun)) s"
-memory_check "cycles"
+come_and_go $1
 echo "-- ioctl"
 kernel_ioctl 1000 >/dev/null
 memory_mark
@@ -59,8 +50,10 @@ memory_check "ioctls"
 fay trace --for 60s 'cluster.Function(kernel, "__x64_sys_getppid").Count()' >/dev/null 2>/tmp/said &
 while ! grep -q tracing /tmp/said; do sleep 0.2; done
 check_has "patched" "sys_getppid (1)" "$(cat /sys/kernel/tracing/enabled_functions)"
-rmmod fay_s0 2>/dev/null && check "the session's module is held" held unloaded
-rmmod fay 2>/dev/null && check "fay.ko is held" held unloaded
+for module in fay_s0 fay; do
+	rmmod $module 2>/tmp/said && check "$module is held" held unloaded
+	check_has "$module is held, said" "can't unload module '$module': Resource temporarily unavailable" "$(cat /tmp/said)"
+done
 kill -9 $!
 wait $! 2>/dev/null
 check "a killed fay's functions are as they were" 0 "$(grep -c . /sys/kernel/tracing/enabled_functions)"
@@ -78,4 +71,5 @@ finish
 IN
 probes=$BUILD/tests/vm
 inside "$work/script" --time $time --append rcupdate.rcu_expedited=1 --with "$BUILD/bin/kernel_sessions" --with "$probes/pair.fay:probes/pair.fay" --with "$probes/reads.fay:probes/reads.fay" \
-	--with "$probes/hostile.fay:probes/hostile.fay" -- "${FAY_VM_CYCLES:-$cycles}" "${FAY_VM_IOCTLS:-$ioctls}"
+	--with "$probes/hostile.fay:probes/hostile.fay" --with "$here/come_and_go.sh:come_and_go.sh" --with "$kernel/lib/modules/$version/kernel/drivers/net/dummy.ko:dummy.ko" \
+	-- "${FAY_VM_CYCLES:-$cycles}" "${FAY_VM_IOCTLS:-$ioctls}"

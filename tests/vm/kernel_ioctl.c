@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * /dev/fay as a hostile or broken program would use it: kernel_ioctl SECONDS-free COUNT of calls with random and nearly valid arguments, then a valid session, to see
- * that the device still works. Prints how often each answer came.
+ * /dev/fay as a hostile or broken program would use it:
+ *
+ *   kernel_ioctl COUNT     so many calls with random and nearly valid arguments, then a valid session, to see that the device still works. Prints the answers, counted
+ *   kernel_ioctl stalled   calls whose arguments' memory does not come, by userfaultfd(2): nobody else waits for them
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "abi.h"
@@ -105,8 +112,77 @@ static int one(int fd)
 	}
 }
 
+/* ---- stalled ---- */
+
+struct call {
+	unsigned long command;
+	void *argument;
+	int fd, failed;
+	bool ended;
+};
+
+static void *make_call(void *context)
+{
+	struct call *call = context;
+
+	call->failed = ioctl(call->fd, call->command, call->argument) ? errno : 0;
+	__atomic_store_n(&call->ended, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* A page that is not there before UFFDIO_ZEROPAGE. */
+static void *missing_page(int faults)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_register range = { .range = { (uintptr_t)page, 4096 }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	return page == MAP_FAILED || ioctl(faults, UFFDIO_REGISTER, &range) ? NULL : page;
+}
+
+/* One program's call does not get its argument; another one makes a session meanwhile. */
+static int one_stalled(const char *name, unsigned long command)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct fay_kernel_create create = valid(), other = valid();
+	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	void *page = faults < 0 || ioctl(faults, UFFDIO_API, &api) ? NULL : missing_page(faults);
+	struct call stalled = { .command = command, .argument = page, .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) };
+	struct call free = { .command = FAY_KERNEL_CREATE, .argument = &other, .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) };
+	struct pollfd fault = { .fd = faults, .events = POLLIN };
+	struct uffdio_zeropage zero = { .range = { (uintptr_t)page, 4096 } };
+	pthread_t threads[2];
+
+	if (!page || stalled.fd < 0 || free.fd < 0 || (command == FAY_KERNEL_ATTACH && ioctl(stalled.fd, FAY_KERNEL_CREATE, &create))) {
+		perror("stalled");
+		return 1;
+	}
+	pthread_create(&threads[0], NULL, make_call, &stalled);
+	poll(&fault, 1, -1);
+	pthread_create(&threads[1], NULL, make_call, &free);
+	for (int i = 0; i < 1000 && !__atomic_load_n(&free.ended, __ATOMIC_ACQUIRE); i++)
+		usleep(10000);
+	bool waited = !__atomic_load_n(&free.ended, __ATOMIC_ACQUIRE), early = __atomic_load_n(&stalled.ended, __ATOMIC_ACQUIRE);
+	ioctl(faults, UFFDIO_ZEROPAGE, &zero);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	close(stalled.fd);
+	close(free.fd);
+	close(faults);
+	munmap(page, 4096);
+	printf("%s without its argument: another session %s; then: %s\n", name, waited ? "WAITED" : free.failed ? strerror(free.failed) : "was made",
+	       strerror(stalled.failed));
+	return waited || early || free.failed;
+}
+
+static int stalled(void)
+{
+	return one_stalled("CREATE", FAY_KERNEL_CREATE) | one_stalled("ATTACH", FAY_KERNEL_ATTACH) | one_stalled("CHECK", FAY_KERNEL_CHECK);
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "stalled"))
+		return stalled();
 	long count = argc > 1 ? atol(argv[1]) : 100000;
 	unsigned long answers[256] = { 0 };
 	int fd = -1;

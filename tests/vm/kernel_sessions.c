@@ -4,13 +4,21 @@
  *
  *   kernel_sessions cycles IMAGE COUNT PATTERN   attaches to other functions than the image's and detaches; prints memory before and after
  *   kernel_sessions tampered IMAGE       after the verdict, changes code, hash, trampolines: each must be refused by fay.ko; so must a loader of another version of fay
+ *   kernel_sessions in_module IMAGE      names a function of a loadable module, which ftrace would trace: must be refused by fay.ko
+ *   kernel_sessions races IMAGE COUNT    attaches COUNT times while the session's module comes and goes, its state is mapped and its probes are run
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "kernel.h"
+#include "kernel_session.h"
 
 static struct fay_kernel_symbols symbols;
 static struct fay_kernel_btf *btf;
@@ -29,6 +37,41 @@ uint32_t __wrap_fay_kernel_trampoline_write(struct fay_kernel_trampoline *trampo
 }
 
 static enum { THIS_VERSION, OTHER_NUMBER, OTHER_SIZE } version;
+static uint64_t other_point; /* instead of the first point that is attached to */
+
+/* What the loader last said, to be said again. */
+static struct fay_kernel_attach attached;
+static struct fay_kernel_set attached_sets[FAY_KERNEL_SETS_MAX];
+static struct fay_kernel_point attached_point;
+static void *module_bytes;
+static size_t module_size;
+
+static void note_attach(const struct fay_kernel_attach *attach)
+{
+	struct fay_kernel_point *points = (void *)attach->points;
+
+	if (other_point)
+		points[0].address = other_point;
+	memcpy(attached_sets, (void *)attach->sets, attach->set_count * sizeof(*attached_sets));
+	attached_point = points[0];
+	attached = (struct fay_kernel_attach){ (uint64_t)attached_sets, (uint64_t)&attached_point, attach->set_count, 1 };
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+	long arguments[6];
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		arguments[i] = va_arg(list, long);
+	va_end(list);
+	if (number == SYS_init_module && (module_bytes = realloc(module_bytes, (size_t)arguments[1])))
+		memcpy(module_bytes, (void *)arguments[0], module_size = (size_t)arguments[1]);
+	return __real_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+}
 
 /* As a loader of another version calls fay.ko. */
 int __real_ioctl(int fd, unsigned long request, ...);
@@ -44,6 +87,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		((struct fay_kernel_create *)argument)->abi++;
 	if (request == FAY_KERNEL_CREATE && version == OTHER_SIZE)
 		request = _IOWR('F', 0x80, uint64_t);
+	if (request == FAY_KERNEL_ATTACH)
+		note_attach(argument);
 	return __real_ioctl(fd, request, argument);
 }
 
@@ -98,6 +143,10 @@ static int cycles(const struct fay_verdict *verdict, long count)
 			return 1;
 		}
 		fay_kernel_session_destroy(session);
+		if ((i + 1) % 100 == 0) {
+			printf("%s: %ld cycles\n", verdict->probes[0].pattern, i + 1);
+			fflush(stdout);
+		}
 	}
 	printf("%ld cycles; %ld KiB less memory than after the first ten\n", count, before - memory_kib());
 	return before - memory_kib() > 8192;
@@ -150,6 +199,117 @@ static int tampered(struct fay_verdict *verdict)
 	return wrong || result;
 }
 
+/* ---- in_module ---- */
+
+/* A function of a loadable module that ftrace knows; 0: there is none. */
+static uint64_t traceable_in_module(void)
+{
+	int device = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+	uint64_t found = 0;
+
+	for (size_t i = 0; !found && i < symbols.count; i++) {
+		uint8_t answer = 0;
+		struct fay_kernel_check check = { (uint64_t)&symbols.items[i].address, (uint64_t)&answer, 1, 0 };
+
+		if (symbols.items[i].in_module && !ioctl(device, FAY_KERNEL_CHECK, &check) && answer)
+			found = symbols.items[i].address;
+	}
+	close(device);
+	return found;
+}
+
+static int in_module(const struct fay_verdict *verdict)
+{
+	other_point = traceable_in_module();
+	if (other_point)
+		return refused(verdict, "a function of a loadable module", strerror(EINVAL));
+	printf("no loadable module has a function that ftrace knows\n");
+	return 1;
+}
+
+/* ---- races ---- */
+
+static struct fay_kernel_session *raced;
+static bool raced_enough;
+
+static bool racing(void) { return !__atomic_load_n(&raced_enough, __ATOMIC_ACQUIRE); }
+
+static void *come_and_go(void *count)
+{
+	while (racing()) {
+		if (!syscall(SYS_init_module, module_bytes, module_size, ""))
+			++*(long *)count;
+		usleep(500);
+		syscall(SYS_delete_module, raced->name, O_NONBLOCK);
+	}
+	return NULL;
+}
+
+static void *map_and_read(void *count)
+{
+	while (racing()) {
+		volatile uint32_t *shm = mmap(NULL, raced->made.shm_size, PROT_READ, MAP_SHARED, raced->device, 0);
+
+		if (shm == MAP_FAILED || *shm == 0)
+			exit(3);
+		++*(long *)count;
+		munmap((void *)shm, raced->made.shm_size);
+		usleep(500);
+	}
+	return NULL;
+}
+
+static void *run_probes(void *count)
+{
+	while (racing()) {
+		for (uint32_t i = 0; i < attached.set_count; i++)
+			*(long *)count += !__real_ioctl(raced->device, FAY_KERNEL_RUN, &i);
+		usleep(500);
+	}
+	return NULL;
+}
+
+static int races(const struct fay_verdict *verdict, long count)
+{
+	void *(*const others[])(void *) = { come_and_go, map_and_read, run_probes };
+	pthread_t threads[3];
+	long did[3] = { 0 }, won = 0;
+	struct fay_kernel_detached detached;
+	struct fay_error error;
+
+	if (attach(verdict, &raced, &error) || fay_kernel_session_detach(raced, &error)) {
+		printf("%s\n", error.message);
+		return 1;
+	}
+	syscall(SYS_delete_module, raced->name, O_NONBLOCK);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, others[i], &did[i]);
+	/* Attached (calls may be under way still when it is detached), or there is no module just then; nothing else. */
+	int wrong = 0;
+	while (!wrong && won < count) {
+		int failed = __real_ioctl(raced->device, FAY_KERNEL_ATTACH, &attached) ? errno : 0;
+
+		if (!failed || failed == EBUSY)
+			failed = __real_ioctl(raced->device, FAY_KERNEL_DETACH, &detached) && errno != EAGAIN ? errno : 0;
+		wrong = failed == ENOEXEC ? 0 : failed;
+		won += !failed;
+	}
+	__atomic_store_n(&raced_enough, true, __ATOMIC_RELEASE);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	printf("%ld times attached (%s); the module came %ld times, %ld mappings, %ld probes run\n", won, strerror(wrong), did[0], did[1], did[2]);
+	fay_kernel_session_destroy(raced);
+	return wrong || attach(verdict, &raced, &error) || fay_kernel_session_detach(raced, &error) || (fay_kernel_session_destroy(raced), 0);
+}
+
+static int run(const char *what, struct fay_verdict *verdict, long count)
+{
+	return !strcmp(what, "cycles")	    ? cycles(verdict, count)
+	       : !strcmp(what, "races")	    ? races(verdict, count)
+	       : !strcmp(what, "in_module") ? in_module(verdict)
+					    : tampered(verdict);
+}
+
 int main(int argc, char **argv)
 {
 	struct fay_policy policy;
@@ -175,7 +335,7 @@ int main(int argc, char **argv)
 	for (uint32_t i = 0; argc > 4 && i < verdict.probe_count; i++)
 		if (*verdict.probes[i].pattern)
 			verdict.probes[i].pattern = argv[4];
-	int result = !strcmp(argv[1], "cycles") ? cycles(&verdict, argc > 3 ? atol(argv[3]) : 500) : tampered(&verdict);
+	int result = run(argv[1], &verdict, argc > 3 ? atol(argv[3]) : 500);
 	fay_kernel_symbols_deinit(&symbols);
 	fay_kernel_btf_close(btf);
 	fay_verdict_deinit(&verdict);
