@@ -140,6 +140,15 @@ static void close_links(struct fay_bpf_session *session)
 	}
 }
 
+static int check_functions(const struct fay_bpf_session *session, struct fay_error *error)
+{
+	const char *off = fay_bpf_functions_off();
+	for (uint32_t i = 0; off && i < session->object->program_count; i++)
+		if (session->object->programs[i].attach == BPF_TRACE_FENTRY || session->object->programs[i].attach == BPF_TRACE_FEXIT)
+			return fay_error_set(error, FAY_E_REFUSED, "%s", off);
+	return FAY_OK;
+}
+
 static int attach(struct fay_bpf_session *session, uint32_t index)
 {
 	if (session->object->programs[index].period)
@@ -154,7 +163,9 @@ int fay_bpf_session_attach(struct fay_bpf_session *session, struct fay_error *er
 {
 	/* The last first: what notes when a call begins runs before what looks it up. */
 	uint32_t attached = 0, first = 0;
-	int code = 0;
+	int code = check_functions(session, error);
+	if (code)
+		return code;
 	for (uint32_t i = session->object->program_count; i-- > 0;) {
 		if (session->programs[i] < 0)
 			continue;

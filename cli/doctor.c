@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
+#include "fay/bpf.h"
 #include "fay/kernel.h"
 
 void fay_doctor_found(struct finding *finding, bool ok, const char *format, ...)
@@ -228,6 +229,10 @@ static void check_ftrace(struct finding *finding)
 	static const char *const paths[] = { "/sys/kernel/tracing/available_filter_functions",
 					     "/sys/kernel/debug/tracing/available_filter_functions" };
 	char line[256];
+	if (fay_bpf_functions_off()) {
+		fay_doctor_found(finding, false, "%s", fay_bpf_functions_off());
+		return;
+	}
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		if (fay_doctor_first_line(paths[i], line, sizeof(line))) {
 			fay_doctor_found(finding, true, "%s lists the hotpatch points", paths[i]);

@@ -103,7 +103,9 @@ void fay_doctor_bpf(struct finding *finding)
 
 void fay_doctor_fentry(struct finding *finding)
 {
-	if (!find_type(BTF_KIND_FUNC, "vfs_read"))
+	if (fay_bpf_functions_off())
+		fay_doctor_found(finding, false, "%s", fay_bpf_functions_off());
+	else if (!find_type(BTF_KIND_FUNC, "vfs_read"))
 		fay_doctor_found(finding, false, "no BTF for kernel functions: fentry programs have nothing to attach to");
 	else
 		try_to_attach(finding, BTF_KIND_FUNC, "vfs_read", "vfs_read");
@@ -138,6 +140,10 @@ const char *fay_cli_kernel_back_end(enum fay_kernel_kind kind)
 	static char text[1600];
 	struct finding bpf = { 0 }, fentry = { 0 }, multi = { 0 };
 	const char *refused = fay_kernel_modules_refused(), *no_native = refused ? refused : "fay.ko is not there for this kernel";
+	if (kind == FAY_KERNEL_FUNCTIONS && fay_bpf_functions_off()) {
+		snprintf(text, sizeof(text), "none: %s", fay_bpf_functions_off());
+		return text;
+	}
 	if (kind == FAY_KERNEL_FUNCTIONS && !refused && fay_kernel_present())
 		return "native code through fay.ko";
 	fay_doctor_bpf(&bpf);

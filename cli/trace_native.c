@@ -21,6 +21,8 @@ static int choose(const struct trace *trace, bool *native, struct fay_error *err
 	char path[PATH_MAX];
 	const char *refused = fay_kernel_modules_refused();
 
+	if (fay_bpf_functions_off())
+		return fay_error_set(error, FAY_E_REFUSED, "%s", fay_bpf_functions_off());
 	if (!fay_kernel_present() || (needs_bpf(trace) && fay_cli_kernel_bpf_functions()))
 		return FAY_OK;
 	if (refused) {

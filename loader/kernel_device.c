@@ -144,7 +144,8 @@ int fay_kernel_load(const char *ko, char path[PATH_MAX], struct fay_error *error
 
 int fay_kernel_device_open(struct fay_kernel_session *session, const char *ko, struct fay_error *error)
 {
-	int result = fay_kernel_load(ko, session->ko, error);
+	const char *off = fay_bpf_functions_off();
+	int result = off ? fay_error_set(error, FAY_E_REFUSED, "%s", off) : fay_kernel_load(ko, session->ko, error);
 
 	if (result)
 		return result;
@@ -161,9 +162,11 @@ static int create_refused(int code, struct fay_error *error)
 {
 	if (code == EPROTO || code == ENOTTY)
 		return fay_error_set(error, FAY_E_REFUSED, "the fay.ko that is loaded belongs to another version of fay: `rmmod fay`, then fay loads its own");
-	return fay_error_set(error, code == ENOMEM || code == EUSERS || code == E2BIG ? FAY_E_LIMIT : FAY_E_INTERNAL, "fay.ko makes no session: %s",
+	int kind = code == ENOMEM || code == EUSERS || code == E2BIG ? FAY_E_LIMIT : code == EOPNOTSUPP ? FAY_E_REFUSED : FAY_E_INTERNAL;
+	return fay_error_set(error, kind, "fay.ko makes no session: %s",
 			     code == ENOMEM   ? "its state does not fit into the kernel's memory"
 			     : code == EUSERS ? "sixteen traces run already"
+			     : code == EOPNOTSUPP ? "this machine has no time stamp counter that durations could be taken from"
 					      : strerror(code));
 }
 

@@ -169,6 +169,8 @@ uint32_t fay_bpf_processors(void);
 uint32_t fay_bpf_threads(void);
 /* An object's values on this machine, and in this process. */
 void fay_bpf_machine(uint64_t values[FAY_BPF_VALUES]);
+/* Why nothing is called at kernel functions' entries, by no back end; NULL: the kernel does not say so. */
+const char *fay_bpf_functions_off(void);
 /* false: this process is in a PID namespace (a container); the kernel's events have other process numbers than are known here. */
 bool fay_bpf_knows_processes(void);
 

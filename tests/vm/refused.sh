@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Kernels that are not as they should be, each in words: no types, no modules, another kernel's fay.ko, a processor that goes away, lockdown, enforced signatures. A query
-# runs through BPF instead where that is granted; an image of native code is refused.
+# Kernels that are not as they should be, each in words: no types, no modules, another kernel's fay.ko, ftrace switched off, a processor that goes away, lockdown, enforced
+# signatures. A query runs through BPF instead where that is granted; an image of native code is refused.
 . "$(dirname "$0")/lib.sh"
 cat >"$work/script" <<'IN'
 . /inside.sh
@@ -41,6 +41,23 @@ fay trace --json "$Q" >/dev/null 2>/tmp/said
 check "no types" 1 $?
 check_has "no types, said" "/sys/kernel/btf/vmlinux" "$(cat /tmp/said)"
 umount /sys/kernel/btf
+
+# Attaching would succeed, and nothing would be counted.
+echo 0 >/proc/sys/kernel/ftrace_enabled
+off="kernel.ftrace_enabled is 0"
+fay trace --probe /probes/pair.fay >/tmp/rows 2>/tmp/said
+check "ftrace is off: an image" 1 $?
+check_has "ftrace is off: an image, said" "$off" "$(cat /tmp/said)"
+fay trace --json "$Q" >/tmp/rows 2>/tmp/said
+check "ftrace is off: a query" 1 $?
+check_has "ftrace is off: a query, said" "$off" "$(cat /tmp/said)"
+fay trace --comm kernel_calls "$Q" >/tmp/rows 2>/tmp/said
+check "ftrace is off: a query for BPF" 1 $?
+check_has "ftrace is off: a query for BPF, said" "$off" "$(cat /tmp/said)"
+check_has "ftrace is off, doctor" "BPF at kernel function entries: sysctl $off" "$(fay doctor)"
+check_has "ftrace is off, explained" "none: sysctl $off" "$(fay explain "$Q")"
+check "ftrace is off: system calls" 10 "$(fay trace --json 'cluster.Syscall("getpgid").Count()' -- kernel_calls getpgid 10 2>/tmp/said | value Count)"
+echo 1 >/proc/sys/kernel/ftrace_enabled
 
 # A processor goes and comes back while its calls are counted.
 for back_end in native BPF; do
