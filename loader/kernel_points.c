@@ -54,19 +54,15 @@ static int skip(struct fay_kernel_session *session, const char *name, const char
 	return 0;
 }
 
-static uint64_t matching(const struct fay_kernel_session *session, const char *name)
+/* `globs`: of the probes, by number. */
+static uint64_t matching(const struct fay_kernel_session *session, const struct fay_glob *globs, const char *name)
 {
+	size_t length = strlen(name);
 	uint64_t mask = 0;
 
-	for (uint32_t i = 0; i < session->probe_count; i++) {
-		struct fay_glob glob;
-
-		if (fay_kernel_hosted(session->probes[i].kind))
-			continue;
-		fay_glob_init(&glob, session->verdict->probes[i].pattern + sizeof(FAY_KERNEL_MODULE_NAME));
-		if (fay_glob_match(&glob, name, strlen(name)))
+	for (uint32_t i = 0; i < session->probe_count; i++)
+		if (!fay_kernel_hosted(session->probes[i].kind) && fay_glob_match(&globs[i], name, length))
 			mask |= UINT64_C(1) << i;
-	}
 	return mask;
 }
 
@@ -74,11 +70,15 @@ static uint64_t matching(const struct fay_kernel_session *session, const char *n
 static int find_points(struct fay_kernel_session *session, struct fay_error *error)
 {
 	const struct fay_kernel_symbols *symbols = session->symbols;
+	struct fay_glob globs[FAY_KERNEL_PROBES_MAX];
 
+	for (uint32_t i = 0; i < session->probe_count; i++)
+		if (!fay_kernel_hosted(session->probes[i].kind))
+			fay_glob_init(&globs[i], session->verdict->probes[i].pattern + sizeof(FAY_KERNEL_MODULE_NAME));
 	session->points = calloc(symbols->count + 1, sizeof(*session->points));
 	for (size_t i = 0; session->points && i < symbols->count; i++) {
 		const struct fay_kernel_symbol *symbol = &symbols->items[i];
-		uint64_t mask = matching(session, symbol->name);
+		uint64_t mask = matching(session, globs, symbol->name);
 		struct kernel_point *last = session->point_count ? &session->points[session->point_count - 1] : NULL;
 
 		if (!mask)
