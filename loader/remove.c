@@ -145,16 +145,16 @@ static bool somebody_inside(struct fay_stop *stop, const struct fay_zones *zones
 }
 
 /*
- * Puts the real return addresses of one thread's watched calls back, newest first: of several calls at one place on the stack the newest is the one under
- * way, and where it was itself a tail call, the older ones follow.
+ * Puts the real return addresses of one thread's watched calls with this mark back, newest first: of several calls at one place on the stack the newest is the one
+ * under way, and where it was itself a tail call, the older ones follow.
  */
 static void return_calls(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session, const struct fay_call *calls,
-			 size_t count)
+			 size_t count, uint64_t mark)
 {
 	struct inside_context context = { .zones = zones, .session = session };
 
 	for (size_t i = count; i-- > 0;) {
-		uint64_t slot = calls[i].slot, word;
+		uint64_t slot = calls[i].slot ^ mark, word;
 
 		if (slot % 8 == 0 && calls[i].address && !fay_stop_read(stop, slot, &word, 8) && zone_around(&context, word))
 			fay_stop_write(stop, slot, &calls[i].address, 8);
@@ -183,7 +183,8 @@ static size_t call_places(struct fay_stop *stop, const struct fay_call_stack *st
 
 /*
  * After this, calls under way return straight to their callers. Live threads first: what an ended one left behind may name places on stacks that are in
- * use again. What is read is the target's and proves nothing: every count is bounded.
+ * use again; and last, for the same reason, calls that a longjmp seems to have left, which may be under way on stacks that are switched by longjmp. What is read is the
+ * target's and proves nothing: every count is bounded.
  */
 static int return_all(struct fay_stop *stop, const struct fay_zones *zones, const struct fay_zone_header *header,
 		      struct fay_error *error)
@@ -200,16 +201,17 @@ static int return_all(struct fay_stop *stop, const struct fay_zones *zones, cons
 		used = header->calls_size / FAY_CALLS_STRIDE;
 	if (used > CALL_STACKS_MAX)
 		used = CALL_STACKS_MAX;
-	for (uint64_t i = 0; i < 2 * used; i++) {
+	for (uint64_t i = 0; i < 4 * used; i++) {
 		uint64_t at = header->calls + i % used * FAY_CALLS_STRIDE, first = at + FAY_CALLS_FIRST;
+		bool live = i / used % 2 == 0;
 		size_t count;
 
 		if (fay_stop_read(stop, at, &stack, sizeof(stack)) || !stack.used ||
-		    is_live_thread(stop, stack.key) != (i < used))
+		    is_live_thread(stop, stack.key) != live)
 			continue;
 		count = call_places(stop, &stack, first);
 		if (!fay_stop_read(stop, first, calls, count * sizeof(*calls)))
-			return_calls(stop, zones, header->session, calls, count);
+			return_calls(stop, zones, header->session, calls, count, i < 2 * used ? 0 : FAY_CALL_LEFT);
 	}
 	free(calls);
 	return 0;

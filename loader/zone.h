@@ -21,7 +21,7 @@
 #include "stop.h"
 
 #define FAY_ZONE_MAGIC 0x4549524e4f5a5946u
-#define FAY_ZONE_VERSION 5u
+#define FAY_ZONE_VERSION 6u
 #define FAY_ZONE_MEMFD "fay-code"
 #define FAY_ZONE_MAX_PATCHES (1u << 20)
 #define FAY_ZONES_MAX_PATCHES (1u << 21) /* of all zones in a process that are looked at: anybody can make memory that looks like zones */

@@ -48,16 +48,20 @@ bool fay_rt_calls_used(uint32_t index)
 	return fay_config.calls && stack_of_slot(index)->used;
 }
 
+/* Written by its own thread only. */
+static uint64_t *known_top(struct fay_call_stack *stack)
+{
+	return &((struct fay_thread_entry *)stack->entry)->top;
+}
+
 /*
  * Where the taken places end. Of a thread of the process that this one was forked from nothing is left in the thread table, or something else stands
  * there: then it is the last place that is not empty.
  */
 static struct fay_call *top_of(struct fay_call_stack *stack)
 {
-	struct fay_call *first = fay_first_call(stack),
-			*top = first + FAY_CALLS_MAX + FAY_CALLS_SPARE;
-	uint64_t known = __atomic_load_n(&((const struct fay_thread_entry *)stack->entry)->top,
-					 __ATOMIC_RELAXED);
+	struct fay_call *first = fay_first_call(stack), *top = first + FAY_CALLS_MAX + FAY_CALLS_SPARE;
+	uint64_t known = __atomic_load_n(known_top(stack), __ATOMIC_RELAXED);
 
 	if (known - (uint64_t)first <= (uint64_t)top - (uint64_t)first)
 		return (struct fay_call *)known;
@@ -66,19 +70,12 @@ static struct fay_call *top_of(struct fay_call_stack *stack)
 	return top;
 }
 
-/* By its own thread only. */
-static void set_top(struct fay_call_stack *stack, struct fay_call *top)
-{
-	((struct fay_thread_entry *)stack->entry)->top = (uint64_t)top;
-}
-
 /* The return point at this address. */
 static const struct fay_return_point *return_point(uint64_t address)
 {
 	for (uint64_t i = 0; i < fay_config.zone_count; i++) {
 		const struct fay_runtime_zone *zone = &fay_config.zones[i];
-		const struct fay_return_point *points =
-			(const struct fay_return_point *)zone->returns;
+		const struct fay_return_point *points = (const struct fay_return_point *)zone->returns;
 		uint64_t low = 0, high = zone->return_count;
 
 		if (address - zone->start >= zone->end - zone->start)
@@ -103,26 +100,28 @@ static const struct fay_return_point *return_point(uint64_t address)
 static bool superseded(const struct fay_call *call, const struct fay_call *top)
 {
 	for (const struct fay_call *newer = call + 1; newer < top && newer <= call + NEWER; newer++)
-		if (newer->address && ((newer->slot ^ call->slot) & ~(uint64_t)FAY_CALL_LEFT) == 0)
+		if (newer->address && ((newer->slot ^ call->slot) & ~(uint64_t)FAY_CALL_MARKS) == 0)
 			return !return_point(newer->address);
 	return false;
 }
 
 /*
  * Under way or being begun. One that was left counts as there while its frame may be: the unwinder still reads the return address of a call whose frame it has just passed, and a longjmp
- * may have been a switch of stacks.
+ * may have been a switch of stacks. `here` is where the thread's stack ends: what lies below it is gone, unless it is another stack.
  */
-static bool still_there(const struct fay_call *call, const struct fay_call *top, uint64_t here)
+static bool still_there(const struct fay_call_stack *stack, const struct fay_call *call, const struct fay_call *top, uint64_t here)
 {
-	uint64_t slot = call->slot & ~(uint64_t)FAY_CALL_LEFT, word;
+	uint64_t slot = call->slot & ~(uint64_t)FAY_CALL_MARKS, left = call->slot & FAY_CALL_MARKS, word;
 
 	if (call->slot == 0)
 		return false;
-	if (!(call->slot & FAY_CALL_LEFT))
-		return call->address == 0 || (fay_rt_try_read(&word, 8, slot) == 0 &&
-					      (word == call->address || return_point(word)));
-	return slot >= here && !superseded(call, top) && fay_rt_try_read(&word, 8, slot) == 0 &&
-	       return_point(word);
+	if (call->address == 0)
+		return !left;
+	if (left && slot < here && !(left == FAY_CALL_LEFT && stack->switches))
+		return false;
+	if (left && superseded(call, top))
+		return false;
+	return fay_rt_try_read(&word, 8, slot) == 0 && (return_point(word) || (!left && word == call->address));
 }
 
 /* In the order that tells what a signal handler must not take for an empty place. */
@@ -138,18 +137,26 @@ static void end_dead(struct fay_call_stack *stack, struct fay_call *from, uint64
 	const struct fay_call *top = top_of(stack);
 
 	for (; from < top; from++)
-		if (from->slot && !still_there(from, top, here))
+		if (from->slot && !still_there(stack, from, top, here))
 			end_call(from);
 }
 
-/* Cuts empty places off the end, down to `least`. */
+/*
+ * Cuts empty places off the end, down to `least`. What a signal handler's calls leave there by unwinding meanwhile must not come to lie behind the top, where it would pass for newer than
+ * what begins below it.
+ */
 static void trim(struct fay_call_stack *stack, const struct fay_call *least)
 {
-	struct fay_call *top = top_of(stack);
+	struct fay_call *top = top_of(stack), *low = top;
+	uint64_t found = (uint64_t)top;
 
-	while (top > least && top[-1].slot == 0)
-		top--;
-	set_top(stack, top);
+	while (low > least && low[-1].slot == 0)
+		low--;
+	if (!__atomic_compare_exchange_n(known_top(stack), &found, (uint64_t)low, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	for (; low < top; low++)
+		while (low->slot && top_of(stack) <= low)
+			__atomic_fetch_add(known_top(stack), sizeof(*low), __ATOMIC_RELAXED);
 }
 
 /* Moves calls down into empty places. Not while one is being begun: the code that a signal interrupted there will write to its place. */
@@ -173,8 +180,7 @@ static void compact(struct fay_call_stack *stack)
 }
 
 /* The newest call below `end` with this slot, its mark included. */
-static struct fay_call *find_below(struct fay_call_stack *stack, struct fay_call *end,
-				   uint64_t slot)
+static struct fay_call *find_below(struct fay_call_stack *stack, struct fay_call *end, uint64_t slot)
 {
 	for (struct fay_call *call = end; call-- > fay_first_call(stack);)
 		if (call->slot == slot)
@@ -187,16 +193,17 @@ static struct fay_call *find_call(struct fay_call_stack *stack, uint64_t slot)
 	return find_below(stack, top_of(stack), slot);
 }
 
-/* A call that returns. If it was marked as left, that was a switch of stacks. */
-static struct fay_call *find_returning(struct fay_call_stack *stack, struct fay_call *end,
-				       uint64_t slot)
+/* One of the thread's own that returns although it was marked as left: that was a switch of stacks. Or a signal handler's, which lies behind the top. */
+static struct fay_call *find_hidden(struct fay_call_stack *stack, uint64_t slot)
 {
-	struct fay_call *call = find_below(stack, end, slot);
+	struct fay_call *end = fay_first_call(stack) + FAY_CALLS_MAX + FAY_CALLS_SPARE, *call = find_call(stack, slot | FAY_CALL_LEFT);
 
+	if (!call)
+		call = find_below(stack, end, slot);
 	return call ? call : find_below(stack, end, slot | FAY_CALL_LEFT);
 }
 
-/* A call that began in another thread, or before this process was forked. */
+/* A call with this slot, its mark included, that began in another thread, or before this process was forked. */
 static uint64_t leave_elsewhere(uint64_t slot, uint64_t *cycles)
 {
 	uint32_t used = slots_used();
@@ -210,8 +217,8 @@ static uint64_t leave_elsewhere(uint64_t slot, uint64_t *cycles)
 			continue;
 		address = call->address;
 		*cycles = call->cycles;
-		if (__atomic_compare_exchange_n(&call->slot, &expected, slot | FAY_CALL_LEFT, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&call->slot, &expected, slot | FAY_CALL_GONE, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
 			return address;
 	}
 	return 0;
@@ -221,11 +228,9 @@ static uint64_t leave_elsewhere(uint64_t slot, uint64_t *cycles)
  * Ends the call, and returns its address. The top stays above the call's place: if a signal handler made the call, what it interrupted may be about to take that
  * place, or has taken the top for it.
  */
-static uint64_t leave_own(struct fay_slot_header *header, struct fay_call_stack *stack,
-			  struct fay_call *call, uint64_t *cycles)
+static uint64_t leave_own(struct fay_slot_header *header, struct fay_call_stack *stack, struct fay_call *call, uint64_t *cycles)
 {
-	uint64_t address = call->address, busy = header->busy,
-		 slot = call->slot & ~(uint64_t)FAY_CALL_LEFT;
+	uint64_t address = call->address, busy = header->busy, slot = call->slot & ~(uint64_t)FAY_CALL_MARKS;
 
 	header->busy = (uint64_t)&busy;
 	__asm__ volatile("" : : : "memory");
@@ -243,23 +248,22 @@ uint64_t fay_rt_leave(void *local, uint64_t slot, uint64_t *cycles)
 {
 	struct fay_slot_header *header = local ? slot_of(local) : NULL;
 	struct fay_call_stack *stack = header ? (struct fay_call_stack *)header->calls : NULL;
-	struct fay_call *call = stack ? find_returning(stack, top_of(stack), slot) : NULL;
+	struct fay_call *call = stack ? find_call(stack, slot) : NULL;
 	uint64_t address;
 
+	/* One that is under way elsewhere before one here that was left: what was left at this slot may be older. */
 	if (!call) {
 		address = leave_elsewhere(slot, cycles);
 		if (address)
 			return address;
-		/* A signal handler that switched stacks while the top was being changed: the call may lie behind it. */
-		call = stack ? find_returning(stack,
-					      fay_first_call(stack) + FAY_CALLS_MAX +
-						      FAY_CALLS_SPARE,
-					      slot)
-			     : NULL;
+		call = stack ? find_hidden(stack, slot) : NULL;
 	}
-	if (!call)
+	if (call)
+		return leave_own(header, stack, call, cycles);
+	address = leave_elsewhere(slot | FAY_CALL_LEFT, cycles);
+	if (!address)
 		__builtin_trap(); /* nobody knows where to go: the program wrote over our memory */
-	return leave_own(header, stack, call, cycles);
+	return address;
 }
 
 /*
@@ -304,13 +308,12 @@ static void inherit_calls(struct fay_call_stack *stack, uint32_t index, uint64_t
 			continue;
 		size = (uint64_t)top_of(other) - (uint64_t)first;
 		memcpy(fay_first_call(stack), first, size);
-		set_top(stack, fay_first_call(stack) + size / sizeof(*first));
+		*known_top(stack) = (uint64_t)fay_first_call(stack) + size;
 		memset(first, 0, size);
 	}
 }
 
-void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_thread_entry *entry,
-		       uint64_t key)
+void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_thread_entry *entry, uint64_t key)
 {
 	struct fay_call_stack *stack = stack_of_slot(index);
 
@@ -318,8 +321,8 @@ void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_
 	slot->calls_limit = (uint64_t)(fay_first_call(stack) + FAY_CALLS_MAX);
 	stack->used = 1;
 	stack->entry = (uint64_t)entry;
-	set_top(stack, fay_first_call(stack));
-	stack->before = (struct fay_call){.slot = FAY_CALL_LEFT, .address = 1};
+	*known_top(stack) = (uint64_t)fay_first_call(stack);
+	stack->before = (struct fay_call){ .slot = FAY_CALL_LEFT, .address = 1 };
 	stack->key = key;
 	fay_rt_unwind_write(stack);
 	inherit_calls(stack, index, key);
@@ -371,8 +374,7 @@ const void *fay_rt_find_fde(uint64_t address, uint64_t bases[3])
 
 #define CLEANUP_PHASE 2u
 #define CONTINUE_UNWIND 8u
-#define CONTEXT_FIRST                                                                              \
-	17u /* words of libgcc's struct _Unwind_Context that are searched: { reg[18], cfa, ra, ... } */
+#define CONTEXT_FIRST 17u /* words of libgcc's struct _Unwind_Context that are searched: { reg[18], cfa, ra, ... } */
 #define CONTEXT_LAST 24u
 
 /* The slot of the frame that the unwinder is at: the context holds its CFA followed by the return point. 0: not found. */
@@ -381,48 +383,87 @@ static uint64_t slot_of_context(const uint64_t *context)
 	for (unsigned i = CONTEXT_FIRST; i < CONTEXT_LAST; i++) {
 		uint64_t word;
 
-		if (return_point(context[i + 1]) &&
-		    fay_rt_try_read(&word, 8, context[i] - 8) == 0 && word == context[i + 1])
+		if (return_point(context[i + 1]) && fay_rt_try_read(&word, 8, context[i] - 8) == 0 &&
+		    word == context[i + 1])
 			return context[i] - 8;
 	}
 	return 0;
 }
 
-static void leave_call(struct fay_call *call, const struct fay_return_point *point, void *local)
+static void leave_call(struct fay_call *call, uint64_t mark, const struct fay_return_point *point, void *local)
 {
 	uint64_t slot = call->slot;
 
-	call->slot |= FAY_CALL_LEFT;
+	call->slot |= mark;
 	if (point->exception)
 		((void (*)(uint64_t, void *, uint64_t))point->exception)(call->cycles, local, slot);
 }
 
-/*
- * Called for each frame in turn as it is left. `slot` may stand for several calls, each a tail call of the one before; the newest is left first.
- */
-uint32_t fay_rt_personality(int version, uint32_t actions, uint64_t class, void *exception,
-			    const uint64_t *context)
+/* Takes a place on the thread's own stack, marked by `slot`, as a call that is being begun; NULL if there is none. */
+static struct fay_call *take_place(struct fay_call_stack *stack, uint64_t slot)
 {
-	void *local = actions & CLEANUP_PHASE ? own_local() : NULL;
+	const struct fay_call *end = fay_first_call(stack) + FAY_CALLS_MAX + FAY_CALLS_SPARE;
+
+	while (top_of(stack) < end) {
+		struct fay_call *place = (struct fay_call *)__atomic_fetch_add(known_top(stack), sizeof(*place), __ATOMIC_RELAXED);
+
+		if (place < end && place->slot == 0) {
+			__atomic_store_n(&place->slot, slot, __ATOMIC_RELEASE);
+			return place;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * Calls with this slot that began in another thread: the unwinder, which finds those of its own thread only, has come to them here. Oldest first, so that they keep their order.
+ */
+static void take_over(struct fay_call_stack *own, uint64_t slot)
+{
+	for (uint32_t i = 0; i < slots_used(); i++) {
+		struct fay_call_stack *stack = stack_of_slot(i);
+		struct fay_call *end = stack->used && stack != own ? top_of(stack) : fay_first_call(stack);
+
+		for (struct fay_call *call = fay_first_call(stack); call < end; call++) {
+			struct fay_call taken = *call, *place = taken.slot == slot && taken.address ? take_place(own, slot) : NULL;
+
+			if (!place)
+				continue;
+			place->cycles = taken.cycles;
+			__atomic_store_n(&place->address, taken.address, __ATOMIC_RELEASE);
+			if (!__atomic_compare_exchange_n(&call->slot, &taken.slot, slot | FAY_CALL_GONE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+				end_call(place);
+		}
+	}
+}
+
+/*
+ * Called for each frame in turn, first when a handler is searched, then as it is left. `slot` may stand for several calls, each a tail call of the one before; the newest is left first.
+ */
+uint32_t fay_rt_personality(int version, uint32_t actions, uint64_t class, void *exception, const uint64_t *context)
+{
+	void *local = own_local();
 	uint64_t slot = local ? slot_of_context(context) : 0;
 	struct fay_call_stack *stack = slot ? (struct fay_call_stack *)slot_of(local)->calls : NULL;
 	const struct fay_return_point *point = NULL;
 
-	if (slot)
+	if (slot && !find_call(stack, slot) && !find_call(stack, slot | FAY_CALL_LEFT))
+		take_over(stack, slot);
+	if (slot && actions & CLEANUP_PHASE)
 		point = return_point(*(const uint64_t *)slot);
 	while (point) {
 		struct fay_call *call = find_call(stack, slot);
 
 		if (!call)
 			break;
-		leave_call(call, point, local);
+		leave_call(call, FAY_CALL_GONE, point, local);
 		point = return_point(call->address);
 	}
 	return CONTINUE_UNWIND;
 }
 
-#define JUMP_MAX (64u << 20)    /* a jump over more bytes than this is one between stacks */
-#define JMP_BUF_RSP 6u          /* in glibc's and musl's jmp_buf */
+#define JUMP_MAX (64u << 20)	/* a jump over more bytes than this is one between stacks */
+#define JMP_BUF_RSP 6u		/* in glibc's and musl's jmp_buf */
 #define POINTER_GUARD_ROTATE 17 /* glibc, sysdeps/unix/sysv/linux/x86_64/pointer_guard.h */
 
 static uint64_t demangled(uint64_t pointer)
@@ -437,33 +478,34 @@ static uint64_t demangled(uint64_t pointer)
 void fay_rt_longjmp(const uint64_t *jmp_buf, uint64_t here)
 {
 	void *local = own_local();
-	struct fay_call_stack *stack =
-		local ? (struct fay_call_stack *)slot_of(local)->calls : NULL;
+	struct fay_call_stack *stack = local ? (struct fay_call_stack *)slot_of(local)->calls : NULL;
 	struct fay_call *top;
-	uint64_t to = jmp_buf[JMP_BUF_RSP];
+	uint64_t to = jmp_buf[JMP_BUF_RSP], word;
 
 	if (to - here > JUMP_MAX)
 		to = demangled(to);
+	if (stack && to < here)
+		stack->switches = 1;
 	if (!stack || to - here > JUMP_MAX)
 		return;
 	top = top_of(stack);
 	for (struct fay_call *call = top; call-- > fay_first_call(stack);) {
 		const struct fay_return_point *point;
 
-		if (call->slot & FAY_CALL_LEFT || call->slot - here >= to - here)
+		if (call->slot & FAY_CALL_MARKS || call->slot - here >= to - here)
 			continue;
+		if (fay_rt_try_read(&word, sizeof(word), call->slot))
+			word = 0; /* on a stack that is gone */
 		/* What a tail call left: the newer call at this slot returns to it. */
-		point = return_point(*(const uint64_t *)call->slot);
-		for (struct fay_call *newer = call + 1; newer < top && newer <= call + NEWER;
-		     newer++)
+		point = return_point(word);
+		for (struct fay_call *newer = call + 1; newer < top && newer <= call + NEWER; newer++)
 			if (newer->slot == (call->slot | FAY_CALL_LEFT)) {
 				point = return_point(newer->address);
 				break;
 			}
 		if (point)
-			leave_call(call, point, local);
-		else if (call->address == 0 || call->address == *(const uint64_t *)call->slot)
-			call->slot |=
-				FAY_CALL_LEFT; /* by the handler of a signal that came while the call was being begun */
+			leave_call(call, FAY_CALL_LEFT, point, local);
+		else if (call->address == 0 || call->address == word)
+			call->slot |= FAY_CALL_LEFT; /* by the handler of a signal that came while the call was being begun */
 	}
 }

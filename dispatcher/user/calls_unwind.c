@@ -100,7 +100,7 @@ static void put_expression(struct writer *w, struct fay_call_stack *stack)
 	put(w, DW_OP_OVER);
 	put(w, DW_OP_DEREF);
 	put(w, DW_OP_CONST1S);
-	put(w, (uint8_t)~FAY_CALL_LEFT);
+	put(w, (uint8_t)~FAY_CALL_MARKS);
 	put(w, DW_OP_AND);
 	put(w, DW_OP_PLUS_UCONST);
 	put(w, (uint8_t)(8 - fay_config.unwind_step));

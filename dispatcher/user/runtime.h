@@ -60,18 +60,23 @@ struct fay_runtime_state {
  * copy of its caller's. See docs/dispatcher.md for who writes what, and calls.c.
  */
 struct fay_call {
-	uint64_t slot;    /* where on the thread's stack the return address was; lowest bit set: left by unwinding or longjmp; 0: no call */
+	uint64_t slot;    /* where on the thread's stack the return address was, and how it was left; 0: no call */
 	uint64_t address; /* the real return address; 0: no call, or one that is being begun */
 	uint64_t cycles;  /* time stamp counter at the call, if somebody asks for durations */
 };
-#define FAY_CALLS_FIRST 640u /* bytes from the call stack's start to its first call */
+/* In fay_call.slot, whose lowest bits are 0 otherwise. */
+#define FAY_CALL_LEFT 1u /* by a longjmp: it returns if that was a switch of stacks */
+#define FAY_CALL_GONE 2u /* by the unwinder, or returned in another thread: it does not return */
+#define FAY_CALL_MARKS (FAY_CALL_LEFT | FAY_CALL_GONE)
+#define FAY_CALLS_FIRST 704u /* bytes from the call stack's start to its first call */
 struct fay_call_stack {
 	uint64_t used;  /* 1 once a thread has taken it */
 	uint64_t entry; /* address of the thread's struct fay_thread_entry; wiped on fork */
 	uint64_t key;   /* of the thread, as in the thread table */
 	uint64_t zero;
 	uint32_t full, patience; /* times found full; the count at which dead calls are looked for again */
-	uint8_t unwind[FAY_CALLS_FIRST - 64]; /* unwind information for this thread: .eh_frame_hdr, CIE, FDE */
+	uint64_t switches; /* a longjmp has led down the stack, that is, to another: so may those have done that lead up */
+	uint8_t unwind[FAY_CALLS_FIRST - 72]; /* unwind information for this thread: .eh_frame_hdr, CIE, FDE */
 	struct fay_call before; /* looks like a call under way that is nobody's, so that an empty stack needs no test */
 };
 _Static_assert(sizeof(struct fay_call_stack) == FAY_CALLS_FIRST, "call stack");

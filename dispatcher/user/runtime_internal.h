@@ -45,7 +45,6 @@ bool fay_rt_calls_used(uint32_t index);
 /* A slot's call stack for the thread `key`, which has just taken the slot and claimed the entry. */
 void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_thread_entry *entry, uint64_t key);
 
-#define FAY_CALL_LEFT 1u /* in fay_call.slot */
 static inline struct fay_call *fay_first_call(struct fay_call_stack *stack)
 {
 	return (struct fay_call *)(stack + 1);

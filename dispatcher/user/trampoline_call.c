@@ -156,12 +156,13 @@ static void emit_pop(struct fay_emitter *e, const struct fay_part *part, struct 
 
 /*
  * The newest call has ended, and it is the one before that returns; or it is some other, which the runtime finds. The place that was compared is the one that
- * is read: the calls of a signal handler may have changed the top in between, and leave a call that is under way where it is.
+ * is read: the calls of a signal handler may have changed the top in between, and leave a call that is under way where it is. Those that it has left by unwinding
+ * must not come to lie behind the top: so the place that is given up is looked at once more.
  */
 static void emit_pop_aside(struct fay_emitter *e, const struct fay_part *part, const struct leaving *leaving)
 {
 	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
-	size_t search, other, lost;
+	size_t search, other, lost, empty;
 
 	fay_emit_land(e, leaving->second);
 	emit_compare_zero(e, NEWEST + CALL_SLOT);
@@ -171,6 +172,11 @@ static void emit_pop_aside(struct fay_emitter *e, const struct fay_part *part, c
 	fay_emit_load64(e, FAY_RAX, FAY_RSI, FAY_AT_ENTRY);
 	fay_emit_memory(e, true, 0x83, 5, FAY_RAX, ENTRY_TOP); /* subq $24 */
 	fay_emit_byte(e, CALL_BYTES);
+	emit_compare_zero(e, NEWEST + CALL_SLOT);
+	empty = fay_emit_jump_if(e, FAY_IF_EQUAL);
+	fay_emit_memory(e, true, 0x83, 0, FAY_RAX, ENTRY_TOP); /* addq $24 */
+	fay_emit_byte(e, CALL_BYTES);
+	fay_emit_land(e, empty);
 	fay_emit_lea(e, FAY_RDI, FAY_RDI, -CALL_BYTES);
 	fay_emit_jump(e, e->address + leaving->found);
 	fay_part_slow(e, part, &leaving->lookup, leaving->have);

@@ -46,6 +46,10 @@ for scenario in values tail exceptions threads forks; do
 	exact calls_static_target $scenario
 done
 
+# Calls that return in another thread, or are left there by exceptions, and coroutines that switch by longjmp.
+make_probe switched_target
+for mode in stolen thrown jumped; do exact switched_target $mode; done
+
 # A signal at each instruction of a call, whose handler unwinds inside itself. First the probes of before, which keep handlers' calls out while they run; then probes that let them in.
 make_probe stepped_target
 for mode in throw throw-caught jump jump-caught return switch; do
@@ -98,3 +102,13 @@ equal "mappings left" 0 "$(grep -c fay-code "/proc/$target/maps" || true)"
 echo >&8
 ended "$target" || fail "the program did not survive"
 contains "the program's own checks" "$work/waiting" good
+
+# The same with calls of coroutines that switch by longjmp, one of which a longjmp seems to have left.
+start_target ready "$bin/switched_target" waiting
+trace -p "$target" --probe "$work/switched_target.fay"
+echo >&9
+wait_for "$work/target.out" half
+end_trace
+equal "switched: text" "$before" "$(text_hash "$target")"
+equal "switched: mappings left" 0 "$(grep -c fay-code "/proc/$target/maps" || true)"
+end_target
