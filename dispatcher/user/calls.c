@@ -13,12 +13,12 @@
  *	- its slot no longer holds a return point of ours: something else has been written there.
  *
  * What is neither returned nor known dead (frames that a longjmp left, stacks of coroutines) stays, and costs room only. A call that returns in
- * another thread than it began in is looked for in all call stacks.
+ * another thread than it began in is looked for in all call stacks; what an exception comes to there is taken over into the thread's own.
  *
  * How the unwinder finds its way past return points is in calls_unwind.c.
  *
- * Ordering guarantees: a call stack is changed by its own thread only, except that a call which returns elsewhere is marked there by a
- * compare-and-swap. Signal handlers of the thread push and pop above, between any two instructions of the trampolines and of this file: what they find
+ * Ordering guarantees: a call stack is changed by its own thread only, except that a call which returns or is unwound elsewhere is marked there by a
+ * compare-and-swap. Of calls at one slot the newer has the higher place. Signal handlers of the thread push and pop above, between any two instructions of the trampolines and of this file: what they find
  * taken they leave, and what they take they have emptied when they return, unless it was left by unwinding (or they have switched stacks:
  * docs/dispatcher.md, Limits). The top may then be another than before: whoever has read it goes on with what it was, and changes it by one instruction.
  * So a call may come to lie behind the top: entries pass over its place, and when it returns it is looked for there too. A call
