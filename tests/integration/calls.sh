@@ -52,7 +52,7 @@ for mode in stolen thrown jumped; do exact switched_target $mode; done
 
 # A signal at each instruction of a call, whose handler unwinds inside itself. First the probes of before, which keep handlers' calls out while they run; then probes that let them in.
 make_probe stepped_target
-for mode in throw throw-caught jump jump-caught return switch; do
+for mode in throw throw-again throw-caught jump jump-caught return switch; do
 	run stepped_target $mode
 	lost=$(ending lost_reentrant)
 	equal "stepped, $mode: entries and lost ones" "$e" $(($(value entries) + lost))
@@ -66,7 +66,7 @@ for mode in full-return full-unwind; do
 done
 sed -i '/EXCEPTION/,/^}/d; /hist/Id; /exceptions/d' "$work/stepped_target.c"
 "$FAY" cc "$work/stepped_target.c" -o "$work/stepped_target.fay" || fail "the probe without exceptions does not compile"
-for mode in throw throw-caught jump jump-caught return; do
+for mode in throw throw-again throw-caught jump jump-caught return; do
 	run stepped_target $mode
 	equal "stepped, $mode: entries and returns" "$e $r" "$(value entries) $(value returns)"
 	equal "stepped, $mode: lost" 0 "$(ending events_lost)"

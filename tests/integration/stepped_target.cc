@@ -4,6 +4,7 @@
 // run has no more, it calls traced_catcher(), which calls traced_leaver(), and that one
 //
 //     throw         throws to the handler
+//     throw-again   the same, within traced_around(); afterwards an exception passes a call whose return address lies where that of traced_leaver() was
 //     throw-caught  throws to traced_catcher(), which returns
 //     jump          jumps to the handler
 //     jump-caught   jumps into traced_catcher(), which returns
@@ -14,6 +15,7 @@
 // at every seventh instruction while traced_outer() is called and returns, or at every 97th while both are unwound.
 //
 // Ends by printing how many traced calls began, returned, and were left by unwinding: "ENTRIES RETURNS EXCEPTIONS".
+#include <alloca.h>
 #include <csetjmp>
 #include <csignal>
 #include <cstdint>
@@ -97,9 +99,10 @@ TRACED long traced_outer(long x)
 	return y * 2;
 }
 
+static uintptr_t leaver_slot; // where its return address was
 TRACED long traced_leaver(long x)
 {
-	CLOBBER;
+	leaver_slot = (uintptr_t)__builtin_dwarf_cfa() - 8;
 	if (!strncmp(mode, "throw", 5))
 		throw x;
 	if (!strncmp(mode, "jump", 4))
@@ -163,7 +166,7 @@ static void interrupt()
 {
 	if (is_full()) {
 		expect(traced_climb(HEIGHT) == HEIGHT + 1, "a wrong depth in the handler");
-	} else if (is("throw")) {
+	} else if (is("throw") || is("throw-again")) {
 		try {
 			call_catcher();
 		} catch (long caught) {
@@ -204,14 +207,63 @@ static __attribute__((noinline)) long call_outer(long number)
 	return traced_outer(number);
 }
 
+TRACED long traced_thrower(long x)
+{
+	CLOBBER;
+	throw x;
+}
+
+static uintptr_t reach_end, below_slot, gap;
+TRACED long traced_below(long x)
+{
+	below_slot = (uintptr_t)__builtin_dwarf_cfa() - 8;
+	gap = reach_end - below_slot;
+	const long y = traced_thrower(x);
+	CLOBBER;
+	return y + 1;
+}
+
+// Calls traced_below() with its return address at `slot`, once it has learnt, with 0, how far below the room that it takes that comes to lie.
+TRACED long traced_reach(uintptr_t slot)
+{
+	const uintptr_t frame = (uintptr_t)__builtin_dwarf_cfa(), room = slot ? frame - gap - slot : 16;
+	reach_end = frame - room;
+	((volatile char *)alloca(room))[0] = 0;
+	const long y = traced_below(7);
+	CLOBBER;
+	return y + 1;
+}
+
+static void reach(uintptr_t slot)
+{
+	bool caught = false;
+	try {
+		traced_reach(slot);
+	} catch (long) {
+		caught = true;
+	}
+	expect(caught && (!slot || below_slot == slot), "the exception afterwards");
+}
+
+TRACED long traced_around(long number, uintptr_t slot)
+{
+	if (slot)
+		reach(slot);
+	const long value = slot ? 0 : call_outer(number);
+	CLOBBER;
+	return value;
+}
+
 static void step_through(long number)
 {
 	if (is_full())
 		fill();
 	steps = 0;
-	const long value = call_outer(number);
+	const long value = is("throw-again") ? traced_around(number, 0) : call_outer(number);
 	single_step(false);
 	expect(value == (number + 1) * 2, "a wrong value");
+	if (is("throw-again") && steps >= interrupted_at)
+		traced_around(0, leaver_slot);
 	if (is("switch") && steps >= interrupted_at)
 		swapcontext(&interrupted, &coroutine);
 }
@@ -219,13 +271,16 @@ static void step_through(long number)
 // Each instruction; prints the tally.
 static void step_all()
 {
+	if (is("throw-again"))
+		reach(0);
 	do {
 		interrupted_at++;
 		step_through(interrupted_at);
 	} while (steps >= interrupted_at);
-	const long interrupts = interrupted_at - 1, entries = 2 * interrupted_at + 2 * interrupts;
-	const long left = strstr(mode, "-caught") ? 1 : is("throw") || is("jump") ? 2 : 0;
-	const long exceptions = left * interrupts;
+	const long interrupts = interrupted_at - 1, again = is("throw-again");
+	const long left = strstr(mode, "-caught") ? 1 : is("throw") || is("jump") ? 2 : again ? 5 : 0;
+	const long entries = (2 + again) * interrupted_at + (2 + 4 * again) * interrupts + 3 * again;
+	const long exceptions = left * interrupts + 3 * again;
 	printf("%ld %ld %ld\n", entries, entries - exceptions, exceptions);
 }
 
