@@ -19,6 +19,8 @@
 /* How often a snapshot looks at a table that is being flushed, without and with a nap of 100 us, before it takes the flush for dead. */
 #define FAY_SNAPSHOT_YIELDS 200u
 #define FAY_SNAPSHOT_NAPS 200u
+/* How long it does so while another thread's ring is to be emptied. That thread waits for 100 ms before its events are lost. */
+#define FAY_SNAPSHOT_ASKED_NS 20000000u
 
 /* --- sketches.c: operators that summarise; what each does with the 8-byte words of its column -------------------------------- */
 

@@ -2,8 +2,8 @@
 /*
  * Changes between snapshots, and merging what other machines changed.
  *
- * A difference of sums is exact modulo 2^64 even if the later snapshot is the smaller one. 32-bit counts of quantiles stop at their maximum: a
- * count that fell is told as no change. Extrema, distinct, first and last are told whole: merging them again changes nothing.
+ * A difference of sums is exact modulo 2^64 even if the later snapshot is the smaller one, as a torn one can be. 32-bit counts of quantiles stop at their maximum: a
+ * count that fell is told as no change, and the larger one is remembered. Extrema, distinct, first and last are told whole: merging them again changes nothing.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -87,6 +87,16 @@ static void subtract_counts(uint8_t *out, const uint8_t *now, const uint8_t *bef
 	}
 }
 
+static void keep_larger_counts(uint8_t *before, const uint8_t *now, uint32_t size)
+{
+	uint32_t x, y;
+	for (uint32_t at = 0; at < size; at += sizeof(x)) {
+		memcpy(&x, now + at, sizeof(x));
+		memcpy(&y, before + at, sizeof(y));
+		memcpy(before + at, x > y ? &x : &y, sizeof(x));
+	}
+}
+
 /* Where an operator has differences: one column of `out` becomes now - before. */
 static bool column_difference(const struct fay_schema_column *column, uint8_t *out, const uint8_t *now, const uint8_t *before)
 {
@@ -120,6 +130,18 @@ static void column_change(const struct fay_schema_column *column, uint8_t *out, 
 		memset(out + at, 0, column->size);
 }
 
+/* What was told of a row so far. */
+static void remember(const struct fay_rows *last, uint8_t *before, const uint8_t *now)
+{
+	for (unsigned i = last->state->keys; i < (unsigned)last->state->keys + last->state->values; i++) {
+		uint32_t at = last->columns[i].offset, size = last->columns[i].size;
+		if (last->columns[i].merge == FAY_MERGE_QUANTILE)
+			keep_larger_counts(before + at, now + at, size);
+		else
+			memcpy(before + at, now + at, size);
+	}
+}
+
 static bool values_are_zero(const struct fay_rows *rows, const uint8_t *row)
 {
 	for (unsigned i = rows->state->keys; i < (unsigned)rows->state->keys + rows->state->values; i++)
@@ -145,17 +167,20 @@ static int row_change(struct fay_changes *changes, struct fay_rows *last, const 
 		for (unsigned i = last->state->keys; i < (unsigned)last->state->keys + last->state->values; i++)
 			column_change(&last->columns[i], out, row, before);
 	bool changed = changes->replaces ? memcmp(row, before, size) != 0 : !values_are_zero(last, out);
-	memcpy(before, row, size);
+	if (changes->replaces)
+		memcpy(before, row, size);
+	else
+		remember(last, before, row);
 	return changed;
 }
 
-/* What is remembered becomes this snapshot; without memory for that it stays as it is. */
+/* Rows that this snapshot does not have any more are no longer remembered; without memory for that they are. */
 static void remember_only(struct fay_changes *changes, const struct fay_result *now)
 {
 	struct fay_rows *last = &changes->last[now->state], only;
 	fay_rows_init(&only, changes->schema, now->state, &changes->budget);
 	for (size_t i = 0; i < now->row_count; i++)
-		if (!fay_rows_merge(&only, now->rows + i * now->row_size)) {
+		if (!fay_rows_merge(&only, fay_rows_find(last, now->rows + i * now->row_size))) {
 			fay_rows_deinit(&only);
 			return;
 		}
@@ -183,7 +208,7 @@ int fay_changes_take(struct fay_changes *changes, const struct fay_result *now, 
 		}
 		out->row_count += (size_t)changed;
 	}
-	if (changes->forgot[now->state])
+	if (changes->forgot[now->state] && !now->torn)
 		remember_only(changes, now);
 	return FAY_OK;
 }

@@ -16,6 +16,9 @@
  * exactly events after flush k, and each recorded event is in one of them. When (4) fails, what was drained stays drained and the copy
  * is thrown away. Other slots' rings are not drained meanwhile, so a slot that is done stays consistent.
  *
+ * Waiting for a flush ends after a while, earlier when some producer asks for its ring to be emptied. The table is then copied row by row, each with (1), (3) and (4) of its
+ * own, and a row for which (4) fails is left out: rows may be missing, but none has one group's key and another's values.
+ *
  * Events recorded during (3) may be in the copy or not, and of one event's columns some may be: a live picture is off by
  * the events in flight. Once the producers have stopped (detached or dead) the snapshot is exact.
  *
@@ -41,6 +44,7 @@ struct snapshot {
 	uint64_t *copy; /* of one row or table */
 	size_t copy_size;
 	unsigned waits; /* left, over all slots */
+	uint64_t waiting_since; /* monotonic ns; 0: not yet */
 	struct fay_result *result;
 };
 
@@ -59,17 +63,50 @@ static bool is_zero(const uint64_t *words, size_t count)
 	return true;
 }
 
+/* Whether this snapshot has waited for one thread's flush for so long that others, whose rings run full meanwhile, would have to wait for it. */
+static bool keeps_others_waiting(struct snapshot *snapshot)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	uint64_t now = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+	if (!snapshot->waiting_since)
+		snapshot->waiting_since = now;
+	return now - snapshot->waiting_since > FAY_SNAPSHOT_ASKED_NS && fay_aggregator_is_asked(snapshot->aggregator);
+}
+
 /* One of the snapshot's waits: first just lets others run, later sleeps. False when none is left. */
 static bool wait_a_little(struct snapshot *snapshot)
 {
 	struct timespec nap = { .tv_nsec = 100000 };
-	if (!snapshot->waits)
+	if (!snapshot->waits || keeps_others_waiting(snapshot))
 		return false;
 	if (--snapshot->waits >= FAY_SNAPSHOT_NAPS)
 		sched_yield();
 	else
 		nanosleep(&nap, NULL);
 	return true;
+}
+
+static bool same_words(const uint64_t *words, const void *from, size_t size)
+{
+	const uint64_t *shared = from;
+	for (size_t i = 0; i < size / 8; i++)
+		if (__atomic_load_n(&shared[i], __ATOMIC_ACQUIRE) != words[i])
+			return false;
+	return true;
+}
+
+/* The rows that no flush touches meanwhile; the others stay empty. */
+static void copy_rows(struct snapshot *snapshot, const struct fay_slot_header *header, const uint8_t *table)
+{
+	uint32_t size = snapshot->state->row_size;
+	for (size_t at = sizeof(struct fay_table_header); at < snapshot->copy_size; at += size) {
+		uint8_t *row = (uint8_t *)snapshot->copy + at;
+		uint32_t before = __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE);
+		fay_copy_words(row, table + at, size);
+		if (before & 1 || __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE) != before)
+			memset(row, 0, size);
+	}
 }
 
 /* Steps (1) to (4) above. Returns true if the copy was taken under an odd sequence that will not move. */
@@ -80,22 +117,24 @@ static bool copy_table(struct snapshot *snapshot, struct fay_source *source, uin
 	const uint8_t *table = (const uint8_t *)header + FAY_SLOT_HEADER + snapshot->state->offset;
 	for (;;) {
 		uint32_t before = __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE);
-		bool odd = before & 1, waited = true;
+		bool odd = before & 1;
 		drain_slot(snapshot, source, slot);
 		if (odd && !(view->stuck && view->stuck_at == before)) {
-			waited = wait_a_little(snapshot);
-			if (waited)
+			if (wait_a_little(snapshot))
 				continue;
 			view->stuck = true;
 			view->stuck_at = before;
 		}
 		fay_copy_words(snapshot->copy, table, snapshot->copy_size);
-		uint32_t after = __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE);
-		if (before == after)
+		/* A flush that was taken for dead, and is not, hands rows on and empties the table. */
+		bool moved = odd && (__atomic_load_n(&header->spill_head, __ATOMIC_ACQUIRE) != view->tail || !same_words(snapshot->copy, table, snapshot->copy_size));
+		if (!moved && __atomic_load_n(&header->sequence, __ATOMIC_ACQUIRE) == before)
 			return odd;
-		/* A table flushed faster than it can be read for the whole time: better its rows of a moment ago than none. */
-		if (!waited || !wait_a_little(snapshot))
-			return odd;
+		if (!wait_a_little(snapshot)) {
+			copy_rows(snapshot, header, table);
+			snapshot->result->torn = true;
+			return false;
+		}
 	}
 }
 

@@ -116,6 +116,7 @@ struct trace {
 	uint64_t started; /* monotonic ns at main */
 	struct stage stages[16];
 	size_t stage_count;
+	uint64_t unknown_calls; /* calls that ended and whose beginning was not kept, of a plan that keeps_arguments */
 	const char *end_reason;
 	char reason[256]; /* where end_reason is made up */
 };
@@ -292,6 +293,8 @@ static inline bool fay_trace_is_file(const struct trace *trace)
 
 /* trace_end.c: detaches first in every case; then the last picture, if the output still takes it. */
 int fay_trace_finish(struct trace *trace, int result, struct fay_error *error);
+/* Keeps for the end how many calls ended whose beginning was not kept: the last picture's number. */
+void fay_trace_count_unknown(struct trace *trace);
 /* How it ended, and what was lost. */
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result);
 

@@ -39,8 +39,6 @@ static int check(const struct trace *trace, struct fay_error *error)
 		return fay_error_set(error, FAY_E_USAGE, "--follow is for queries about programs: on a cluster, ask the kernel without it, by `comm`");
 	if (fay_trace_is_file(trace) || trace->save_path)
 		return fay_error_set(error, FAY_E_USAGE, "saved traces are files of this machine: leave out --cluster");
-	if (plan && plan->keeps_arguments)
-		return fay_error_set(error, FAY_E_REFUSED, "arguments of `Return` cannot be asked of a cluster yet; ask each machine");
 	if (trace->join && (plan->kernel_sides || trace->detach))
 		return fay_error_set(error, FAY_E_REFUSED, trace->detach ? "joins cannot be asked with --detach: this side makes the pairs" :
 									   "joins with events of the kernel cannot be asked of a cluster yet; ask each machine");

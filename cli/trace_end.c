@@ -60,24 +60,21 @@ static uint64_t lost_events(const struct fay_result *result)
 	return result->events_lost_reentrant + result->events_lost_full + result->events_lost_no_slot + result->calls_lost;
 }
 
-/* Calls that ended and whose beginning was not kept. */
-static uint64_t unknown_calls(const struct trace *trace)
+void fay_trace_count_unknown(struct trace *trace)
 {
 	struct fay_result calls;
 	struct fay_error error;
-	uint64_t count = 0;
 	if (!trace->plan || !trace->plan->keeps_arguments || fay_aggregator_snapshot(trace->aggregator, 1, &calls, &error))
-		return 0;
+		return;
 	if (calls.row_count)
-		memcpy(&count, calls.rows, sizeof(count));
+		memcpy(&trace->unknown_calls, calls.rows, sizeof(trace->unknown_calls));
 	fay_result_deinit(&calls);
-	return count;
 }
 
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = trace->follow ? 0 : child_threads(trace);
-	uint64_t lost = lost_events(result), unknown = unknown_calls(trace);
+	uint64_t lost = lost_events(result), unknown = trace->unknown_calls;
 	if (fay_trace_is_file(trace))
 		lost = 0;
 	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count; side++)

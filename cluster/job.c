@@ -213,8 +213,10 @@ static int tell_state(struct fay_job *job, uint64_t window, uint32_t state, stru
 	struct fay_result now, changed;
 	if (job->feed.snapshot(job->feed.context, state, &now, error))
 		return error->code;
+	uint32_t threads = state && losses->threads > now.threads ? losses->threads : now.threads; /* who had no row of one state may have some of another */
 	*losses = now;
 	losses->rows = NULL;
+	losses->threads = threads;
 	if (job->verdict->schema.states[state].kind == FAY_STATE_STREAM) {
 		fay_result_deinit(&now);
 		return FAY_OK;

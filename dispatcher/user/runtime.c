@@ -17,6 +17,8 @@
 #include "runtime_internal.h"
 
 #define ROOM_WAIT_NS 100000000u /* how long a probe waits for room in its ring before its event counts as lost */
+#define ROOM_LOOK_NS 1000000u   /* so much of that a look at the ring takes at most: longer ones had no processor, and then the consumer may have had none either */
+#define ROOM_LOOKS_MAX 4096u    /* also where a sandbox grants no clock */
 
 uint64_t fay_rt_flush(void *local, uint64_t state);
 uint64_t fay_rt_emit(void *local, uint64_t state, const void *row);
@@ -161,12 +163,12 @@ static bool ring_give_up(struct fay_slot_header *slot, uint64_t bytes)
 	return ring_room(slot) >= bytes;
 }
 
-/* True once `bytes` fit. Where that is asked for, waits for a live consumer, at most ROOM_WAIT_NS. */
+/* True once `bytes` fit. Where that is asked for, waits for a live consumer, at most ROOM_WAIT_NS of its own time. */
 static bool ring_reserve(struct fay_slot_header *slot, uint64_t bytes)
 {
 	struct fay_shm_control *control = control_page();
 	int64_t nap[2] = { 0, 200000 };
-	uint64_t start = 0;
+	uint64_t waited = 0, looked = 0;
 
 	if (bytes > fay_config.spill_size)
 		return false;
@@ -175,9 +177,10 @@ static bool ring_reserve(struct fay_slot_header *slot, uint64_t bytes)
 			return false; /* in fay itself the consumer is who would wait */
 		if (ring_used(slot) > fay_config.spill_size)
 			return false; /* overwritten, or the consumer refuses it: it will not be emptied */
-		if (round == 0)
-			start = monotonic_ns();
-		else if (monotonic_ns() - start > ROOM_WAIT_NS) {
+		uint64_t now = monotonic_ns(), look = now - looked;
+		waited += round == 0 ? 0 : look < ROOM_LOOK_NS ? look : ROOM_LOOK_NS;
+		looked = now;
+		if (waited > ROOM_WAIT_NS || round == ROOM_LOOKS_MAX) {
 			/* Killed, stopped or busy elsewhere: nobody waits for it again until it says so itself, at its next poll. */
 			__atomic_store_n(&control->consumer_alive, 0, __ATOMIC_RELEASE);
 			return false;

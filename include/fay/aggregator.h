@@ -62,6 +62,7 @@ struct fay_result {
 	uint64_t calls_lost; /* calls whose return was not watched: too many under way in one thread */
 	uint32_t threads;   /* slots that contributed */
 	uint64_t live_rows; /* rows that lay in the threads' cells and tables at that moment */
+	bool torn;          /* a thread's table was handed on faster than it could be read: rows that an earlier snapshot had may be missing, or smaller */
 };
 int fay_aggregator_snapshot(struct fay_aggregator *aggregator, uint32_t state, struct fay_result *result, struct fay_error *error);
 void fay_result_deinit(struct fay_result *result);

@@ -170,6 +170,58 @@ static void test_forget_limit(void **state)
 	fay_aggregator_destroy(aggregator);
 }
 
+/* Pictures of one group whose counts are `counts`, and of another one that some do not have; each is told what it changes, and all told is merged. */
+static struct fay_schema_column quantile_columns[] = { { "key", FAY_TYPE_U64, FAY_MERGE_KEY, 8, 8, { 0 } }, { "p", FAY_TYPE_I64, FAY_MERGE_QUANTILE, 16, 8, { 0 } },
+						       { "n", FAY_TYPE_U64, FAY_MERGE_COUNT, 24, 8, { 0 } } };
+static struct fay_schema_state quantile_state = { "q", FAY_STATE_TABLE, FAY_SCOPE_LOCAL, 0, 16 + 4 * 32, 4, 32, 0, 1, 2 };
+static const struct fay_schema quantile_schema = { .local_size = 256, .state_count = 1, .column_count = 3, .states = &quantile_state, .columns = quantile_columns };
+struct quantile_row {
+	uint64_t tag, key;
+	uint32_t counts[2];
+	uint64_t n;
+};
+
+static void tell(struct fay_changes *changes, struct fay_aggregator *there, const struct quantile_row *rows, size_t count, bool torn)
+{
+	struct fay_error error;
+	struct fay_result out, now = { .row_size = sizeof(*rows), .row_count = count, .rows = (uint8_t *)(uintptr_t)rows, .torn = torn };
+	assert_int_equal(fay_changes_take(changes, &now, &out, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_merge(there, 0, out.rows, out.row_count, &error), FAY_OK);
+	fay_result_deinit(&out);
+}
+
+/* A torn picture has less than the one before, or not all groups, also where some were forgotten: in the end each event is told once. */
+static void test_torn(void **state)
+{
+	struct quantile_row rows[] = { { 0, 1, { 5, 9 }, 14 }, { 0, 2, { 3, 0 }, 3 } };
+	struct fay_aggregator *here, *there;
+	struct fay_changes *changes;
+	struct fay_error error;
+	struct fay_result result;
+	assert_int_equal(fay_aggregator_create(&quantile_schema, &here, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_create(&quantile_schema, &there, &error), FAY_OK);
+	assert_int_equal(fay_changes_create(&quantile_schema, 1 << 20, &changes, &error), FAY_OK);
+	tell(changes, there, rows, 2, false);
+	/* A third group is drained, and forgotten. */
+	struct quantile_row old = { 0, 0, { 1, 1 }, 2 };
+	assert_int_equal(fay_aggregator_merge(here, 0, (const uint8_t *)&old, 1, &error), FAY_OK);
+	tell(changes, there, &old, 1, true);
+	fay_changes_forget(changes, here, 0, 1);
+	rows[0] = (struct quantile_row){ 0, 1, { 2, 9 }, 11 };
+	tell(changes, there, rows, 1, true);
+	rows[0] = (struct quantile_row){ 0, 1, { 6, 9 }, 15 };
+	rows[1] = (struct quantile_row){ 0, 2, { 4, 0 }, 4 };
+	tell(changes, there, rows, 2, false);
+	assert_int_equal(fay_aggregator_snapshot(there, 0, &result, &error), FAY_OK);
+	assert_int_equal(result.row_count, 3);
+	assert_memory_equal(result.rows, &old, sizeof(old));
+	assert_memory_equal(result.rows + sizeof(old), rows, sizeof(rows));
+	fay_result_deinit(&result);
+	fay_changes_destroy(changes);
+	fay_aggregator_destroy(there);
+	fay_aggregator_destroy(here);
+}
+
 static void test_replace(void **state)
 {
 	struct fay_aggregator *aggregator;
@@ -206,7 +258,7 @@ static void test_limit(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_changes), cmocka_unit_test(test_forget), cmocka_unit_test(test_forget_limit),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_changes), cmocka_unit_test(test_forget), cmocka_unit_test(test_forget_limit), cmocka_unit_test(test_torn),
 					    cmocka_unit_test(test_replace), cmocka_unit_test(test_limit) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,12 @@ attach "$id"
 equal "total of a query that ended by itself" 3000 "$(total n)"
 contains "why it ended" trace.err "the query is over"
 
+# Arguments of calls that have ended.
+id=$(detach --for 4s 'cluster.Return("cluster_target!counted").Where(r => r.Arg(0) < 200).Count(r => r.ReturnValue == r.Arg(0) + 1)')
+for n in 1 2 3; do calls $n 1000; done
+attach "$id"
+equal "calls by their arguments" 1200 "$(total Count)"
+
 # Another key may not look at it; an agent that dies is lost, the rest is there.
 id=$(detach --for 4s "$query")
 for n in 1 2 3; do calls $n 1000; done

@@ -53,6 +53,13 @@ end_ask
 equal "groups by a named member" '[[0,1000,10000],[1,1000,10000]]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values | [.kind, .n, .size]] | sort' trace.json)"
 equal "finished, refused" "2 1" "$(coverage finished) $(coverage refused)"
 
+# Arguments by name of calls that have ended.
+ask --await 3 --comm worker 'from r in cluster.Return("worker!handle") where r.size == 10 group r by r.ReturnValue into g select new { value = g.Key, n = g.Count() }'
+for n in 1 2 3; do calls $n 1000; done
+until_rows 'map(.n) | add' 2000
+end_ask
+equal "results by a named argument" '[[13,2000]]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values | [.value, .n]]' trace.json)"
+
 # Now the only one that runs is of the other build.
 for n in 1 2; do kill -9 "${targets[n]}"; done
 ask --await 3 --comm worker "$query"

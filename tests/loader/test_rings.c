@@ -2,6 +2,9 @@
 /* Small rings that nobody empties, for each way to deal with a full one: what stays in the ring, and that the losses are exact. */
 #include "harness.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include "fay/shm.h"
 
 #define PROGRAM "fay-test-target"
@@ -99,6 +102,51 @@ static void test_oldest_lost(void **state)
 	end(&r);
 }
 
+/* Until the thread has looked at its full ring again, or given up. */
+static void await_look(const struct ring *r, uint32_t wake)
+{
+	while (__atomic_load_n(&r->shm->wake, __ATOMIC_ACQUIRE) == wake && __atomic_load_n(&r->shm->consumer_alive, __ATOMIC_ACQUIRE))
+		usleep(100);
+}
+
+/* A thread waits for room and stands still for longer than it would wait; then the consumer comes. Returns how many events were lost. */
+static uint64_t stop_waiting_thread(void)
+{
+	const unsigned calls = RING / RECORD + 5;
+	struct fay_slot_header *slot;
+	struct ring r;
+	uint64_t lost;
+	uint32_t wake;
+
+	begin(&r, FAY_FULL_BLOCK);
+	slot = slot_of(&r);
+	r.shm->consumer_alive = 1;
+	victim_tell(&r.victim, "run fn_plain 1 %u", calls);
+	while (__atomic_load_n(&slot->spill_head, __ATOMIC_ACQUIRE) + RECORD <= RING)
+		usleep(100);
+	await_look(&r, 1); /* 1: its ring was half full */
+	kill(r.victim.pid, SIGSTOP);
+	usleep(300000);
+	wake = r.shm->wake;
+	kill(r.victim.pid, SIGCONT);
+	await_look(&r, wake);
+	__atomic_store_n(&slot->spill_tail, slot->spill_head, __ATOMIC_RELEASE);
+	assert_int_equal(victim_answer(&r.victim), calls);
+	lost = slot->lost_full;
+	end(&r);
+	return lost;
+}
+
+/* A machine that stands still, or has no processor to give, is no sign that the consumer is gone. Here it could be slow before the thread is stopped, too: five tries. */
+static void test_stopped(void **state)
+{
+	unsigned tries = 1;
+
+	while (stop_waiting_thread() && tries < 5)
+		tries++;
+	assert_true(tries < 5);
+}
+
 /* A ring that its consumer refuses, by a tail that cannot be: nobody waits for it, though the consumer is alive. Who waits in vain says that it is not. */
 static void test_refused_ring(void **state)
 {
@@ -170,7 +218,7 @@ static void test_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_newest_lost), cmocka_unit_test(test_oldest_lost), cmocka_unit_test(test_scribbled),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_newest_lost), cmocka_unit_test(test_oldest_lost), cmocka_unit_test(test_scribbled), cmocka_unit_test(test_stopped),
 					    cmocka_unit_test(test_refused_ring), cmocka_unit_test(test_refused) };
 
 	return cmocka_run_group_tests_name("rings", tests, NULL, NULL);
