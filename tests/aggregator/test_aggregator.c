@@ -5,10 +5,12 @@
  */
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -315,6 +317,24 @@ static void test_killed_in_flush(void **state)
 
 /* --- flushes that take long ---------------------------------------------------------------------------------------- */
 
+/*
+ * A table of which the second half lies in a page that cannot be read: what reads it meets a flush at that place, after which the same rows hold other groups, each
+ * with values of its own. With every wait the page is locked again. So no copy of the table is whole, however often one looks.
+ */
+#define TORN_PAGE 4096u
+static struct {
+	struct producer *producer;
+	uint8_t *page;
+	int64_t first;
+	unsigned flushes;
+} tearing;
+
+static void lock_page(int protection)
+{
+	if (tearing.page && mprotect(tearing.page, TORN_PAGE, protection))
+		abort();
+}
+
 static long nap_ns; /* each nap takes so long; 0: as it should */
 static unsigned naps;
 
@@ -325,6 +345,7 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
 	struct timespec longer = { .tv_nsec = nap_ns };
 	naps++;
+	lock_page(PROT_NONE);
 	return __real_nanosleep(nap_ns ? &longer : time, left);
 }
 
@@ -352,58 +373,89 @@ static void test_slow_flush(void **state)
 	}
 }
 
-struct turner {
-	struct producer producer;
-	bool over;
-};
-
-/* The same places of the table hold groups 0 to 7 and 16 to 23 by turns, each with values of its own; what was there is given up. */
-static void *turn_over(void *context)
+static void fill_again(void)
 {
-	struct turner *turner = context;
-	for (int64_t first = 0; !__atomic_load_n(&turner->over, __ATOMIC_RELAXED); first ^= TABLE_ROWS) {
-		const char name[NAME_SIZE] = { (char)('a' + first) };
-		producer_flush_begin(&turner->producer);
-		producer_flush_clear(&turner->producer, TABLE_ROWS);
-		producer_flush_end(&turner->producer);
-		for (int64_t key = first; key < first + 8; key++)
-			producer_record(&turner->producer, key, name, 1000 + key);
-	}
-	return NULL;
+	const char name[NAME_SIZE] = { (char)('a' + tearing.first) };
+	producer_flush_begin(tearing.producer);
+	producer_flush_clear(tearing.producer, TABLE_ROWS);
+	producer_flush_end(tearing.producer);
+	for (int64_t key = tearing.first; key < tearing.first + 12; key++)
+		producer_record(tearing.producer, key, name, 1000 + key);
+	tearing.first ^= TABLE_ROWS;
+	tearing.flushes++;
+}
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+	uint8_t *at = info->si_addr;
+	if (!tearing.page || at < tearing.page || at >= tearing.page + TORN_PAGE)
+		abort();
+	lock_page(PROT_READ | PROT_WRITE);
+	fill_again();
+}
+
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+
+int __wrap_sched_yield(void)
+{
+	lock_page(PROT_NONE);
+	return __real_sched_yield();
 }
 
 static void check_whole(const struct table_row *row)
 {
 	uint64_t value = (uint64_t)(1000 + row->key) ^ 1ull << 63;
-	assert_true((row->key >= 0 && row->key < 8) || (row->key >= TABLE_ROWS && row->key < TABLE_ROWS + 8));
 	assert_int_equal(row->name[0], 'a' + (row->key & TABLE_ROWS));
-	assert_true(!row->sum || row->sum == 1000 + row->key);
-	assert_true(!row->max || row->max == value);
-	assert_true(!row->min || row->min == ~value);
+	assert_int_equal(row->count, 1);
+	assert_int_equal(row->sum, 1000 + row->key);
+	assert_int_equal(row->max, value);
+	assert_int_equal(row->min, ~value);
+	assert_int_equal(row->average_sum, 1000 + row->key);
 }
 
-/* A table that is flushed faster than it can be read: rows may be missing from the picture, but none is made of two. */
+/* Shared memory at such an address that the page begins in the middle of a row of the first slot's table. */
+static void move_shm(struct test_shm *shm)
+{
+	size_t table = 2 * TORN_PAGE + FAY_SLOT_HEADER + sizeof(struct fay_table_header), middle = 6 * sizeof(struct table_row) + sizeof(struct table_row) / 2;
+	size_t shift = TORN_PAGE - ((table + middle) % TORN_PAGE & ~63ul);
+	uint8_t *room = mmap(NULL, shm->size + 2 * TORN_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(room != MAP_FAILED);
+	memcpy(room + shift, shm->control, shm->size);
+	munmap(shm->control, shm->size);
+	shm->control = (struct fay_shm_control *)(room + shift);
+	tearing.page = (uint8_t *)(((uintptr_t)room + shift + table + middle) & ~(uintptr_t)(TORN_PAGE - 1));
+}
+
+/* A table that is flushed whenever it is read: rows may be missing from the picture, but none is made of two. */
 static void test_torn(void **state)
 {
-	struct fixture fixture;
-	struct turner turner = { .over = false };
-	pthread_t thread;
-	unsigned torn = 0;
-	set_up(&fixture, 0);
-	turner.producer = fixture.producer;
-	pthread_create(&thread, NULL, turn_over, &turner);
-	for (unsigned i = 0; i < 30; i++) {
-		total_of(&fixture);
-		torn += fixture.result.torn;
-		for (size_t r = 0; r < fixture.result.row_count; r++)
-			check_whole((const struct table_row *)fixture.result.rows + r);
-	}
-	__atomic_store_n(&turner.over, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	print_message("%u of 30 snapshots were torn\n", torn);
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER }, before;
+	struct fixture fixture = { .producer = { .recorded = 0 } };
+	test_shm_init(&fixture.shm, 1, 4096);
+	move_shm(&fixture.shm);
+	assert_int_equal(fay_aggregator_create(&test_schema, &fixture.aggregator, &failure), 0);
+	assert_int_equal(fay_aggregator_add(fixture.aggregator, fixture.shm.control, fixture.shm.size, 0, &failure), 0);
+	assert_true(producer_init(&fixture.producer, &fixture.shm, 7));
+	tearing.producer = &fixture.producer;
+	fill_again();
+	sigaction(SIGSEGV, &action, &before);
+	lock_page(PROT_NONE);
 	total_of(&fixture);
+	unsigned flushes = tearing.flushes;
+	lock_page(PROT_READ | PROT_WRITE);
+	sigaction(SIGSEGV, &before, NULL);
+	tearing.page = NULL;
+	assert_true(fixture.result.torn);
+	assert_true(flushes > 100);
+	assert_true(fixture.result.row_count > 4);
+	for (size_t r = 0; r < fixture.result.row_count; r++)
+		check_whole((const struct table_row *)fixture.result.rows + r);
+	assert_int_equal(total_of(&fixture), 12);
 	assert_false(fixture.result.torn);
-	tear_down(&fixture);
+	fay_result_deinit(&fixture.result);
+	fay_aggregator_destroy(fixture.aggregator);
+	munmap((void *)((uintptr_t)fixture.shm.control & ~(uintptr_t)(TORN_PAGE - 1)), fixture.shm.size + TORN_PAGE);
 }
 
 static void test_pid_filter(void **state)
