@@ -127,21 +127,27 @@ struct fay_obligation {
 struct fay_smt_cache;
 
 /*
- * The word named `id` at distance `delta` is, modulo 2^bits (if `exact`, by itself), an integer between factor * X + error * E + low and
- * factor * X + error * E + high, where X is the unsigned reading of the word named `root` at root_delta and lies in [least, most], and E what was rounded
- * off the word named error_of, in [0, 1] (0: no such word); fractions of 80 binary places: see transfer_remainder.c.
+ * The word named `id` at distance `delta` is, modulo 2^bits (if `exact`, by itself), the integer 2^up * J + rest, rest_low <= rest <= rest_high, J an integer between
+ * factor * X + error * E + low and factor * X + error * E + high, where X is the unsigned reading of the word named `root` at root_delta and lies in [least, most],
+ * and E, in [0, 1], what was rounded off in one place (error_of; 0 nowhere); fractions of 80 binary places: see transfer_remainder.c.
  */
 struct fay_form {
 	uint32_t id, root;
 	uint64_t delta, root_delta;
 	uint64_t least, most;
 	__int128 factor, error, low, high;
+	int64_t rest_low, rest_high;
+	uint64_t base_delta;
+	int64_t multiple; /* the integer is as many times the word named `base` at base_delta; 0 not known */
+	uint32_t base;
 	uint32_t error_of;
-	uint8_t bits;
+	uint8_t up, bits;
 	bool exact;
+	bool shifted; /* it is the root shifted down */
+	bool split;   /* the root is this word shifted down: rest is what went out */
 };
-#define FAY_FORMS 16u
-#define FAY_NARROWS 4u
+#define FAY_FORMS 24u
+#define FAY_NARROWS 10u
 
 /* The word named `sum` at sum_delta is (N + add) modulo 2^32, N < 2^32 the word named `of` at of_delta: see transfer_wrap.c. */
 struct fay_wrap {
@@ -180,15 +186,15 @@ struct fay_analysis {
 		uint64_t low_delta;
 		unsigned width;
 	} sign;
-	/* Forms of numbers that the block in hand computed, the last ones; and which name it gave to the low bits of a number. */
+	/* Forms of numbers that the block in hand computed, the last ones; and which name it gave to `width` bits of a number from bit `from` on. */
 	struct fay_form forms[FAY_FORMS];
 	struct fay_narrow {
 		uint32_t of, id;
 		uint64_t delta;
-		unsigned width;
+		unsigned width, from;
 	} narrows[FAY_NARROWS];
 	struct fay_wrap wraps[FAY_WRAPS];
-	uint32_t form_count, narrow_count, wrap_count;
+	uint32_t form_count, error_count, narrow_count, wrap_count;
 	bool exploring;         /* the states are still growing: a place that the graph lacks is a find, later it is a refusal */
 	struct fay_jump *found; /* places of indirect jumps that the graph lacks */
 	uint32_t found_count, found_capacity;

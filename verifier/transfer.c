@@ -145,7 +145,7 @@ bool fay_transfer_step(struct fay_analysis *an, uint32_t node, uint32_t insn)
 	an->node = node;
 	an->insn = insn;
 	if (insn == an->cfg->blocks[an->graph->nodes[node].block].first) {
-		an->read_count = an->form_count = an->narrow_count = an->wrap_count = 0;
+		an->read_count = an->form_count = an->error_count = an->narrow_count = an->wrap_count = 0;
 		an->sign.width = 0;
 	}
 	/* Blocks may be long. Whoever ignores the refusal sees the same deadline passed before believing the end of this path. */
