@@ -3,9 +3,9 @@
  * What the abstract values cannot prove is asked of Z3, as a query over bit vectors.
  *
  * The query covers the acyclic piece of the probe's graph from a cut point to the obligation: the head of the innermost loop around
- * it, or the probe's entry. At the cut point, and at the heads of other loops on the way, registers and stack slots are fresh unknowns of which
- * only the invariant of the fixpoint is assumed; so an answer "unsatisfiable" is a proof for every iteration (induction with the
- * invariant as hypothesis). Paths are merged with if-then-else, each guarded by its path condition.
+ * it, or the probe's entry. Before that it is asked with less of the way: from a node near it through which all ways from there lead. At the cut point, and
+ * at the heads of other loops on the way, registers and stack slots are fresh unknowns of which only the invariant of the fixpoint is assumed; so an answer
+ * "unsatisfiable" is a proof for every iteration (induction with the invariant as hypothesis). Paths are merged with if-then-else, each guarded by its path condition.
  *
  * A pointer is represented by its offset in its region: the abstract pass, which runs in step, has refused everything that would
  * tell addresses apart from offsets. Memory other than the own stack, the event and read-only data is an unknown at every read.
@@ -18,7 +18,8 @@
 #include "smt_cache.h"
 #include "smt_proof.h"
 
-#define RLIMIT 20000000u /* Z3's own measure of work */
+#define RLIMIT 20000000u     /* Z3's own measure of work */
+#define NEAR_RLIMIT 2000000u /* of a question that is asked again with more of the way to it, if this does not do */
 
 static void on_error(Z3_context z, Z3_error_code code)
 {
@@ -111,11 +112,14 @@ bool fay_smt_facts_contradict(struct query *q) { return ask(q, NULL) == ANSWER_P
 static void write_out(struct query *q, enum fay_answer answer, struct fay_smt2 *out)
 {
 	static const char *const expected[] = { [ANSWER_PROVED] = "unsat", [ANSWER_REFUTED] = "sat", [ANSWER_UNKNOWN] = "unknown" };
+	const char *what = "over all paths from the loop's head or the entry";
 
 	if (!q->fact_count)
 		return;
+	if (q->cut != fay_smt_cut(q->an, q->target))
+		what = "over all paths from a block that all of them go through";
 	q->fact_count--; /* the last one is the negated goal */
-	fay_smt2_put(out, q, fay_rule_id(q->o->rule), q->an->cfg->insns[q->o->insn].address, "over all paths from the loop's head or the entry",
+	fay_smt2_put(out, q, fay_rule_id(q->o->rule), q->an->cfg->insns[q->o->insn].address, what,
 		     q->facts[q->fact_count], expected[answer]);
 }
 
@@ -156,7 +160,8 @@ void fay_smt_query_destroy(struct query *q)
 	free(q);
 }
 
-enum fay_answer fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, struct fay_smt2 *out)
+/* Asks about the ways from `cut` to o. last: else only a proof is of use, and work is limited more. */
+static enum fay_answer ask_from(struct fay_analysis *an, const struct fay_obligation *o, uint32_t cut, bool last, struct fay_model *model, struct fay_smt2 *out)
 {
 	struct query *q = fay_smt_query_create(an);
 	enum fay_answer answer = ANSWER_UNKNOWN;
@@ -166,14 +171,24 @@ enum fay_answer fay_smt_ask(struct fay_analysis *an, const struct fay_obligation
 		return ANSWER_UNKNOWN;
 	q->o = o;
 	q->target = o->node;
-	q->cut = fay_smt_cut(an, o->node);
+	q->cut = cut;
+	q->work = last ? RLIMIT : NEAR_RLIMIT;
 	an->checking = false;
 	if (fay_smt_find_region(q) && fay_smt_build(q)) {
 		answer = ask(q, model);
-		if (out)
+		if (out && (last || answer == ANSWER_PROVED))
 			write_out(q, answer, out);
 	}
 	an->checking = checking;
 	fay_smt_query_destroy(q);
 	return answer;
+}
+
+enum fay_answer fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, struct fay_smt2 *out)
+{
+	uint32_t cut = fay_smt_cut(an, o->node), near = fay_smt_near_cut(an, o->node, cut);
+
+	if (near != cut && ask_from(an, o, near, false, NULL, out) == ANSWER_PROVED)
+		return ANSWER_PROVED;
+	return ask_from(an, o, cut, true, model, out);
 }

@@ -10,6 +10,7 @@
 
 #define MAX_REGION_NODES 1024u
 #define MAX_REGION_INSNS 20000u
+#define NEAR_INSNS 48u
 
 void fay_smt_assume(struct query *q, Z3_ast fact)
 {
@@ -34,6 +35,36 @@ uint32_t fay_smt_cut(const struct fay_analysis *an, uint32_t target)
 	uint32_t loop = fay_graph_loop(an->graph, target);
 
 	return loop == FAY_NONE ? 0 : loop;
+}
+
+uint32_t fay_smt_near_cut(const struct fay_analysis *an, uint32_t target, uint32_t cut)
+{
+	const struct fay_graph *g = an->graph;
+	uint8_t *in = calloc(target - cut + 1, 1);
+	uint32_t found = cut, marked = 1, insns = 0;
+
+	if (!in)
+		return cut;
+	in[target - cut] = 1;
+	for (uint32_t node = target + 1; node-- > cut && insns <= NEAR_INSNS;) {
+		const struct fay_node *n = &g->nodes[node];
+
+		if (!in[node - cut])
+			continue;
+		insns += an->cfg->blocks[n->block].count;
+		if (--marked == 0 && (insns <= NEAR_INSNS || node == target))
+			found = node; /* nothing else leads to what was walked */
+		for (uint32_t i = 0; i < n->pred_count; i++) {
+			uint32_t from = g->preds[n->first_pred + i];
+
+			if (from >= node || from < cut || in[from - cut] || !an->in[from])
+				continue;
+			in[from - cut] = 1;
+			marked++;
+		}
+	}
+	free(in);
+	return found;
 }
 
 /* The marked nodes that are reached, if they are not too many. */

@@ -116,7 +116,10 @@ bool fay_smt_facts_contradict(struct query *q);
 /* ---- smt_query.c ---- */
 
 Z3_ast fay_smt_goal(struct query *q, const struct fay_obligation *o, const struct fay_insn *insn);
+/* Where a question about `target` begins: the head of the innermost loop around it, or the entry. */
 uint32_t fay_smt_cut(const struct fay_analysis *an, uint32_t target);
+/* A node from which on all ways from `cut` lead to `target`, few instructions before it: its invariant mostly suffices, and the question is small. Else `cut`. */
+uint32_t fay_smt_near_cut(const struct fay_analysis *an, uint32_t target, uint32_t cut);
 /* All nodes on acyclic ways from the cut to the target. False: too many, or out of memory. */
 bool fay_smt_find_region(struct query *q);
 /* All nodes of the loop of the cut. False likewise. */
