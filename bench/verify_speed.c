@@ -31,6 +31,7 @@
 
 #define ROUNDS_MAX 101
 #define IMAGES_MAX 64
+#define READING_NS 100e6
 
 extern char **environ;
 
@@ -311,22 +312,23 @@ static uint64_t decode_capstone(const struct subject *s, bool detail)
 /* Small images repeat until a reading takes a while. */
 static double measure(const struct subject *s, enum reader reader)
 {
-	unsigned repeat = s->instructions < 20000 ? 20000 / (unsigned)s->instructions + 1 : 1;
-	double begin;
+	unsigned most = s->instructions < 20000 ? 20000 / (unsigned)s->instructions + 1 : 1, repeat = 0;
+	double begin, end;
 
-	if (repeat > 40)
-		repeat = 40;
+	if (most > 40)
+		most = 40;
 	begin = now_ns();
 
-	for (unsigned i = 0; i < repeat; i++) {
+	do {
 		if (reader == READER_FAY)
 			verify_once(s);
 		else if (reader == READER_ZYDIS)
 			decode_zydis(s);
 		else
 			decode_capstone(s, reader == READER_CAPSTONE_DETAIL);
-	}
-	return (now_ns() - begin) / repeat;
+		end = now_ns();
+	} while (++repeat < most && end - begin < READING_NS);
+	return (end - begin) / repeat;
 }
 
 static int by_value(const void *a, const void *b)
