@@ -31,6 +31,7 @@
 
 #define THREADS_MAX 65536u
 #define LOOK_ROUNDS 8u
+#define LOOK_COUNTED_NS UINT64_C(100000000)
 #define STACK_SCAN_MAX (1u << 20) /* bytes of each stack that are searched */
 
 uint64_t fay_loader_clock_ns(void)
@@ -239,15 +240,35 @@ static bool any_stopped(const struct fay_stop *stop)
 	return false;
 }
 
+/* What is left of a time to wait. A machine, or this process, that stands still between two looks uses up LOOK_COUNTED_NS of it at most: others did not get to run either. */
+struct patience {
+	uint64_t left, looked; /* ns */
+};
+
+static struct patience patience_of(uint32_t milliseconds)
+{
+	return (struct patience){ milliseconds * UINT64_C(1000000), fay_loader_clock_ns() };
+}
+
+static bool patience_is_over(struct patience *patience)
+{
+	uint64_t now = fay_loader_clock_ns(), passed = now - patience->looked;
+
+	if (passed > LOOK_COUNTED_NS)
+		passed = LOOK_COUNTED_NS;
+	patience->looked = now;
+	patience->left -= passed < patience->left ? passed : patience->left;
+	return patience->left == 0;
+}
+
 /* Returns 0 stopped; -1 another tracer holds it (retry); else an error. */
 static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, struct fay_error *error)
 {
-	uint64_t deadline;
+	struct patience patience = patience_of(timeout_ms);
 	bool settled = false;
 	size_t running = 0;
 
 	stop->since = fay_loader_clock_ns();
-	deadline = stop->since + timeout_ms * 1000000ull;
 	for (unsigned round = 0;; round++) {
 		size_t fresh = 0;
 		int code = 0;
@@ -268,7 +289,7 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 			return any_stopped(stop) ? 0 : fay_error_set(error, FAY_E_REFUSED, "process %d is exiting or gone", (int)stop->pid);
 		if (result == GONE && running == 0)
 			return fay_error_set(error, FAY_E_REFUSED, "no such process: %d", (int)stop->pid);
-		if (fay_loader_clock_ns() > deadline)
+		if (patience_is_over(&patience))
 			return did_not_stop(stop, timeout_ms, error);
 		settled = running == 0;
 		if (!settled)
@@ -290,7 +311,7 @@ static void hurry(struct fay_stop *stop)
 int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, struct fay_stop *stop,
 		 struct fay_error *error)
 {
-	uint64_t deadline = fay_loader_clock_ns() + tracer_wait_ms * 1000000ull;
+	struct patience patience = patience_of(tracer_wait_ms);
 	char path[64], comm[64];
 	pid_t tracer = 0;
 	int code;
@@ -307,7 +328,7 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 		fay_stop_release(stop);
 		if (code > 0)
 			return code;
-		if (fay_loader_clock_ns() > deadline) {
+		if (patience_is_over(&patience)) {
 			fay_process_comm(tracer, comm);
 			return fay_error_set(error, FAY_E_REFUSED, "process %d is being traced by process %d (%s), which did not let go within %u ms",
 					     (int)pid, (int)tracer, comm, tracer_wait_ms);
