@@ -85,7 +85,7 @@ static int follow(struct trace *trace, struct attach *attach, struct fay_error *
 	uint64_t told = 0;
 	bool pictures = trace->writer.live || trace->every;
 	while (!fay_trace_interrupted && !attach->finished) {
-		if (fay_root_replay(trace->root, error) || fay_trace_rows_error(trace, error) || fay_trace_windows_tick(trace, error))
+		if (fay_root_replay(trace->root, error) || fay_trace_rows_error(trace, error) || fay_trace_windows_tick(trace, fay_cli_realtime(), error))
 			return error->code;
 		/* Whoever has not said good-bye long after the end is gone. */
 		if (meta->life && fay_cli_realtime() > meta->began + meta->life + trace->cluster.root.lost_after)

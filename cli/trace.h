@@ -259,7 +259,7 @@ int fay_trace_snapshot(struct trace *trace, uint32_t state, struct fay_result *r
 /* trace_windows.c: shows windows of time that are over; at the end also those that are not, and leaves the last snapshot in *last. */
 #define FAY_WINDOWS_HORIZON 2000000000u /* ns after a window's end that it is looked at again and forgotten, where the events are */
 int fay_trace_windows_start(struct trace *trace, struct fay_error *error);
-int fay_trace_windows_tick(struct trace *trace, struct fay_error *error);
+int fay_trace_windows_tick(struct trace *trace, uint64_t now, struct fay_error *error);
 int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct fay_error *error);
 /* trace_cluster.c: a trace on a cluster, from the verified image on. */
 int fay_trace_cluster(struct trace *trace, struct fay_error *error);

@@ -222,7 +222,7 @@ static int run(struct trace *trace, struct fay_error *error)
 	uint64_t end = trace->duration ? now + trace->duration : 0;
 	bool pictures = trace->writer.live || trace->every;
 	while (!(trace->end_reason = reason_to_end(trace, end))) {
-		if (fay_root_tick(trace->root, TICK_MS, error) || fay_trace_rows_error(trace, error) || fay_trace_windows_tick(trace, error))
+		if (fay_root_tick(trace->root, TICK_MS, error) || fay_trace_rows_error(trace, error) || fay_trace_windows_tick(trace, fay_cli_realtime(), error))
 			return error->code;
 		advance(trace);
 		if (fay_cli_monotonic() < next)

@@ -205,11 +205,11 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 			fay_session_tick(trace->sessions[i]);
 		if (trace->functions)
 			fay_kernel_session_tick(trace->functions);
+		uint64_t polled = fay_cli_realtime(); /* what was ready by then is taken up now */
 		if (fay_trace_bpf_poll(trace, error) || (!fay_trace_is_kernel(trace) && fay_trace_follow_tick(trace, error)))
 			return error->code;
-		uint64_t polled = fay_cli_realtime();
 		if (fay_trace_poll(trace, error) < 0 || fay_trace_rows_error(trace, error) ||
-		    fay_trace_windows_tick(trace, error))
+		    fay_trace_windows_tick(trace, polled, error))
 			return error->code;
 		fay_trace_join_advance(trace, polled);
 		fay_trace_counted_advance(trace, polled);

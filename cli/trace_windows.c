@@ -151,9 +151,8 @@ static uint64_t over_until(struct trace *trace, uint64_t now)
 	return (complete < now ? complete : now) - LATENESS;
 }
 
-int fay_trace_windows_tick(struct trace *trace, struct fay_error *error)
+int fay_trace_windows_tick(struct trace *trace, uint64_t now, struct fay_error *error)
 {
-	uint64_t now = fay_cli_realtime();
 	struct fay_trace_windows *w = trace->windows;
 	if (!w)
 		return FAY_OK;
