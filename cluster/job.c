@@ -16,6 +16,7 @@
 #define STREAM_EARLY (256u << 10)       /* bytes of streamed rows that do not wait for the window's end */
 #define BUSY_MS 2
 #define QUIET_MS 10
+#define STOOD_STILL (2 * SECOND)        /* between two ticks */
 #define LINGER (5 * SECOND)             /* an inner agent that is finished itself, without a word from the root */
 #define UNTAKEN_MAX (60 * SECOND)       /* a job that has ended, without a word from the root, which may have asked for a longer lease */
 
@@ -352,7 +353,10 @@ void fay_job_tick(struct fay_job *job)
 		fay_message_done(&message);
 	}
 	receive_stored(job);
-	uint64_t now = fay_monotonic();
+	uint64_t now = fay_monotonic(), gap = job->ticked ? now - job->ticked : 0, silent = now - job->heard;
+	if (gap > STOOD_STILL) /* we did not listen either */
+		job->heard += silent < gap ? silent : gap;
+	job->ticked = now;
 	if (job->life && now - job->began >= job->life)
 		fay_job_end(job, FAY_FINAL_STOPPED);
 	if (!job->final) {

@@ -88,7 +88,7 @@ struct fay_job {
 	struct fay_subscription *control, *stored; /* stored: the server's acknowledgements, of a durable query; else NULL */
 	char reply[64]; /* subject of those, without the sequence */
 	/* windows */
-	uint64_t window, lease, life, began, heard, ended; /* ns; began: monotonic, of window 0; ended: when `final` was set */
+	uint64_t window, lease, life, began, heard, ended, ticked; /* ns; began: monotonic, of window 0; ended: when `final` was set; ticked: 0 before the first */
 	uint64_t horizon; /* ns after which groups of a window of the query's are forgotten; 0: it has none */
 	uint64_t window_done, sequence, control_number;
 	struct fay_changes *changes;

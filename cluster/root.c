@@ -9,9 +9,11 @@
 #include "root_private.h"
 
 #define MS 1000000ull
+#define LISTEN_MS 20
 #define FOUND_MS 400       /* nobody new for so long: all that are there were found */
 #define FOUND_MAX_MS 3000
 #define AWAIT_MAX_MS 60000
+#define STOOD_STILL_MS 500 /* between two looks, which are some 10 ms apart */
 #define ANSWER_MAX_MS 20000
 #define ASK_AGAIN_MS 1000
 #define PING_EVERY_MS 10000 /* at least; */
@@ -225,8 +227,20 @@ static void drain(struct fay_root *root, struct fay_subscription *subscription, 
 	}
 }
 
+/* Who stood still itself did not listen meanwhile: that machines were silent says nothing. */
+static void excuse(struct fay_root *root, uint64_t now)
+{
+	uint64_t gap = root->looked ? now - root->looked : 0;
+	root->looked = now;
+	for (size_t i = 0; gap > STOOD_STILL_MS * MS && i < root->machine_count; i++) {
+		uint64_t silent = now - root->machines[i]->heard;
+		root->machines[i]->heard += silent < gap ? silent : gap;
+	}
+}
+
 static void look_at_machines(struct fay_root *root, uint64_t now)
 {
+	excuse(root, now);
 	for (size_t i = 0; i < root->machine_count; i++) {
 		struct fay_machine *machine = root->machines[i];
 		uint64_t silent = now - machine->heard;
@@ -271,10 +285,10 @@ void fay_root_hear(struct fay_root *root, int timeout_ms)
 
 /* --- beginning and end --------------------------------------------------------------------------------------------------------- */
 
-/* All machines that are there. */
+/* All machines that are there. A time is up when as many rounds of LISTEN_MS were listened, too: a machine that stands still takes one of them. */
 static int find_machines(struct fay_root *root, struct fay_error *error)
 {
-	uint64_t began = fay_monotonic(), last_ping = 0, now;
+	uint64_t began = fay_monotonic(), last_ping = 0, now, rounds = 0, quiet = 0;
 	unsigned await = root->options.await;
 	root->found = began;
 	do {
@@ -283,13 +297,16 @@ static int find_machines(struct fay_root *root, struct fay_error *error)
 			fay_root_ping(root);
 			last_ping = now;
 		}
-		drain(root, root->hello, 20);
+		size_t known = root->machine_count;
+		drain(root, root->hello, LISTEN_MS);
 		now = fay_monotonic();
+		rounds++;
+		quiet = root->machine_count == known ? quiet + 1 : 0;
 		if (await && root->machine_count >= await)
 			return FAY_OK;
-		if (!await && root->machine_count && now - root->found > FOUND_MS * MS)
+		if (!await && root->machine_count && now - root->found > FOUND_MS * MS && quiet > FOUND_MS / LISTEN_MS)
 			return FAY_OK;
-	} while (now - began < (await ? AWAIT_MAX_MS : FOUND_MAX_MS) * MS);
+	} while (now - began < (await ? AWAIT_MAX_MS : FOUND_MAX_MS) * MS || rounds < FOUND_MAX_MS / LISTEN_MS);
 	if (!root->machine_count && root->others)
 		return fay_error_set(error, FAY_E_REFUSED, "the query is about machine(\"%s\"), and none of those that answer is called so; `fay cluster status` lists them", root->options.named);
 	if (!root->machine_count)

@@ -32,6 +32,7 @@ struct fay_root {
 	bool others; /* machines answer that the query is not about */
 	bool replaces, stopping, membership_changed;
 	uint32_t tree; /* version */
+	uint64_t looked; /* at the machines, last; monotonic ns, 0: not yet */
 	uint64_t planted, next_control, control_number, last_window;
 	struct fay_error failure; /* code 0: none */
 	struct fay_writer_buffer out;
