@@ -192,7 +192,9 @@ static void kill_at_steps(const struct scenario *scenario)
 	victim_start(&victim);
 	checksum = victim_ask(&victim, "checksum");
 	victim_ask(&victim, "start fn_c %d", WORKERS);
-	whole = run_fay(scenario, victim.pid, NOBODY, 0);
+	/* On a machine that stands still meanwhile the time can be up before the budget was looked at. */
+	for (unsigned tries = 0; tries == 0 || (scenario->budget && tries < 5 && whole.keepers < 3); tries++)
+		whole = run_fay(scenario, victim.pid, NOBODY, 0);
 	steps = whole.steps;
 	assert_true(steps > 100); /* the transactions were seen */
 	if (scenario->budget && (whole.keepers < 3 || !strstr(last_words(), "left out from now on: fay-test-target!fn_c")))

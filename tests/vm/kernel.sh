@@ -33,7 +33,7 @@ check "a command's own calls" 100 "$(q 'cluster.Function(kernel, "__x64_sys_getp
 check_has "natively" "native code through fay.ko" "$(cat /tmp/said)"
 check "a process's" 0 "$(q --for 1s -p 1 'cluster.Return(kernel, "__x64_sys_getpgid").Count()' | value Count)"
 check "a thread's" 0 "$(q --for 1s --tid 1 'cluster.Function(kernel, "__x64_sys_getpgid").Count()' | value Count)"
-q --for 1s --comm kernel_calls 'cluster.Function(kernel, "__x64_sys_getpgid").Count()' >/tmp/rows
+q --for 4s --comm kernel_calls 'cluster.Function(kernel, "__x64_sys_getpgid").Count()' >/tmp/rows
 [ "$(value Count </tmp/rows)" -gt 0 ] || check "processes of a name" "some" "$(cat /tmp/rows)"
 check_has "through BPF" "through BPF" "$(cat /tmp/said)"
 kill $others
