@@ -38,7 +38,7 @@ commands=0
 types() {
 	commands=$((commands + 1))
 	printf '%s\necho "done %s: $?"\n' "$2" $commands >&"${typed[$1]}"
-	for _ in $(seq 600); do grep -q "^done $commands:" screen$1 && break; sleep 0.05; done
+	tries grep -q "^done $commands:" screen$1 || true
 	! grep -q "^done $commands: 0" screen$1 || return 0
 	cat screen$1 >&2
 	fail "on ${machines[$1]}: $2"
@@ -51,7 +51,10 @@ equal "lines" 10 "$(wc -l <ten)"
 while read -r where command; do
 	for n in $([ "$where" = each ] && echo 1 2 3 || echo 1); do
 		types $n "$command"
-		[[ $command != *" &" ]] || sleep 0.5 # as long as anybody takes to type the next
+		case $command in # what stays in the background is up before anybody has typed the next
+		*nats-server*" &") wait_for etc-hub/fay/nats.log "Server is ready" ;;
+		*fayd*" &") wait_for screen$n "has joined" ;;
+		esac
 	done
 done <ten
 contains "the documented query traces all three" screen1 "tracing 3 processes on 3 machines of 3"

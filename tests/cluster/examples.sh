@@ -15,7 +15,7 @@ for n in 1 2 3; do
 	within $n sh -c "head -c ${n}00000 /dev/zero | redis-cli -p 7000 -x set key >set$n.log"
 	wait_for "set$n.log" OK
 done
-sleep 2.5 # the windows are over
+rest 25 # the windows are over
 end_ask
 equal "machines that finished, were lost" "3 0" "$(coverage finished) $(coverage lost)"
 rows=$(grep -v '^$' trace.json | jq -sc 'map(select(.type == "row").values) | group_by(.window) | map(last)')

@@ -47,7 +47,7 @@ wait "$shell" || code=$?
 equal "the query about the shell ends first" 0 $code
 equal "what the shell executed" 1500 "$(total Count)"
 finish 2
-for _ in $(seq 200); do pgrep -P "${holders[2]}" -x follow_target >/dev/null || break; sleep 0.05; done
+tries eval '! pgrep -P "${holders[2]}" -r D,R,S,T,t -x follow_target >/dev/null' || true
 kill -INT "$other"
 wait "$other" || fail "the other query's exit code is $?"
 equal "what the other query counted" 100 "$(jq -s '[.[] | select(.type == "row" and .final) | .values.Count] | add' other.json)"
@@ -60,9 +60,8 @@ followed=$inside
 ask --await 2 --comm follow_target --follow --lost-after 2s "$count"
 [ -n "$(followers)" ] || fail "nobody follows"
 kill -9 "${nodes[1]}"
-for _ in $(seq 200); do [ -z "$(followers)" ] && break; sleep 0.05; done
+tries eval '[ -z "$(followers)" ]' || true
 equal "followers of a killed agent" "" "$(followers)"
 finish 1
-for _ in $(seq 200); do kill -0 "$followed" 2>/dev/null || break; sleep 0.05; done
-kill -0 "$followed" 2>/dev/null && fail "the program that was followed stands still"
+tries eval '! kill -0 "$followed" 2>/dev/null' || fail "the program that was followed stands still"
 end_ask

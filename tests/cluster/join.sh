@@ -23,7 +23,7 @@ follow() {
 	calls 1 2000
 	sleep 0.3
 	calls "$2" 2000
-	for _ in $(seq 200); do [ "$(grep -c '"type":"row"' trace.json)" -ge 4000 ] && break; sleep 0.1; done
+	wait_for trace.json '"type":"row"' 4000
 	end_ask
 	equal "pairs, $1" 4000 "$(jq -s '[.[] | select(.type == "row")] | length' trace.json)"
 	equal "pairs of each number, $1" "[4]" "$(jq -sc '[.[] | select(.type == "row") | .values.number] | group_by(.) | map(length) | unique' trace.json)"

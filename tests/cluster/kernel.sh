@@ -47,7 +47,7 @@ end_ask
 # Rows of events; windows of time.
 ask --await 2 -p "$pid" 'from w in cluster.Syscall("write") select new { w.pid, w.ReturnValue }'
 writes 10
-for _ in $(seq 100); do [ "$(grep -c '"type":"row"' trace.json)" = 20 ] && break; sleep 0.1; done
+wait_for trace.json '"type":"row"' 20
 end_ask
 equal "rows" 20 "$(jq -s --argjson p "$pid" '[.[] | select(.type == "row" and .values.pid == $p)] | length' trace.json)"
 ask --await 2 -p "$pid" 'cluster.Syscall("write").Tumbling(250ms).Count()'

@@ -41,7 +41,7 @@ contains "what is missing" "$work/err" "a URL has ://"
 "$FAY" cluster top --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --every 100ms >top.out 2>top.err &
 top=$!
 own "$top"
-for _ in $(seq 400); do [ "$(grep -c configured top.out)" -ge 2 ] && break; sleep 0.05; done
+wait_for top.out configured 2
 [ "$(grep -c '^machine ' top.out)" -ge 2 ] || fail "top showed fewer than two pictures"
 kill -INT "$top"
 code=0
@@ -58,7 +58,7 @@ run() {
 	wait_for "out$n" waiting
 }
 # traced N COUNT: until agent N has said so often that it traces functions of a process
-traced() { for _ in $(seq 400); do [ "$(grep -c "functions traced in process" "fayd$1.log")" = "$2" ] && return 0; sleep 0.05; done; cat "fayd$1.log" >&2; fail "agent $1 traces nothing new"; }
+traced() { wait_for "fayd$1.log" "functions traced in process" "$2"; }
 for n in 1 2; do run $n wait calls 5 load "$plugin" plugin 100 wait; done
 ask --await 2 --comm follow_target 'cluster.Function("follow_*!*work").Count()'
 for n in 1 2; do traced $n 1; finish $n; wait_for "out$n" loaded; traced $n 2; finish $n; done

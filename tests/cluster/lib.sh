@@ -5,7 +5,12 @@ FAYD=${FAYD:?path of fayd}
 command -v nats-server >/dev/null || skip "nats-server is not installed"
 net=fay$$
 bridge=fb$$
+# Addresses that no network of this machine's has.
 subnet=10.$((64 + $$ % 64)).$((($$ / 64) % 256))
+for third in $(seq 0 255); do
+	[ -n "$(ip -4 route show to match "$subnet.1" 2>/dev/null | grep -v ^default || true)" ] || break
+	subnet=${subnet%.*}.$(((third + $$) % 256))
+done
 nodes=()   # by node: pid of the agent
 holders=() # by node: the first process of its namespaces
 targets=() # by node: pid of the traced program
@@ -44,7 +49,7 @@ server() {
 	nats-server -a "$subnet.1" -p $((4000 + n)) -l "$work/nats$n.log" "$@" &
 	servers[n]=$!
 	own "${servers[n]}"
-	for _ in $(seq 400); do port_is_open $((4000 + n)) && return 0; sleep 0.05; done
+	tries port_is_open $((4000 + n)) && return 0
 	cat "$work/nats$n.log" >&2
 	fail "nats-server $n does not listen"
 }
@@ -66,10 +71,14 @@ node() {
 	ip netns exec "$net-$n" unshare --pid --fork --mount-proc --kill-child sleep infinity &
 	local outer=$!
 	own "$outer"
-	for _ in $(seq 200); do holders[n]=$(pgrep -P "$outer" || true); [ -n "${holders[n]}" ] && break; sleep 0.05; done
-	[ -n "${holders[n]}" ] || fail "no namespaces for node $n"
-	own "${holders[n]}"
+	await "namespaces for node $n" child_of "$outer"
+	holders[n]=$child
+	own "$child"
+	runs "$child" sleep # once its /proc is mounted
 }
+# child_of PID: its only child's number in $child
+child_of() { child=$(pgrep -P "$1") && [ -n "$child" ]; }
+child_or_end() { child_of "$1" || [ -z "$(born "$1")" ]; }
 # within N COMMAND...: runs it there, in the background; its pid in $inside
 within() {
 	local n=$1
@@ -77,8 +86,8 @@ within() {
 	nsenter -t "${holders[n]}" --pid --mount --root --net --wd="$work" -- "$@" <&0 & # else it would read from /dev/null
 	local outer=$!
 	own "$outer"
-	for _ in $(seq 200); do inside=$(pgrep -P "$outer" || true); [ -n "$inside" ] && return 0; kill -0 "$outer" 2>/dev/null || break; sleep 0.02; done
-	inside=$outer # over already
+	await "a process in node $n" child_or_end "$outer"
+	inside=${child:-$outer} # over already
 }
 # agent N [OPTIONS...]: starts fayd as node N
 agent() {
@@ -111,13 +120,11 @@ calls() {
 	wait_for "out$1" "did ${sums[$1]}"
 }
 # patched N HASH: until the code of node N's program is another than HASH
-patched() {
-	for _ in $(seq 400); do [ "$(text_hash "${targets[$1]}")" != "$2" ] && return 0; sleep 0.05; done
-	fail "the program of node $1 is not traced"
-}
+patched() { await "the program of node $1 is traced" has_other_text "${targets[$1]}" "$2"; }
+has_other_text() { [ "$(text_hash "$1")" != "$2" ]; }
 unplug() { ip link set "v$$-$1" down; }
 plug() { ip link set "v$$-$1" up; }
-go() { echo >&$((20 + $1)); for _ in $(seq 1200); do grep -q done "out$1" && return 0; sleep 0.05; done; fail "program $1 hangs"; }
+go() { echo >&$((20 + $1)); wait_for "out$1" done; }
 finish() { echo >&$((20 + $1)); }
 # ask ARGS...: fay trace on the cluster in the background, returns when it traces; its pid in $tracer
 ask() {
@@ -132,7 +139,7 @@ picture='([to_entries[] | select(.value.type == "coverage") | .key]) as $c | .[(
 # until_rows JQ-EXPRESSION VALUE: until the last picture's rows give it
 until_rows() {
 	local got=
-	for _ in $(seq 400); do
+	for _ in $(seq 1200); do
 		got=$(grep -v '^$' trace.json | tail -400 | jq -sc "$picture | $1" 2>/dev/null || true)
 		[ "$got" = "$2" ] && { echo "ok: live: $1 = $2"; return 0; }
 		sleep 0.1
@@ -143,7 +150,7 @@ until_rows() {
 }
 # until_more MEMBER VALUE: until it is over that
 until_more() {
-	for _ in $(seq 600); do
+	for _ in $(seq 1200); do
 		[ "$(coverage "$1")" -gt "$2" ] 2>/dev/null && { echo "ok: live: $1 over $2"; return 0; }
 		sleep 0.1
 	done
@@ -151,7 +158,7 @@ until_more() {
 }
 # until_coverage MEMBER VALUE
 until_coverage() {
-	for _ in $(seq 600); do
+	for _ in $(seq 1200); do
 		[ "$(coverage "$1")" = "$2" ] && { echo "ok: live: $1 = $2"; return 0; }
 		sleep 0.1
 	done

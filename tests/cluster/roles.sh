@@ -117,8 +117,8 @@ ask --await 1 --lease 1h --comm busy_target "$count"
 kill -9 "$tracer"
 exec 23>&-
 kill -9 "${targets[3]}"
-for _ in $(seq 200); do kill -0 "${targets[3]}" 2>/dev/null || break; sleep 0.05; done
-sleep 1
+tries eval '! kill -0 "${targets[3]}" 2>/dev/null' || true
+rest 10
 exits "a second query of the role" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --await 1 --for 1s --comm cluster_target "$count"
 contains "why" "$work/err" "the role 'own' has 1 queries at once, and as many run or wait"
 

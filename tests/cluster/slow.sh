@@ -18,7 +18,7 @@ for n in 1 2 3; do calls $n 1000; done
 until_rows '.[0].Count' 3000
 kill -STOP "${nodes[1]}"
 for n in 1 2 3; do calls $n 1000; done
-until_coverage late 1
+wait_for trace.json '"late":1,' # for a while
 until_rows '.[0].Count' 5000
 until_coverage lost 1
 kill -CONT "${nodes[1]}"
@@ -30,7 +30,7 @@ equal "late, lost, finished" "0 0 3" "$(coverage late) $(coverage lost) $(covera
 # The network is away for long, the windows of all that time are told when it is back.
 ask --await 3 --lost-after 3s --comm cluster_target "$query"
 unplug 3
-for _ in $(seq $((${away:-5} * 2))); do calls 3 10; sleep 0.5; done
+for _ in $(seq $((${away:-5} * 2))); do calls 3 10; rest 5; done
 until_coverage lost 1
 plug 3
 until_rows '.[0].Count' $((${away:-5} * 20))
@@ -44,10 +44,10 @@ sum() { grep -v '^$' trace.json | jq -s '[.[] | select(.type == "row") | .values
 windows() {
 	ask --await 3 --comm cluster_target 'cluster.Function("cluster_target!counted").Tumbling(1s).Count()'
 	for n in 1 2 3; do calls $n 100; done
-	sleep 1
+	rest 10
 	echo "$2" >clock2
 	for n in 1 2 3; do calls $n 100; done
-	sleep 1
+	rest 10
 	end_ask
 	equal "calls in all windows, $1" 600 "$(sum)"
 	equal "rows that came too late, $1" 0 "$(coverage rows_late)"

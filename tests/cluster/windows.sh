@@ -8,7 +8,7 @@ for n in 1 2 3; do agent $n; target $n; done
 # the sum of one column over all windows' last versions
 sum() { grep -v '^$' trace.json | jq -s --arg c "$1" '[.[] | select(.type == "row") | .values] | group_by(.window, .k) | map(.[-1][$c]) | add // 0'; }
 until_sum() {
-	for _ in $(seq 300); do [ "$(sum "$1")" = "$2" ] && { echo "ok: live: $1 over all windows = $2"; return 0; }; sleep 0.1; done
+	for _ in $(seq 1200); do [ "$(sum "$1")" = "$2" ] && { echo "ok: live: $1 over all windows = $2"; return 0; }; sleep 0.1; done
 	cat trace.err >&2
 	fail "$1 over all windows did not become $2, but $(sum "$1")"
 }
@@ -33,8 +33,8 @@ equal "windows that begin at no multiple of half a second" 0 "$(jq -s '[.[] | se
 
 # Sliding, in groups, with a root stage: each call is in four windows.
 ask --await 3 --comm cluster_target --wait 'from c in cluster.Function("cluster_target!counted").Sliding(1s, 250ms) group c by c.Arg(0) % 3 into g where g.Count() > 0 select new { k = g.Key, n = g.Count() }'
-for i in 1 2 3; do for n in 1 2 3; do calls $n 300; done; sleep 0.5; done
-sleep 1 # windows that are not over at the end are not shown, but the last
+for i in 1 2 3; do for n in 1 2 3; do calls $n 300; done; rest 5; done
+rest 10 # windows that are not over at the end are not shown, but the last
 end_ask
 equal "calls in all sliding windows" $((4 * 2700)) "$(sum n)"
 

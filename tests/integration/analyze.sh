@@ -49,13 +49,19 @@ jq -c 'select(.type == "analysis")' "$work/out" >"$work/a"
 equal "several analyses, the last one final" true "$(jq -sc 'length > 2 and (.[:-1] | all(.final == false)) and .[-1].final' "$work/a")"
 equal "rows that grow" true "$(jq -sc 'map(.sources[0].rows) | . == sort and .[0] < .[-1]' "$work/a")"
 equal "events up to the last" '[1500,1500,0]' "$(jq -sc '.[-1] | [.sources[0].rows, .result_rows, .events_lost]' "$work/a")"
-"$FAY" trace --analyze 'cluster.Function("rotate_target!step").GroupBy(s => s.Arg(2)).Select(g => g.Count()).Max()' -- "$target" 1500 1000 >"$work/out" 2>"$work/err" &
+"$target" 100000 1000 &
+stepping=$!
+own "$stepping"
+runs "$stepping" rotate_target
+rm "$work/err"
+"$FAY" trace --analyze -p "$stepping" 'cluster.Function("rotate_target!step").GroupBy(s => s.Arg(2)).Select(g => g.Count()).Max()' >"$work/out" 2>"$work/err" &
 tracer=$!
 own "$tracer"
 wait_for "$work/err" "fay: tracing"
 kill -USR1 "$tracer"
 wait_for "$work/err" "fay: measured so far, from the result down to the probes"
-wait "$tracer" || fail "a trace that was asked for its figures"
+kill -INT "$tracer"
+ended "$tracer" || fail "a trace that was asked for its figures"
 contains "and at the end" "$work/err" "fay: measured, from the result down to the probes"
 
 exits "explaining runs nothing" 2 "$FAY" explain --analyze 'cluster.Function("libc!read").Count()'

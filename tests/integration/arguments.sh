@@ -105,20 +105,23 @@ cp "$work/$target" "$work/same_name"
 "$work/same_name" wait &
 one=$!
 own "$one"
-for _ in $(seq 100); do [ "$(readlink "/proc/$one/exe")" = "$work/same_name" ] && break; sleep 0.05; done
-"$FAY" trace --json --for 500ms -p "$one" "from e in cluster.Function(\"same_name!handle\") group e by new { e.operation, e.extra->name, e.fd } into g select new { g.Key, n = g.Count() }" >"$work/out" 2>"$work/err" || fail "a process: $(cat "$work/err")"
-equal "of a process that runs" '"OPERATION_WRITE" "first" 4' "$(jq -r 'select(.type == "row" and .final) | .values | "\(.operation | tojson) \(.name | tojson) \(.fd)"' "$work/out")"
+runs "$one" same_name
+trace --every 50ms -p "$one" "from e in cluster.Function(\"same_name!handle\") group e by new { e.operation, e.extra->name, e.fd } into g select new { g.Key, n = g.Count() }"
+wait_for "$work/trace.json" OPERATION_WRITE
+end_trace
+equal "of a process that runs" '"OPERATION_WRITE" "first" 4' "$(jq -r 'select(.type == "row" and .final) | .values | "\(.operation | tojson) \(.name | tojson) \(.fd)"' "$work/trace.json")"
 exits "a query that names its process" 0 "$FAY" trace --csv --for 300ms "process($one).Function(\"same_name!handle\").All(e => e.fd == 4 && e.path.EndsWith(\"ile\") && e.extra->name.Contains(\"irs\") && e.extra->name.Length == 5)"
 equal "a query that names its process" "All true" "$(tr '\n' ' ' <"$work/out" | sed 's/ $//')"
-exits "by name" 0 "$FAY" trace --csv --for 300ms "process(\"same_name\").Function(\"same_name!handle\").Any(e => e.fd == 4)"
-equal "by name" "Any true" "$(tr '\n' ' ' <"$work/out" | sed 's/ $//')"
+trace --every 50ms "process(\"same_name\").Function(\"same_name!handle\").Any(e => e.fd == 4)"
+wait_for "$work/trace.json" '"Any":true'
+end_trace
 exits "named twice" 2 "$FAY" trace --for 300ms -p "$one" "process($one).Function(\"same_name!handle\").Count()"
 mkdir "$work/other"
 cp "$work/arguments_clang19O2gdwarf4" "$work/other/same_name"
 "$work/other/same_name" wait &
 two=$!
 own "$two"
-for _ in $(seq 100); do [ "$(readlink "/proc/$two/exe")" = "$work/other/same_name" ] && break; sleep 0.05; done
+runs "$two" same_name
 exits "two builds" 0 "$FAY" trace --for 200ms -p "$one" -p "$two" "cluster.Function(\"same_name!handle\").Count(e => e.fd == 4)"
 contains "the other build is not traced" "$work/err" "process $two runs another build of same_name!handle"
 

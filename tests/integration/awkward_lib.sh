@@ -17,7 +17,7 @@ start() { # PROGRAM
 }
 right_answers() { # COUNT: so many more of the program's answers, all of them right
 	lines=$((lines + $1))
-	for _ in $(seq 1200); do [ "$(wc -l <"$work/target.out")" -ge $lines ] && break; sleep 0.05; done
+	wait_for "$work/target.out" "" $lines
 	equal "results of the calls" "$1 ok" "$(tail -n "$1" "$work/target.out" | sort | uniq -c | awk '{$1 = $1; print}')"
 }
 run() { # ROUNDS

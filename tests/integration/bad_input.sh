@@ -35,13 +35,14 @@ for odd in "$work/fifo" /dev/zero "$work"; do
 	contains "its reason" "$work/err" "not a regular file"
 done
 
-exits "no such process" 1 "$FAY" trace -p 4194000 "$count"
-contains "names the process" "$work/err" "4194000"
+exits "no such process" 1 "$FAY" trace -p 4194304 "$count"
+contains "names the process" "$work/err" "4194304"
 exits "pid is not a number" 2 "$FAY" trace -p abc "$count"
 exits "no process of that name" 1 "$FAY" trace --comm no-such-name "$count"
 cp /bin/true "$work/fay_zombie"
 sh -c '"$0" & exec sleep 60' "$work/fay_zombie" &
 parent=$!
+own "$parent"
 until grep -qs '^State:.*zombie' $(pgrep -P $parent | sed 's#.*#/proc/&/status#') /dev/null; do sleep 0.05; done
 exits "an ended process of that name" 1 "$FAY" trace --comm fay_zombie "$count"
 contains "that there is none" "$work/err" "no process is named"
@@ -85,10 +86,11 @@ equal "text after all failures" "$before" "$(text_hash "$target")"
 # Two at once on the same function, ended in the order of their start: both count right.
 "$FAY" trace --json -p "$target" "$count" >"$work/first.json" 2>"$work/first.err" &
 first=$!
+own "$first"
 wait_for "$work/first.err" "fay: tracing"
 "$FAY" trace --json -p "$target" "$count" >"$work/second.json" 2>"$work/second.err" &
 second=$!
-own "$first" "$second"
+own "$second"
 wait_for "$work/second.err" "fay: tracing"
 echo >&9
 wait_for "$work/target.out" done

@@ -137,8 +137,11 @@ equal "threads that ended" '[["syscalls_target",6,true]]' "$(value 'map([.name, 
 ask 'from s in cluster.Tracepoint("sched_switch") where s.prev.pid == s.tid let same = s.prev.comm == s.comm group s by same into g select new { same = g.Key, n = g.Count() }' --for 1s
 equal "the task that is left is the current one" '[true]' "$(value 'map(.same)')"
 # (An interrupt's event in the middle of another one's is lost, and counted.)
-"$FAY" trace --json 'from s in cluster.Tracepoint("sched_*") group s by s.function into g select new { g.Key, n = g.Count() }' --for 1s >"$work/trace.json" 2>"$work/trace.err"
-jq -c 'select(.type == "row").values' "$work/trace.json" >"$work/rows"
+trace --every 100ms 'from s in cluster.Tracepoint("sched_*") group s by s.function into g select new { g.Key, n = g.Count() }'
+wait_for "$work/trace.json" '"Key":"sched_switch"' 10
+kill -INT "$tracer"
+ended "$tracer"
+jq -c 'select(.type == "row" and .final).values' "$work/trace.json" >"$work/rows"
 [ "$(value 'map(select(.Key == "sched_switch"))[0].n')" -gt 10 ] || fail "many tracepoints at once"
 echo "ok: many tracepoints at once"
 
@@ -150,12 +153,10 @@ equal "the program that ran" '[["bash","timer",true]]' "$(value 'map([.comm, .fu
 sleep 60 </dev/null &
 own "$!"
 sleeper=$!
-while [ "$(awk '{print $3}' "/proc/$sleeper/stat")" != S ]; do sleep 0.05; done
-"$(dirname "$BPF_TARGET")/timeline_target" 4000 &
-own "$!"
-napper=$!
+runs "$sleeper" sleep
+until [ "$(awk '{print $3}' "/proc/$sleeper/stat")" = S ]; do sleep 0.05; done
 ask 'from s in cluster.Tracepoint("sched_switch") where s.prev.pid == s.tid && s.next.pid != s.tid group s by new { s.comm, s.KernelStack } into g orderby g.Count() descending select new { g.Key, n = g.Count() } take 1' \
-	-p "$napper" --for 1s
+	-- "$(dirname "$BPF_TARGET")/timeline_target" 100
 # Both sleep in clock_nanosleep(2).
 awk '{sub(/\+.*/, "", $2); print $2}' "/proc/$sleeper/stack" >"$work/expected"
 [ -s "$work/expected" ] || skip "/proc/PID/stack is empty"
@@ -164,7 +165,6 @@ diff "$work/expected" "$work/got" || fail "the stack of a thread that sleeps"
 # Where somebody else is at the same tracepoint, too, the kernel has a function of its own between it and what is called.
 equal "the innermost function" '"kernel!__schedule' "$(value '.[0].KernelStack | map(select(contains("__traceiter_") | not))[0]' | cut -d+ -f1)"
 [ "$(value '.[0].n')" -gt 20 ] || fail "few stacks"
-kill "$napper" || true
 ask 'from w in cluster.Syscall("write") group w by new { w.KernelStack, w.UserStack } into g select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" $n
 equal "stacks of writes" "[1,$n]" "$(value '[(map(.KernelStack | join(" ") | contains("do_syscall_64")) | all | if . then 1 else 0 end), (map(.n) | add)]')"
 exits "too many frames" 3 "$FAY" trace 'cluster.Timer(10ms).Select(t => new { a = t.KernelStack(32), b = t.UserStack(9) })'

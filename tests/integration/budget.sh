@@ -9,7 +9,7 @@ one() { # KIND
 	trace -p "$target" --budget 1% "from f in cluster.$1(\"budget_target!*\") group f by f.function into g select new { g.Key, n = g.Count() }"
 	echo >&9
 	wait_for "$work/trace.err" "left out from now on: budget_target!hot"
-	sleep 1
+	rest 10
 	echo >&9
 	wait_for "$work/target.out" "hot "
 	end_trace

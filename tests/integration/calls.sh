@@ -83,7 +83,7 @@ before=$(text_hash "$target")
 unwinder=$(text_hash "$target" libc.so.6)
 trace -p "$target" --probe "$work/calls_target.fay"
 echo >&8
-for _ in $(seq 200); do [ "$(grep -c waiting "$work/waiting")" = 2 ] && break; sleep 0.02; done
+wait_for "$work/waiting" waiting 2
 first=$tracer
 cp "$work/trace.json" "$work/first.json"
 # A second one on top, which leaves after the first: chains of watched calls.

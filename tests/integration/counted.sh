@@ -4,14 +4,14 @@
 rows() { jq -c 'select(.type == "row" and .final) | .values' "$work/trace.json"; }
 end_of() { jq -c "select(.type == \"end\") | .counted.$1" "$work/trace.json"; }
 start() { start_target ready "$TARGET" "$@"; } # THREADS CALLS
-go() { echo >&9; for _ in $(seq 6000); do grep -q done "$work/target.out" && return 0; sleep 0.05; done; fail "target hangs"; }
+go() { echo >&9; wait_for "$work/target.out" done; }
 
 start 4 5000
 trace -p "$target" 'from w in cluster.Function("threads_target!work").Where(w => w.Arg(1) % 2 == 0).Every(3000) group w by 1 into g
 	select new { n = g.Count(), first = g.Min(w => w.time) - Now, last = g.Max(w => w.time) - Now }'
 wait_for "$work/trace.err" "fay: tracing"
 go
-for _ in $(seq 200); do [ "$(rows | wc -l)" -ge 3 ] && break; sleep 0.05; done
+wait_for "$work/trace.json" '"type":"row"' 3
 equal "full windows are shown while the trace runs" '[[0,3000],[1,3000],[2,3000]]' "$(rows | jq -sc 'map([.window, .n])')"
 end_trace
 equal "the last one as far as it went" '[[0,3000],[1,3000],[2,3000],[3,1000]]' "$(rows | jq -sc 'map([.window, .n])')"
@@ -64,7 +64,7 @@ own "$tracer"
 wait_for "$work/trace.err" "fay: tracing"
 go
 kill -INT "$tracer"
-wait "$tracer" || fail "saving"
+ended "$tracer" || fail "saving"
 end_target
 # (jq's numbers have 53 bits: times since the epoch would lose some. Events of equal times are left out.)
 "$FAY" trace --json "from x in file(\"$work/calls.fay\") select new { time = x.time - Now, t = x.Arg(0), a = x.Arg(1) }" 2>"$work/err" | jq -c 'select(.type == "row") | .values' >"$work/calls"

@@ -10,8 +10,7 @@ target=$!
 own "$target"
 exec 9>"$work/in"
 wait_for "$work/target.out" ready
-answers() { grep -c "^step" "$work/target.out" || true; }
-wait_answers() { for _ in $(seq 1200); do [ "$(answers)" -ge "$1" ] && return 0; sleep 0.05; done; fail "no answer number $1 after 60 s"; }
+wait_answers() { wait_for "$work/target.out" "step " "$1"; }
 echo "step 2 3000000" >&9
 wait_answers 1
 right=$(grep '^step' "$work/target.out" | tail -1)
@@ -46,6 +45,7 @@ exec 9>&-
 ended "$target"
 
 mkfifo "$work/other"
+rm "$work/target.out"
 "$bin/unwinder_target" <"$work/other" >"$work/target.out" &
 target=$!
 own "$target"
@@ -55,7 +55,7 @@ exits "returns with LLVM's unwinder" 1 "$FAY" trace -p "$target" 'cluster.Return
 contains "says why" "$work/err" "its exceptions pass through LLVM's unwinder (in libunwind)"
 trace -p "$target" 'cluster.Function("unwinder_target!waits").Count()'
 printf 'xyz' >&9
-for _ in $(seq 1200); do [ "$(grep -c 'one more' "$work/target.out")" = 3 ] && break; sleep 0.05; done
+wait_for "$work/target.out" "one more" 3
 end_trace
 equal "entries" 3 "$(final_sum Count)"
 exec 9>&-

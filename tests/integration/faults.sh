@@ -6,6 +6,7 @@ program=$(dirname "$FAY")/follow_target
 count='cluster.Function("follow_target!work").Count()'
 mkfifo "$work/in"
 start() { # ARGUMENT...: up to its first wait
+	rm -f "$work/target.out"
 	"$program" "$@" <"$work/in" >"$work/target.out" &
 	target=$!
 	own "$target"

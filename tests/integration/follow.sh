@@ -30,13 +30,14 @@ counts "forked children" 310 --follow "$count" -- "$program" calls 10 fork 3 100
 counts "vfork and exec, posix_spawn, exec from a second thread" 4321 --follow "$count" -- "$program" calls 1 vfork 20 spawn 300 thread-exec 4000
 counts "a chain of a shell's children and its own exec" 1500 --follow "$count" -- sh -c "'$program' calls 1000; exec env A=b '$program' calls 500"
 counts "300 programs one after the other" 300 --follow "$count" -- sh -c "for i in \$(seq 300); do '$program' calls 1; done"
-exits "a program that becomes another" 0 "$FAY" trace 'cluster.Function("libc!write").Count()' -- sh -c "echo; exec '$program' wait" < <(exec sleep 20)
+exits "a program that becomes another" 0 "$FAY" trace 'cluster.Function("libc!write").Count()' -- sh -c "echo; exec '$program' wait" < <(exec sleep 60)
 contains "which is said" "$work/err" "is now 'follow_target', which is not traced"
 exits "nothing to trace in all that was followed" 2 "$FAY" trace --follow 'cluster.Function("no_such_module!x").Count()' -- sh -c "'$program' calls 1"
 contains "its reason" "$work/err" "no module \`no_such_module\`"
 
 # A process that runs already, with its child; both go on rightly when the trace ends before them.
 mkfifo "$work/in"
+rm -f "$work/target.out"
 sh -c "'$program' wait calls 7 wait calls 70; '$program' calls 700; exec '$program' wait calls 7000" <"$work/in" >"$work/target.out" &
 shell=$!
 own "$shell"
@@ -44,9 +45,9 @@ exec 9>"$work/in"
 wait_for "$work/target.out" waiting
 trace --follow -p "$shell" "$count"
 echo >&9
-for _ in $(seq 400); do [ "$(grep -c waiting "$work/target.out")" = 2 ] && break; sleep 0.05; done
+wait_for "$work/target.out" waiting 2
 echo >&9
-for _ in $(seq 400); do [ "$(grep -c waiting "$work/target.out")" = 3 ] && break; sleep 0.05; done
+wait_for "$work/target.out" waiting 3
 end_trace
 # Its first child was there before fay, running: it was never executed under fay's eyes, so it is not traced.
 equal "what a followed shell executes" 700 "$(final_sum Count)"
@@ -58,6 +59,7 @@ exec 9>&-
 
 # dlopen: before, after, and again after dlclose.
 cd "$work"
+rm "$work/target.out"
 "$program" wait calls 5 load "$bin/follow_plugin.so" plugin 100 unload load "$bin/follow_plugin.so" plugin 1000 wait <"$work/in" >"$work/target.out" &
 target=$!
 own "$target"
@@ -69,11 +71,11 @@ wait_for "$work/target.out" loaded
 wait_for "$work/trace.err" "1 function more"
 echo >&9
 wait_for "$work/target.out" unloaded
-sleep 0.6 # a look for modules falls between
+rest 6 # a look for modules falls between
 echo >&9
-for _ in $(seq 400); do [ "$(grep -c "1 function more" "$work/trace.err")" = 2 ] && break; sleep 0.05; done
+wait_for "$work/trace.err" "1 function more" 2
 echo >&9
-for _ in $(seq 400); do [ "$(grep -c waiting "$work/target.out")" = 2 ] && break; sleep 0.05; done
+wait_for "$work/target.out" waiting 2
 end_trace
 equal "calls of a module that was loaded twice, later" 1105 "$(final_sum Count)"
 echo >&9
@@ -81,6 +83,7 @@ exec 9>&-
 ended "$target"
 
 # A process that has nothing yet of what is asked for; a command likewise, which ends without having loaded it.
+rm "$work/target.out"
 "$program" wait load "$bin/follow_plugin.so" plugin 250 wait <"$work/in" >"$work/target.out" &
 target=$!
 own "$target"
@@ -94,24 +97,25 @@ contains "nothing is traced yet" "$work/trace.err" "tracing nothing yet, waiting
 echo >&9
 wait_for "$work/trace.err" "1 function more"
 echo >&9
-for _ in $(seq 400); do [ "$(grep -c waiting "$work/target.out")" = 2 ] && break; sleep 0.05; done
+wait_for "$work/target.out" waiting 2
 end_trace
 equal "calls of a module that was waited for" 250 "$(final_sum Count)"
 echo >&9
 exec 9>&-
-wait "$target"
+ended "$target"
 exits "a command that never loads what is waited for" 2 "$FAY" trace --wait "$plugin" -- "$program" calls 3
 
 # --comm NAME --wait
 trace --comm follow_target --wait "$count"
 for calls in 30 400; do
+	rm "$work/target.out"
 	"$program" wait calls "$calls" wait <"$work/in" >"$work/target.out" &
 	target=$!
 	own "$target"
 	exec 9>"$work/in"
 	wait_for "$work/trace.err" "in process $target"
 	echo >&9
-	for _ in $(seq 400); do [ "$(grep -c waiting "$work/target.out")" = 2 ] && break; sleep 0.05; done
+	wait_for "$work/target.out" waiting 2
 	echo >&9
 	exec 9>&-
 	ended "$target"

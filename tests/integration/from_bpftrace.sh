@@ -58,6 +58,7 @@ while IFS=$'\t' read -r name command; do
 	pidpersec) rows "children in all windows" 3 'group_by(.window) | map(last.Count) | add' ;;
 	cpuwalk | profile) rows "samples" true 'map(.samples) | add > 0' ;;
 	biolatency) # whoever is interrupted completes a request: the whole machine is traced
+		rm "$work/err"
 		"$FAY" trace --json "$(sed "s/^[^']*'//; s/'$//" <<<"$command")" >"$work/out" 2>"$work/err" &
 		tracer=$!
 		own "$tracer"

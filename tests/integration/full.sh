@@ -9,12 +9,12 @@ run() {
 	start_target ready "$TARGET" 1 $calls
 	trace -p "$target" "$1"
 	kill -STOP "$tracer"
-	for _ in $(seq 400); do [ "$(awk '{print $3}' "/proc/$tracer/stat")" = T ] && break; sleep 0.05; done
+	await "fay stands still" eval '[ "$(awk "{print \$3}" "/proc/$tracer/stat")" = T ]'
 	echo >&9
 	wait_for "$work/target.out" done
 	kill -CONT "$tracer"
 	end_target
-	wait "$tracer" || { cat "$work/trace.err" >&2; fail "fay trace exited with $?"; }
+	ended "$tracer" || { cat "$work/trace.err" >&2; fail "fay trace exited with $?"; }
 	numbers=$(jq -sc 'map(select(.type == "row") | .values.n) | [length, .[0], .[-1], . == [range(.[0]; .[-1] + 1)]]' "$work/trace.json")
 	lost=$(jq -sc 'map(select(.type == "end"))[0] | [.events_lost, .lost_full]' "$work/trace.json")
 }
@@ -34,7 +34,7 @@ trace -p "$target" 'from w in cluster.Function("threads_target!work").WhenFull(O
 echo >&9
 wait_for "$work/target.out" done
 end_target
-wait "$tracer" || { cat "$work/trace.err" >&2; fail "fay trace exited with $?"; }
+ended "$tracer" || { cat "$work/trace.err" >&2; fail "fay trace exited with $?"; }
 equal "rows and losses make all" 900000 "$(jq -s '(map(select(.type == "row")) | length) + (map(select(.type == "end"))[0].events_lost)' "$work/trace.json")"
 equal "in order, none twice, up to the last" '[true,true,true]' "$(jq -sc 'map(select(.type == "row") | .values) | group_by(.t) | map(map(.n) | . == unique and .[-1] == 299999)' "$work/trace.json")"
 

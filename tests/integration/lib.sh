@@ -43,16 +43,33 @@ exits() {
 	[ "$got" = "$want" ] || { cat "$work/out" "$work/err" >&2; fail "$what: exit code $got, expected $want"; }
 	echo "ok: $what exits with $got"
 }
-# wait_for FILE TEXT: up to 20 s
-wait_for() {
-	for _ in $(seq 400); do grep -qF -- "$2" "$1" 2>/dev/null && return 0; sleep 0.05; done
-	cat "$1" >&2 || true
-	fail "no '$2' in $1 after 20 s"
+# All waiting here is in rounds, not until a time: a machine that stands still for seconds takes one of them, not all.
+# tries CONDITION...: until the command says yes, two minutes long
+tries() { for _ in $(seq 2400); do "$@" && return 0; sleep 0.05; done; return 1; }
+# await WHAT CONDITION...: likewise; it must come
+await() {
+	local what=$1
+	shift
+	tries "$@" || fail "$what: not after two minutes"
 }
-# ended PID [SECONDS]: waits for a child of this shell, two minutes unless said; returns its exit code
+has_lines() { # FILE TEXT COUNT
+	local count
+	count=$(grep -cF -- "$2" "$1" 2>/dev/null) || true
+	[ "${count:-0}" -ge "$3" ]
+}
+# wait_for FILE TEXT [COUNT]: until so many lines have it, one unless said. A file that is made anew in the background is removed before, or an earlier one would do.
+wait_for() {
+	tries has_lines "$1" "$2" "${3:-1}" && return 0
+	cat "$1" >&2 || true
+	fail "${3:-1} times '$2' in $1: not after two minutes"
+}
+# rest TENTHS: so many tenths of a second, in which whoever is waited for gets to run, too
+rest() { for _ in $(seq "$1"); do sleep 0.1; done; }
+# ended PID [SECONDS]: waits for a child of this shell, four minutes unless said; returns its exit code
 ended() {
-	local pid=$1 rounds=$((20 * ${2:-120})) birth
+	local pid=$1 rounds=$((20 * ${2:-240})) birth one
 	birth=$(born "$pid")
+	for one in "${started[@]}"; do [ "${one% *}" != "$pid" ] || birth=${one#* }; done # its number may be another's by now
 	while [ -n "$birth" ] && [ "$(born "$pid")" = "$birth" ]; do
 		[ $((rounds--)) -gt 0 ] || { ps -o pid,ppid,stat,wchan:24,args -s "$(ps -o sid= -p $$ | tr -d ' ')" >&2; fail "process $pid does not end"; }
 		sleep 0.05
@@ -64,7 +81,7 @@ ended() {
 start_target() {
 	local says=$1
 	shift
-	rm -f "$work/in"
+	rm -f "$work/in" "$work/target.out"
 	mkfifo "$work/in"
 	"$@" <"$work/in" >"$work/target.out" 2>&1 &
 	target=$!
@@ -114,17 +131,37 @@ copy_fay() {
 	cp "$(dirname "$FAY")/../libexec/fay" "$work/libexec/fay"
 	chmod 755 "$work" "$work/bin" "$work/libexec" "$work/bin/fay" "$work/libexec/fay"
 }
-start_redis() {
-	port=$((20000 + RANDOM % 20000))
-	redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no --dir "$work" >"$work/redis.log" 2>&1 &
-	redis=$!
-	own "$redis"
-	for _ in $(seq 100); do redis-cli -p "$port" ping >/dev/null 2>&1 && return 0; sleep 0.05; done
+is_called() { [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ]; }
+# runs PID NAME: until that process, which was just started, executes the program
+runs() { await "process $1 executes $2" is_called "$1" "$2"; }
+# random_port: below those that the kernel gives to clients; whoever listens there tries another if it is taken
+random_port() { echo $((10000 + RANDOM % 20000)); }
+# listening PID CONDITION...: until the command says yes; fails if the process ends before
+listening() {
+	local pid=$1
+	shift
+	for _ in $(seq 2400); do
+		"$@" && return 0
+		[ -n "$(born "$pid")" ] || return 1
+		sleep 0.05
+	done
+	return 1
+}
+redis_is_ours() { redis-cli -p "$port" info server 2>/dev/null | tr -d '\r' | grep -x "process_id:$redis" >/dev/null; }
+start_redis() { # on 127.0.0.1:$port; its pid in $redis
+	for _ in $(seq 10); do
+		port=$(random_port)
+		redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no --dir "$work" >"$work/redis.log" 2>&1 &
+		redis=$!
+		own "$redis"
+		listening "$redis" redis_is_ours && return 0
+	done
+	cat "$work/redis.log" >&2
 	fail "redis-server did not start"
 }
 # start_postgres: of Debian's, in $bin; its pid in $server. psql reads file descriptor 9, answers into $work/psql.out; its pid in $client, that of its server process in $backend
 start_postgres() {
-	port=$((20000 + RANDOM % 20000))
+	port=$(random_port) # names its socket
 	chmod 755 "$work"
 	mkdir "$work/pg"
 	chown postgres "$work/pg"
@@ -133,7 +170,7 @@ start_postgres() {
 	as_postgres "$bin/postgres" -D "$work/pg/data" -p "$port" -k "$work/pg" -c listen_addresses= >"$work/pg.log" 2>&1 &
 	server=$!
 	own "$server"
-	for _ in $(seq 200); do as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$port" && break; sleep 0.05; done
+	listening "$server" as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$port" || { cat "$work/pg.log" >&2; fail "postgres does not listen"; }
 	mkfifo "$work/sql"
 	setpriv --reuid=postgres --regid=postgres --clear-groups "$bin/psql" -X -q -A -t -h "$work/pg" -p "$port" postgres <"$work/sql" >"$work/psql.out" &
 	client=$!

@@ -13,7 +13,7 @@ rounds() { # COUNT: run them
 	local said
 	said=$(grep -c sum "$work/out" || true)
 	echo "$1" >&9
-	for _ in $(seq 1200); do [ "$(grep -c sum "$work/out" || true)" -gt "$said" ] && break; sleep 0.05; done
+	wait_for "$work/out" sum $((said + 1))
 	equal "what the functions returned" "sum $(($1 * 19999))" "$(tail -1 "$work/out")"
 }
 for ((i = 10000; i < 20000; i++)); do echo "f$i $((1 + (i - 10000) % 3))"; done >"$work/want"

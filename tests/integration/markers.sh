@@ -10,9 +10,9 @@ exec 9>"$work/in"
 wait_for "$work/target.out" ready
 say() { # COMMAND ANSWER-PREFIX: the answer in $answer
 	local had
-	had=$(grep -c "^$2" "$work/target.out" || true)
+	had=$(grep -cF "$2" "$work/target.out" || true)
 	echo "$1" >&9
-	for _ in $(seq 400); do [ "$(grep -c "^$2" "$work/target.out")" -gt "$had" ] && break; sleep 0.05; done
+	wait_for "$work/target.out" "$2" $((had + 1))
 	answer=$(grep "^$2" "$work/target.out" | tail -1)
 }
 semaphore() { say semaphore semaphore; equal "$1" "semaphore $2" "$answer"; }

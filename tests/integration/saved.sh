@@ -98,10 +98,11 @@ done
 dd if=/dev/zero of=/dev/null bs=1 status=none &
 target=$!
 own "$target"
+runs "$target" dd
 "$FAY" trace -p "$target" --save "$work/killed.fay" 'from r in cluster.Function("libc!read") select new { r.time }' >/dev/null 2>"$work/trace.err" &
 tracer=$!
 own "$tracer"
-for _ in $(seq 400); do [ "$(stat -c %s "$work/killed.fay" 2>/dev/null || echo 0)" -gt 2000000 ] && break; sleep 0.05; done
+await "2 MB of events" eval '[ "$(stat -c %s "$work/killed.fay" 2>/dev/null || echo 0)" -gt 2000000 ]'
 kill -9 "$tracer"
 ask "file(\"$work/killed.fay\").Count()"
 [ "$(sum .Count)" -gt 200000 ] || fail "only $(sum .Count) events of a trace that was killed"

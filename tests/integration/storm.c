@@ -151,5 +151,5 @@ int main(int argc, char **argv)
 	       cycles, figures.attached, figures.points, figures.refused, figures.reason[0] ? ", the last since " : "", figures.reason,
 	       figures.used, (double)figures.pause / 1e6, (double)figures.attaching / 1e6 / (double)(figures.attached + !figures.attached),
 	       (double)figures.detaching / 1e6 / (double)(figures.attached + !figures.attached), after == before ? "as it was" : "CHANGED", ours - ours_before);
-	return after != before || ours != ours_before || figures.refused * 20 > cycles || !figures.used;
+	return after != before || ours != ours_before || figures.refused * 20 > cycles + 40 || !figures.used;
 }

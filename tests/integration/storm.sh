@@ -38,7 +38,7 @@ storm() { # NAME PID
 	kill -0 "$2" 2>/dev/null || fail "$1: the program has ended"
 }
 stop_load() {
-	for _ in $(seq 600); do [ -s "$work/rounds" ] || [ -e "$work/wrong" ] && break; sleep 0.1; done
+	tries eval '[ -s "$work/rounds" ] || [ -e "$work/wrong" ]' || true
 	touch "$work/stop"
 	ended "$load" || true
 	[ ! -e "$work/wrong" ] || { cat "$work/checker.out" >&2; fail "$1: a wrong answer"; }
@@ -59,7 +59,7 @@ own_() {
 	storm own "$pid"
 	echo stop >&8 # its threads abort at a wrong return value
 	echo registers >&8
-	for _ in $(seq 600); do [ "$(wc -l <"$work/own.out")" = 3 ] && break; sleep 0.1; done
+	wait_for "$work/own.out" "" 3
 	equal "own: registers changed" 0 "$(sed -n 3p "$work/own.out")"
 	exec 8>&-
 	ended "$pid" || fail "own: exit code $?"
@@ -90,18 +90,20 @@ nginx_() {
 	mkdir "$work/www"
 	chmod 755 "$work" "$work/www"
 	head -c 100000 /dev/urandom >"$work/www/file"
-	web=$((20000 + RANDOM % 20000))
-	cat >"$work/nginx.conf" <<-EOF
-		worker_processes 1; daemon off; pid $work/nginx.pid; error_log $work/nginx.err;
-		events { worker_connections 256; }
-		http { access_log off; client_body_temp_path $work/t1; proxy_temp_path $work/t2; fastcgi_temp_path $work/t3; uwsgi_temp_path $work/t4; scgi_temp_path $work/t5;
-		server { listen 127.0.0.1:$web; root $work/www; } }
-	EOF
-	nginx -c "$work/nginx.conf" 2>"$work/nginx.start" &
-	local master=$!
-	own "$master"
-	for _ in $(seq 200); do curl -s -o "$work/got" "http://127.0.0.1:$web/file" && break; sleep 0.05; done
-	local worker
+	local master worker
+	for _ in $(seq 10); do
+		web=$(random_port)
+		cat >"$work/nginx.conf" <<-EOF
+			worker_processes 1; daemon off; pid $work/nginx.pid; error_log $work/nginx.err;
+			events { worker_connections 256; }
+			http { access_log off; client_body_temp_path $work/t1; proxy_temp_path $work/t2; fastcgi_temp_path $work/t3; uwsgi_temp_path $work/t4; scgi_temp_path $work/t5;
+			server { listen 127.0.0.1:$web; root $work/www; } }
+		EOF
+		nginx -c "$work/nginx.conf" 2>"$work/nginx.start" &
+		master=$!
+		own "$master"
+		listening "$master" curl -sf -o "$work/got" "http://127.0.0.1:$web/file" && break
+	done
 	worker=$(pgrep -P "$master" | head -1)
 	own "$worker"
 	checker nginx_check
@@ -117,17 +119,17 @@ postgres_check() {
 as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
 postgres_() {
 	local bin
-	bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1)
+	bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1 || true)
 	[ -x "$bin/postgres" ] || { missing postgresql; return; }
 	images postgres 'Exec*' PortalRun
-	pgport=$((20000 + RANDOM % 20000))
+	pgport=$(random_port)
 	chmod 755 "$work"
 	mkdir "$work/pg"
 	chown postgres "$work/pg"
 	as_postgres "$bin/initdb" -D "$work/pg/data" -A trust -N >"$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; fail initdb; }
 	as_postgres "$bin/postgres" -D "$work/pg/data" -p "$pgport" -k "$work/pg" -c listen_addresses= -c fsync=off >"$work/pg.log" 2>&1 &
 	own "$!"
-	for _ in $(seq 200); do as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$pgport" && break; sleep 0.05; done
+	listening "$!" as_postgres "$bin/pg_isready" -q -h "$work/pg" -p "$pgport" || { cat "$work/pg.log" >&2; fail "postgres does not listen"; }
 	as_postgres pgbench -h "$work/pg" -p "$pgport" -i -q postgres >"$work/pgbench.log" 2>&1 || { cat "$work/pgbench.log" >&2; fail pgbench; }
 	# One connection that lives throughout is traced: it runs statements whose answers are numbered.
 	mkfifo "$work/sql"
@@ -163,7 +165,8 @@ mariadb_() {
 	mariadbd --no-defaults --user="$(id -un)" --datadir="$work/my" --socket="$work/my.sock" --skip-networking --pid-file="$work/my.pid" >"$work/my.log" 2>&1 &
 	local pid=$!
 	own "$pid"
-	for _ in $(seq 400); do "$mysql" --socket="$work/my.sock" -e "select 1" >"$work/got" 2>&1 && break; sleep 0.05; done
+	mariadb_answers() { "$mysql" --socket="$work/my.sock" -e "select 1" >"$work/got" 2>&1; }
+	listening "$pid" mariadb_answers || { cat "$work/my.log" >&2; fail "mariadbd does not answer"; }
 	"$mysql" --socket="$work/my.sock" -e "create database if not exists test; use test; create table t (n int primary key); create table u (n int) engine=memory; insert into u values (0);
 		insert into t select seq from (with recursive s(seq) as (select 1 union all select seq + 1 from s where seq < 1000) select seq from s) x" || fail "mariadb: set-up"
 	checker mariadb_check

@@ -2,7 +2,7 @@
 # 8 threads, 50 million calls: the total and each thread's share are exact; so are totals when the table overflows all the time.
 . "$(dirname "$0")/lib.sh"
 start() { start_target ready "$TARGET" "$@"; } # THREADS CALLS [early]
-go() { echo >&9; for _ in $(seq 6000); do grep -q done "$work/target.out" && return 0; sleep 0.05; done; fail "target hangs"; }
+go() { echo >&9; wait_for "$work/target.out" done; }
 
 start 8 6250000
 trace -p "$target" 'cluster.Function("threads_target!work").Count()'

@@ -35,8 +35,11 @@ equal "pairs in the kernel" "[{\"Key\":\"read\",\"pairs\":$((90 * 48)),\"before\
 "$target" 100000 &
 pid=$!
 own "$pid"
-while [ "$(cat "/proc/$pid/comm")" != timeline_target ]; do sleep 0.05; done
+runs "$pid" timeline_target
 for who in "-p $pid" "--comm timeline_target"; do
-	ask "$inside group r by f.ReturnValue into g select new { call = g.Key, reads = g.Count() }" $who --for 1s
+	for time in 1s 3s 10s; do # on a machine that stands still meanwhile there may be nothing in one second
+		ask "$inside group r by f.ReturnValue into g select new { call = g.Key, reads = g.Count() }" $who --for $time
+		[ "$(wc -l <"$work/rows")" -le 2 ] || break
+	done
 	equal "$who: calls with all their reads" '[true,true]' "$(jq -sc '[length > 2, all(.call == .reads)]' "$work/rows")"
 done
