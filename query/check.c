@@ -216,11 +216,19 @@ static struct fay_value_node *check_add_time(struct fay_checked *checked,
 		      : NULL;
 }
 
+/* Of what is called, and is no function. */
+static const char *hint_of_name(struct fay_query *query, const char *name)
+{
+	static const char *const functions[] = {"file", "process", "machine"};
+	if (fay_check_source_kind(name) != SOURCE_NONE)
+		return "; sources are the cluster's: `cluster.Function(...)`";
+	return fay_query_did_you_mean(query, name, functions, COUNT_OF(functions));
+}
+
 static struct fay_value_node *check_call(struct fay_checked *checked,
 					 const struct fay_scope *scope,
 					 const struct fay_node *call)
 {
-	static const char *const functions[] = {"file", "process", "machine"};
 	struct fay_query *query = checked->exprs.query;
 	if (call->a->kind == NODE_NAME && fay_check_is_function_call(query, call))
 		return fay_check_function_call(checked, scope, call);
@@ -235,7 +243,7 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 	if (call->a->kind != NODE_MEMBER)
 		return fay_query_fail(query, FAY_E_USAGE, call->a->span,
 				      "only methods can be called, as in `io.Arg(0)`%s",
-				      call->a->kind == NODE_NAME ? fay_query_did_you_mean(query, call->a->name, functions, COUNT_OF(functions)) : "");
+				      call->a->kind == NODE_NAME ? hint_of_name(query, call->a->name) : "");
 	if (fay_check_is_file_source(call))
 		return fay_check_file_source(checked, call);
 	struct fay_value_node *object = fay_check_node(checked, scope, call->a->a);
@@ -263,8 +271,8 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 	default:
 		break;
 	}
-	return fay_query_fail(query, FAY_E_USAGE, call->a->name_span, "%s has no method `%s`",
-			      fay_check_describe(checked, object), call->a->name);
+	return fay_query_fail(query, FAY_E_USAGE, call->a->name_span, "%s has no method `%s`%s", fay_check_describe(checked, object), call->a->name,
+			      object->kind == VALUE_KERNEL ? "; functions of the kernel are `cluster.Function(kernel, \"name\")`" : "");
 }
 
 static struct fay_value_node *check_new(struct fay_checked *checked,

@@ -86,7 +86,7 @@ struct fay_value_node *fay_check_event_member(struct fay_checked *checked,
 	count += fay_check_function_names(checked, candidates + count, COUNT_OF(candidates) - count);
 	const char *hint = fay_query_did_you_mean(query, node->name, candidates, count), *list = fay_check_argument_list(checked);
 	if (!*list && !*hint)
-		list = fay_check_function_reason(checked);
+		list = checked->kind == SOURCE_SYSCALL ? "arguments of system calls are known by number, as in `Arg(0)`" : fay_check_function_reason(checked);
 	const char *event = node->a->kind == NODE_NAME ? node->a->name : "";
 	return fay_query_fail(query, FAY_E_USAGE, node->name_span, "unknown field `%s` of event%s%s%s%s%s%s", node->name, *event ? " `" : "", event, *event ? "`" : "", hint,
 			      !*list ? "" : *hint ? " " : "; ", list);

@@ -24,6 +24,16 @@ static const struct {
 
 /* --- patterns ---------------------------------------------------------------------------------------------------------- */
 
+/* The tracepoints of single system calls exist in tracefs only. */
+static const char *hint_of(struct fay_query *query, const char *name, const char *const *names, size_t count)
+{
+	static const char *const prefixes[] = {"sys_enter_", "sys_exit_"};
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return fay_query_format(query, "; that is `cluster.Syscall(\"%s\")` here", name + strlen(prefixes[i])) ?: "";
+	return fay_query_did_you_mean(query, name, names, count);
+}
+
 /* Names that match, into `kernel`; what is near to a single one that does not exist, in the message. */
 static bool add_matches(struct fay_checked *checked, const struct fay_node *at, const char *glob, const char *const *names, size_t count, const char *what)
 {
@@ -44,7 +54,7 @@ static bool add_matches(struct fay_checked *checked, const struct fay_node *at, 
 		return true;
 	if (strpbrk(glob, "*?["))
 		return fay_query_fail(query, FAY_E_REFUSED, at->span, "no %s matches `%s`", what, glob) != NULL;
-	return fay_query_fail(query, FAY_E_USAGE, at->span, "unknown %s `%s`%s", what, glob, fay_query_did_you_mean(query, glob, names, count)) != NULL;
+	return fay_query_fail(query, FAY_E_USAGE, at->span, "unknown %s `%s`%s", what, glob, hint_of(query, glob, names, count)) != NULL;
 }
 
 static bool find_syscalls(struct fay_checked *checked, const struct fay_node *at)

@@ -3,7 +3,7 @@
  * "did you mean": the candidate nearest to a misspelt word by optimal string alignment distance
  * (insertion, deletion, substitution, swap of neighbours), case ignored at half a step. Words over
  * MAX_WORD characters get no suggestion. If none is near, the shortest of which the word is an
- * abbreviation: `Avg`, Average.
+ * abbreviation: `Avg`, Average. Words of other tools are told what they are here.
  */
 #include <ctype.h>
 #include <string.h>
@@ -82,10 +82,34 @@ const char *fay_query_suggest(const char *word, const char *const *candidates, s
 	return best ? best : abbreviated(word, candidates, count);
 }
 
+/* Words of SQL, bpftrace, DTrace, SystemTap. */
+static const struct {
+	const char *word, *here;
+} others[] = {
+	{"and", "&&"}, {"or", "||"}, {"not", "!"},
+	{"median", "Quantile(0.5, x => ...)"}, {"p50", "Quantile(0.5, x => ...)"}, {"percentile", "Quantile(0.99, x => ...)"}, {"p99", "Quantile(0.99, x => ...)"},
+	{"hist", "Histogram(x => ...)"}, {"lhist", "Histogram(x => ...)"}, {"quantize", "Histogram(x => ...)"}, {"lquantize", "Histogram(x => ...)"},
+	{"latency", "cluster.Return(...).Histogram(r => r.Duration)"},
+	{"kprobe", "cluster.Function(kernel, \"name\")"}, {"kretprobe", "cluster.Return(kernel, \"name\")"},
+	{"fentry", "cluster.Function(kernel, \"name\")"}, {"fexit", "cluster.Return(kernel, \"name\")"},
+	{"uprobe", "cluster.Function(\"module!name\")"}, {"uretprobe", "cluster.Return(\"module!name\")"}, {"profile", "cluster.Timer(10ms)"},
+	{"arg0", "Arg(0)"}, {"arg1", "Arg(1)"}, {"arg2", "Arg(2)"}, {"arg3", "Arg(3)"}, {"arg4", "Arg(4)"}, {"arg5", "Arg(5)"},
+	{"execname", "comm"}, {"nsecs", "time"}, {"ustack", "UserStack"}, {"kstack", "KernelStack"},
+};
+
+static const char *word_of_others(const char *word)
+{
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcasecmp(word, others[i].word))
+			return others[i].here;
+	return NULL;
+}
+
 const char *fay_query_did_you_mean(struct fay_query *query, const char *word,
 				   const char *const *candidates, size_t count)
 {
-	const char *best = fay_query_suggest(word, candidates, count);
-	const char *text = best ? fay_query_format(query, "; did you mean `%s`?", best) : "";
+	const char *best = fay_query_suggest(word, candidates, count), *here = word_of_others(word);
+	const char *text = here && !(best && !strcasecmp(word, best)) ? fay_query_format(query, "; that is `%s` here", here) :
+			   best ? fay_query_format(query, "; did you mean `%s`?", best) : "";
 	return text ? text : "";
 }

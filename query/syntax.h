@@ -80,7 +80,7 @@ int fay_query_error_at(const struct fay_query *query, struct fay_error *error, e
 
 /* The candidate that `word` was probably meant to be, or NULL. */
 const char *fay_query_suggest(const char *word, const char *const *candidates, size_t count);
-/* "" or "; did you mean `candidate`?", in the query's memory. */
+/* "", "; did you mean `candidate`?", or what a word of other tools is here, in the query's memory. */
 const char *fay_query_did_you_mean(struct fay_query *query, const char *word,
 				   const char *const *candidates, size_t count);
 

@@ -173,6 +173,8 @@ contains "said" "$work/err" "40 frames together at most"
 # --- what is off ----------------------------------------------------------------------------------------------------------------
 exits "an unknown tracepoint" 2 "$FAY" trace 'cluster.Tracepoint("sched_swich").Count()'
 contains "it is suggested" "$work/err" "did you mean \`sched_switch\`?"
+exits "a tracepoint of tracefs alone" 2 "$FAY" trace 'cluster.Tracepoint("syscalls:sys_enter_openat").Count()'
+contains "what it is here" "$work/err" 'that is `cluster.Syscall("openat")` here'
 exits "an unknown field" 2 "$FAY" trace 'cluster.Tracepoint("sched_switch").Count(s => s.next.pdi == 1)'
 contains "it is suggested" "$work/err" "\`struct task_struct\` has no member \`pdi\`; did you mean \`pid\`?"
 exits "a misspelt field" 2 "$FAY" trace 'cluster.Tracepoint("sched_switch").Count(s => s.cpuu == 1)'

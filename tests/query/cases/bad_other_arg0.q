@@ -1,0 +1,1 @@
+cluster.Function("libc!read").Sum(x => x.arg2)

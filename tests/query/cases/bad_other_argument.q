@@ -1,0 +1,1 @@
+cluster.Syscall("read").Count(x => x.fd == 3)

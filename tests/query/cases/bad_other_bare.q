@@ -1,0 +1,1 @@
+from c in Function("libc!read") select c.pid

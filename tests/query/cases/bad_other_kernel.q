@@ -1,0 +1,1 @@
+kernel.Function("vfs_read").Count()

@@ -1,0 +1,1 @@
+cluster.Kprobe("vfs_read").Count()

@@ -1,0 +1,1 @@
+cluster.Return("libc!read").Median(r => r.Duration)
