@@ -36,10 +36,17 @@ build() {
 build same "fd, kind"
 build other "kind, fd"
 build none "fd, kind" -Wl,--build-id=none
-for n in 1 2 3; do
-	agent $n
-	[ $n = 3 ] && TARGET=$work/other/worker || TARGET=$work/same/worker
-	CALLS=$TARGET target $n
+for n in 1 2 3; do agent $n; done
+begin() {
+	for n in 1 2 3; do
+		[ $n = 3 ] && TARGET=$work/other/worker || TARGET=$work/same/worker
+		CALLS=$TARGET target $n
+	done
+}
+begin
+while [ "${targets[3]}" -lt "${targets[1]}" ] && [ "${targets[3]}" -lt "${targets[2]}" ]; do # process numbers began anew in between
+	kill -9 "${targets[@]}"
+	begin
 done
 query='from e in cluster.Function("worker!handle") group e by e.request->kind into g select new { kind = g.Key, n = g.Count(), size = g.Sum(x => x.size) }'
 before=$(text_hash "${targets[3]}" worker)
