@@ -139,6 +139,13 @@ static void *missing_page(int faults)
 	return page == MAP_FAILED || ioctl(faults, UFFDIO_REGISTER, &range) ? NULL : page;
 }
 
+static bool has_ended(struct call *call, int seconds)
+{
+	for (int i = 0; i < seconds * 100 && !__atomic_load_n(&call->ended, __ATOMIC_ACQUIRE); i++)
+		usleep(10000);
+	return __atomic_load_n(&call->ended, __ATOMIC_ACQUIRE);
+}
+
 /* One program's call does not get its argument; another one makes a session meanwhile. */
 static int one_stalled(const char *name, unsigned long command)
 {
@@ -146,32 +153,30 @@ static int one_stalled(const char *name, unsigned long command)
 	struct fay_kernel_create create = valid(), other = valid();
 	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK); /* else poll(2) does not wait */
 	void *page = faults < 0 || ioctl(faults, UFFDIO_API, &api) ? NULL : missing_page(faults);
-	struct call stalled = { .command = command, .argument = page, .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) };
-	struct call free = { .command = FAY_KERNEL_CREATE, .argument = &other, .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) };
+	struct call calls[2] = { { .command = command, .argument = page, .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) },
+				 { .command = FAY_KERNEL_CREATE, .argument = &other, .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) } };
 	struct pollfd fault = { .fd = faults, .events = POLLIN };
 	struct uffdio_zeropage zero = { .range = { (uintptr_t)page, 4096 } };
 	pthread_t threads[2];
 
-	if (!page || stalled.fd < 0 || free.fd < 0 || (command == FAY_KERNEL_ATTACH && ioctl(stalled.fd, FAY_KERNEL_CREATE, &create))) {
+	if (!page || calls[0].fd < 0 || calls[1].fd < 0 || (command == FAY_KERNEL_ATTACH && ioctl(calls[0].fd, FAY_KERNEL_CREATE, &create))) {
 		perror("stalled");
 		return 1;
 	}
-	pthread_create(&threads[0], NULL, make_call, &stalled);
+	pthread_create(&threads[0], NULL, make_call, &calls[0]);
 	bool asked = poll(&fault, 1, 10000) == 1 && fault.revents == POLLIN;
-	pthread_create(&threads[1], NULL, make_call, &free);
-	for (int i = 0; i < 1000 && !__atomic_load_n(&free.ended, __ATOMIC_ACQUIRE); i++)
-		usleep(10000);
-	bool waited = !__atomic_load_n(&free.ended, __ATOMIC_ACQUIRE), early = __atomic_load_n(&stalled.ended, __ATOMIC_ACQUIRE);
+	pthread_create(&threads[1], NULL, make_call, &calls[1]);
+	bool made = has_ended(&calls[1], 10), stalled = !has_ended(&calls[0], 0);
 	ioctl(faults, UFFDIO_ZEROPAGE, &zero);
-	pthread_join(threads[0], NULL);
-	pthread_join(threads[1], NULL);
-	close(stalled.fd);
-	close(free.fd);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		close(calls[i].fd);
+	}
 	close(faults);
 	munmap(page, 4096);
-	printf("%s without its argument: another session %s; then: %s\n", name, waited ? "WAITED" : free.failed ? strerror(free.failed) : "was made",
-	       strerror(stalled.failed));
-	return !asked || waited || early || free.failed;
+	printf("%s without its argument: another session %s; then: %s\n", name, !made ? "WAITED" : calls[1].failed ? strerror(calls[1].failed) : "was made",
+	       strerror(calls[0].failed));
+	return !asked || !made || !stalled || calls[1].failed;
 }
 
 static int stalled(void)

@@ -269,12 +269,28 @@ static void *run_probes(void *count)
 	return NULL;
 }
 
+/* Attached (calls may be under way still when it is detached), or there is no module just then; nothing else. Returns the errno of what else there was. */
+static int attach_often(long count)
+{
+	struct fay_kernel_detached detached;
+	int wrong = 0;
+
+	for (long won = 0; !wrong && won < count;) {
+		int failed = __real_ioctl(raced->device, FAY_KERNEL_ATTACH, &attached) ? errno : 0;
+
+		if (!failed || failed == EBUSY)
+			failed = __real_ioctl(raced->device, FAY_KERNEL_DETACH, &detached) && errno != EAGAIN ? errno : 0;
+		wrong = failed == ENOEXEC ? 0 : failed;
+		won += !failed;
+	}
+	return wrong;
+}
+
 static int races(const struct fay_verdict *verdict, long count)
 {
 	void *(*const others[])(void *) = { come_and_go, map_and_read, run_probes };
 	pthread_t threads[3];
-	long did[3] = { 0 }, won = 0;
-	struct fay_kernel_detached detached;
+	long did[3] = { 0 };
 	struct fay_error error;
 
 	if (attach(verdict, &raced, &error) || fay_kernel_session_detach(raced, &error)) {
@@ -284,20 +300,11 @@ static int races(const struct fay_verdict *verdict, long count)
 	syscall(SYS_delete_module, raced->name, O_NONBLOCK);
 	for (int i = 0; i < 3; i++)
 		pthread_create(&threads[i], NULL, others[i], &did[i]);
-	/* Attached (calls may be under way still when it is detached), or there is no module just then; nothing else. */
-	int wrong = 0;
-	while (!wrong && won < count) {
-		int failed = __real_ioctl(raced->device, FAY_KERNEL_ATTACH, &attached) ? errno : 0;
-
-		if (!failed || failed == EBUSY)
-			failed = __real_ioctl(raced->device, FAY_KERNEL_DETACH, &detached) && errno != EAGAIN ? errno : 0;
-		wrong = failed == ENOEXEC ? 0 : failed;
-		won += !failed;
-	}
+	int wrong = attach_often(count);
 	__atomic_store_n(&raced_enough, true, __ATOMIC_RELEASE);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	printf("%ld times attached (%s); the module came %ld times, %ld mappings, %ld probes run\n", won, strerror(wrong), did[0], did[1], did[2]);
+	printf("attached: %s; the module came %ld times, %ld mappings, %ld probes run\n", strerror(wrong), did[0], did[1], did[2]);
 	fay_kernel_session_destroy(raced);
 	return wrong || attach(verdict, &raced, &error) || fay_kernel_session_detach(raced, &error) || (fay_kernel_session_destroy(raced), 0);
 }
