@@ -8,8 +8,8 @@
  * address alone, but when
  *
  *	- it returns,
- *	- an exception passes it (the personality routine below marks it),
- *	- a longjmp goes over it (a hook at longjmp's start marks it; should that have been a switch of stacks, it may still return),
+ *	- an exception passes it (the personality routine marks it: calls_left.c),
+ *	- a longjmp goes over it (a hook at longjmp's start marks it, there, too; should that have been a switch of stacks, it may still return),
  *	- its slot no longer holds a return point of ours: something else has been written there.
  *
  * What is neither returned nor known dead (frames that a longjmp left, stacks of coroutines) stays, and costs room only. A call that returns in
@@ -36,20 +36,19 @@ uint64_t fay_rt_leave(void *local, uint64_t slot, uint64_t *cycles);
 void *fay_rt_full(void *local, uint64_t here);
 uint32_t fay_rt_find_object(uint64_t address, struct fay_dl_object *result);
 const void *fay_rt_find_fde(uint64_t address, uint64_t bases[3]);
-void fay_rt_longjmp(const uint64_t *jmp_buf, uint64_t here);
 
-static struct fay_call_stack *stack_of_slot(uint32_t index)
+struct fay_call_stack *fay_rt_call_stack(uint32_t index)
 {
 	return (struct fay_call_stack *)(fay_config.calls + (uint64_t)index * FAY_CALLS_STRIDE);
 }
 
 bool fay_rt_calls_used(uint32_t index)
 {
-	return fay_config.calls && stack_of_slot(index)->used;
+	return fay_config.calls && fay_rt_call_stack(index)->used;
 }
 
 /* Written by its own thread only. */
-static uint64_t *known_top(struct fay_call_stack *stack)
+uint64_t *fay_rt_calls_known_top(struct fay_call_stack *stack)
 {
 	return &((struct fay_thread_entry *)stack->entry)->top;
 }
@@ -58,10 +57,10 @@ static uint64_t *known_top(struct fay_call_stack *stack)
  * Where the taken places end. Of a thread of the process that this one was forked from nothing is left in the thread table, or something else stands
  * there: then it is the last place that is not empty.
  */
-static struct fay_call *top_of(struct fay_call_stack *stack)
+struct fay_call *fay_rt_calls_top(struct fay_call_stack *stack)
 {
 	struct fay_call *first = fay_first_call(stack), *top = first + FAY_CALLS_MAX + FAY_CALLS_SPARE;
-	uint64_t known = __atomic_load_n(known_top(stack), __ATOMIC_RELAXED);
+	uint64_t known = __atomic_load_n(fay_rt_calls_known_top(stack), __ATOMIC_RELAXED);
 
 	if (known - (uint64_t)first <= (uint64_t)top - (uint64_t)first)
 		return (struct fay_call *)known;
@@ -71,7 +70,7 @@ static struct fay_call *top_of(struct fay_call_stack *stack)
 }
 
 /* The return point at this address. */
-static const struct fay_return_point *return_point(uint64_t address)
+const struct fay_return_point *fay_rt_return_point(uint64_t address)
 {
 	for (uint64_t i = 0; i < fay_config.zone_count; i++) {
 		const struct fay_runtime_zone *zone = &fay_config.zones[i];
@@ -94,14 +93,12 @@ static const struct fay_return_point *return_point(uint64_t address)
 	return NULL;
 }
 
-#define NEWER 64u /* calls above one that are searched for another at its slot */
-
 /* Another call began at the same slot, and not by a tail call from this one: the frame is gone. */
 static bool superseded(const struct fay_call *call, const struct fay_call *top)
 {
-	for (const struct fay_call *newer = call + 1; newer < top && newer <= call + NEWER; newer++)
+	for (const struct fay_call *newer = call + 1; newer < top && newer <= call + FAY_CALLS_NEWER; newer++)
 		if (newer->address && ((newer->slot ^ call->slot) & ~(uint64_t)FAY_CALL_MARKS) == 0)
-			return !return_point(newer->address);
+			return !fay_rt_return_point(newer->address);
 	return false;
 }
 
@@ -121,11 +118,11 @@ static bool still_there(const struct fay_call_stack *stack, const struct fay_cal
 		return false;
 	if (left && superseded(call, top))
 		return false;
-	return fay_rt_try_read(&word, 8, slot) == 0 && (return_point(word) || (!left && word == call->address));
+	return fay_rt_try_read(&word, 8, slot) == 0 && (fay_rt_return_point(word) || (!left && word == call->address));
 }
 
 /* In the order that tells what a signal handler must not take for an empty place. */
-static void end_call(struct fay_call *call)
+void fay_rt_end_call(struct fay_call *call)
 {
 	__atomic_store_n(&call->address, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&call->slot, 0, __ATOMIC_RELEASE);
@@ -134,11 +131,11 @@ static void end_call(struct fay_call *call)
 /* Ends calls from `from` up that are known to be dead; `here` is where the thread's stack ends. */
 static void end_dead(struct fay_call_stack *stack, struct fay_call *from, uint64_t here)
 {
-	const struct fay_call *top = top_of(stack);
+	const struct fay_call *top = fay_rt_calls_top(stack);
 
 	for (; from < top; from++)
 		if (from->slot && !still_there(stack, from, top, here))
-			end_call(from);
+			fay_rt_end_call(from);
 }
 
 /*
@@ -147,22 +144,22 @@ static void end_dead(struct fay_call_stack *stack, struct fay_call *from, uint64
  */
 static void trim(struct fay_call_stack *stack, const struct fay_call *least)
 {
-	struct fay_call *top = top_of(stack), *low = top;
+	struct fay_call *top = fay_rt_calls_top(stack), *low = top;
 	uint64_t found = (uint64_t)top;
 
 	while (low > least && low[-1].slot == 0)
 		low--;
-	if (!__atomic_compare_exchange_n(known_top(stack), &found, (uint64_t)low, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(fay_rt_calls_known_top(stack), &found, (uint64_t)low, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
 	for (; low < top; low++)
-		while (low->slot && top_of(stack) <= low)
-			__atomic_fetch_add(known_top(stack), sizeof(*low), __ATOMIC_RELAXED);
+		while (low->slot && fay_rt_calls_top(stack) <= low)
+			__atomic_fetch_add(fay_rt_calls_known_top(stack), sizeof(*low), __ATOMIC_RELAXED);
 }
 
 /* Moves calls down into empty places. Not while one is being begun: the code that a signal interrupted there will write to its place. */
 static void compact(struct fay_call_stack *stack)
 {
-	struct fay_call *to = fay_first_call(stack), *top = top_of(stack);
+	struct fay_call *to = fay_first_call(stack), *top = fay_rt_calls_top(stack);
 
 	for (struct fay_call *call = to; call < top; call++)
 		if (call->slot && call->address == 0)
@@ -172,7 +169,7 @@ static void compact(struct fay_call_stack *stack)
 			continue;
 		if (call != to) {
 			*to = *call;
-			end_call(call);
+			fay_rt_end_call(call);
 		}
 		to++;
 	}
@@ -188,15 +185,15 @@ static struct fay_call *find_below(struct fay_call_stack *stack, struct fay_call
 	return NULL;
 }
 
-static struct fay_call *find_call(struct fay_call_stack *stack, uint64_t slot)
+struct fay_call *fay_rt_find_call(struct fay_call_stack *stack, uint64_t slot)
 {
-	return find_below(stack, top_of(stack), slot);
+	return find_below(stack, fay_rt_calls_top(stack), slot);
 }
 
 /* One of the thread's own that returns although it was marked as left: that was a switch of stacks. Or a signal handler's, which lies behind the top. */
 static struct fay_call *find_hidden(struct fay_call_stack *stack, uint64_t slot)
 {
-	struct fay_call *end = fay_first_call(stack) + FAY_CALLS_MAX + FAY_CALLS_SPARE, *call = find_call(stack, slot | FAY_CALL_LEFT);
+	struct fay_call *end = fay_first_call(stack) + FAY_CALLS_MAX + FAY_CALLS_SPARE, *call = fay_rt_find_call(stack, slot | FAY_CALL_LEFT);
 
 	if (!call)
 		call = find_below(stack, end, slot);
@@ -209,8 +206,8 @@ static uint64_t leave_elsewhere(uint64_t slot, uint64_t *cycles)
 	uint32_t used = slots_used();
 
 	for (uint32_t i = 0; i < used; i++) {
-		struct fay_call_stack *stack = stack_of_slot(i);
-		struct fay_call *call = stack->used ? find_call(stack, slot) : NULL;
+		struct fay_call_stack *stack = fay_rt_call_stack(i);
+		struct fay_call *call = stack->used ? fay_rt_find_call(stack, slot) : NULL;
 		uint64_t address, expected = slot;
 
 		if (!call)
@@ -235,7 +232,7 @@ static uint64_t leave_own(struct fay_slot_header *header, struct fay_call_stack 
 	header->busy = (uint64_t)&busy;
 	__asm__ volatile("" : : : "memory");
 	*cycles = call->cycles;
-	end_call(call);
+	fay_rt_end_call(call);
 	end_dead(stack, call, slot);
 	trim(stack, call + 1);
 	__asm__ volatile("" : : : "memory");
@@ -248,7 +245,7 @@ uint64_t fay_rt_leave(void *local, uint64_t slot, uint64_t *cycles)
 {
 	struct fay_slot_header *header = local ? slot_of(local) : NULL;
 	struct fay_call_stack *stack = header ? (struct fay_call_stack *)header->calls : NULL;
-	struct fay_call *call = stack ? find_call(stack, slot) : NULL;
+	struct fay_call *call = stack ? fay_rt_find_call(stack, slot) : NULL;
 	uint64_t address;
 
 	/* One that is under way elsewhere before one here that was left: what was left at this slot may be older. */
@@ -285,9 +282,9 @@ void *fay_rt_full(void *local, uint64_t here)
 	}
 	end_dead(stack, fay_first_call(stack), here);
 	trim(stack, fay_first_call(stack));
-	if ((uint64_t)top_of(stack) >= slot->calls_limit)
+	if ((uint64_t)fay_rt_calls_top(stack) >= slot->calls_limit)
 		compact(stack);
-	room = (uint64_t)top_of(stack) < slot->calls_limit;
+	room = (uint64_t)fay_rt_calls_top(stack) < slot->calls_limit;
 	stack->patience = room ? 0 : 2 * stack->full + FAY_CALLS_MAX;
 	stack->full = 0;
 	return room ? (void *)slot->entry : NULL;
@@ -299,36 +296,36 @@ static void inherit_calls(struct fay_call_stack *stack, uint32_t index, uint64_t
 	uint32_t process = fay_rt_process();
 
 	for (uint32_t i = 0; i < slots_used(); i++) {
-		struct fay_call_stack *other = stack_of_slot(i);
+		struct fay_call_stack *other = fay_rt_call_stack(i);
 		struct fay_slot_header *slot = slot_at(i);
 		struct fay_call *first = fay_first_call(other);
 		uint64_t size;
 
 		if (i == index || !other->used || other->key != key || slot->process == process)
 			continue;
-		size = (uint64_t)top_of(other) - (uint64_t)first;
+		size = (uint64_t)fay_rt_calls_top(other) - (uint64_t)first;
 		memcpy(fay_first_call(stack), first, size);
-		*known_top(stack) = (uint64_t)fay_first_call(stack) + size;
+		*fay_rt_calls_known_top(stack) = (uint64_t)fay_first_call(stack) + size;
 		memset(first, 0, size);
 	}
 }
 
 void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_thread_entry *entry, uint64_t key)
 {
-	struct fay_call_stack *stack = stack_of_slot(index);
+	struct fay_call_stack *stack = fay_rt_call_stack(index);
 
 	slot->calls = (uint64_t)stack;
 	slot->calls_limit = (uint64_t)(fay_first_call(stack) + FAY_CALLS_MAX);
 	stack->used = 1;
 	stack->entry = (uint64_t)entry;
-	*known_top(stack) = (uint64_t)fay_first_call(stack);
+	*fay_rt_calls_known_top(stack) = (uint64_t)fay_first_call(stack);
 	stack->before = (struct fay_call){ .slot = FAY_CALL_LEFT, .address = 1 };
 	stack->key = key;
 	fay_rt_unwind_write(stack);
 	inherit_calls(stack, index, key);
 }
 
-static void *own_local(void)
+void *fay_rt_own_local(void)
 {
 	uint64_t base;
 
@@ -338,7 +335,7 @@ static void *own_local(void)
 
 static struct fay_call_stack *own_calls(void)
 {
-	void *local = own_local();
+	void *local = fay_rt_own_local();
 
 	return local ? (struct fay_call_stack *)slot_of(local)->calls : NULL;
 }
@@ -346,7 +343,7 @@ static struct fay_call_stack *own_calls(void)
 /* 1 if `address`, which the unwinder has made one less than a return address, is ours and the result was filled. */
 uint32_t fay_rt_find_object(uint64_t address, struct fay_dl_object *result)
 {
-	struct fay_call_stack *stack = return_point(address + 1) ? own_calls() : NULL;
+	struct fay_call_stack *stack = fay_rt_return_point(address + 1) ? own_calls() : NULL;
 
 	if (!stack)
 		return 0;
@@ -361,151 +358,11 @@ uint32_t fay_rt_find_object(uint64_t address, struct fay_dl_object *result)
 /* Likewise _Unwind_Find_FDE(): its FDE, and struct dwarf_eh_bases { tbase, dbase, func } filled. */
 const void *fay_rt_find_fde(uint64_t address, uint64_t bases[3])
 {
-	struct fay_call_stack *stack = return_point(address + 1) ? own_calls() : NULL;
+	struct fay_call_stack *stack = fay_rt_return_point(address + 1) ? own_calls() : NULL;
 
 	if (!stack)
 		return NULL;
 	bases[0] = bases[1] = 0;
 	bases[2] = address; /* the FDE's instructions apply from here on */
 	return stack->unwind + FAY_UNWIND_FDE_AT;
-}
-
-/* ---- exceptions ----------------------------------------------------------------------------------------------------- */
-
-#define CLEANUP_PHASE 2u
-#define CONTINUE_UNWIND 8u
-#define CONTEXT_FIRST 17u /* words of libgcc's struct _Unwind_Context that are searched: { reg[18], cfa, ra, ... } */
-#define CONTEXT_LAST 24u
-
-/* The slot of the frame that the unwinder is at: the context holds its CFA followed by the return point. 0: not found. */
-static uint64_t slot_of_context(const uint64_t *context)
-{
-	for (unsigned i = CONTEXT_FIRST; i < CONTEXT_LAST; i++) {
-		uint64_t word;
-
-		if (return_point(context[i + 1]) && fay_rt_try_read(&word, 8, context[i] - 8) == 0 &&
-		    word == context[i + 1])
-			return context[i] - 8;
-	}
-	return 0;
-}
-
-static void leave_call(struct fay_call *call, uint64_t mark, const struct fay_return_point *point, void *local)
-{
-	uint64_t slot = call->slot;
-
-	call->slot |= mark;
-	if (point->exception)
-		((void (*)(uint64_t, void *, uint64_t))point->exception)(call->cycles, local, slot);
-}
-
-/* Takes a place on the thread's own stack, marked by `slot`, as a call that is being begun; NULL if there is none. */
-static struct fay_call *take_place(struct fay_call_stack *stack, uint64_t slot)
-{
-	const struct fay_call *end = fay_first_call(stack) + FAY_CALLS_MAX + FAY_CALLS_SPARE;
-
-	while (top_of(stack) < end) {
-		struct fay_call *place = (struct fay_call *)__atomic_fetch_add(known_top(stack), sizeof(*place), __ATOMIC_RELAXED);
-
-		if (place < end && place->slot == 0) {
-			__atomic_store_n(&place->slot, slot, __ATOMIC_RELEASE);
-			return place;
-		}
-	}
-	return NULL;
-}
-
-/*
- * Calls with this slot that began in another thread: the unwinder, which finds those of its own thread only, has come to them here. Oldest first, so that they keep their order.
- */
-static void take_over(struct fay_call_stack *own, uint64_t slot)
-{
-	for (uint32_t i = 0; i < slots_used(); i++) {
-		struct fay_call_stack *stack = stack_of_slot(i);
-		struct fay_call *end = stack->used && stack != own ? top_of(stack) : fay_first_call(stack);
-
-		for (struct fay_call *call = fay_first_call(stack); call < end; call++) {
-			struct fay_call taken = *call, *place = taken.slot == slot && taken.address ? take_place(own, slot) : NULL;
-
-			if (!place)
-				continue;
-			place->cycles = taken.cycles;
-			__atomic_store_n(&place->address, taken.address, __ATOMIC_RELEASE);
-			if (!__atomic_compare_exchange_n(&call->slot, &taken.slot, slot | FAY_CALL_GONE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-				end_call(place);
-		}
-	}
-}
-
-/*
- * Called for each frame in turn, first when a handler is searched, then as it is left. `slot` may stand for several calls, each a tail call of the one before; the newest is left first.
- */
-uint32_t fay_rt_personality(int version, uint32_t actions, uint64_t class, void *exception, const uint64_t *context)
-{
-	void *local = own_local();
-	uint64_t slot = local ? slot_of_context(context) : 0;
-	struct fay_call_stack *stack = slot ? (struct fay_call_stack *)slot_of(local)->calls : NULL;
-	const struct fay_return_point *point = NULL;
-
-	if (slot && !find_call(stack, slot) && !find_call(stack, slot | FAY_CALL_LEFT))
-		take_over(stack, slot);
-	if (slot && actions & CLEANUP_PHASE)
-		point = return_point(*(const uint64_t *)slot);
-	while (point) {
-		struct fay_call *call = find_call(stack, slot);
-
-		if (!call)
-			break;
-		leave_call(call, FAY_CALL_GONE, point, local);
-		point = return_point(call->address);
-	}
-	return CONTINUE_UNWIND;
-}
-
-#define JUMP_MAX (64u << 20)	/* a jump over more bytes than this is one between stacks */
-#define JMP_BUF_RSP 6u		/* in glibc's and musl's jmp_buf */
-#define POINTER_GUARD_ROTATE 17 /* glibc, sysdeps/unix/sysv/linux/x86_64/pointer_guard.h */
-
-static uint64_t demangled(uint64_t pointer)
-{
-	uint64_t guard;
-
-	__asm__ volatile("mov %%fs:0x30, %0" : "=r"(guard));
-	return (pointer >> POINTER_GUARD_ROTATE | pointer << (64 - POINTER_GUARD_ROTATE)) ^ guard;
-}
-
-/* Calls whose return addresses lie between here and where the jump leads are left. */
-void fay_rt_longjmp(const uint64_t *jmp_buf, uint64_t here)
-{
-	void *local = own_local();
-	struct fay_call_stack *stack = local ? (struct fay_call_stack *)slot_of(local)->calls : NULL;
-	struct fay_call *top;
-	uint64_t to = jmp_buf[JMP_BUF_RSP], word;
-
-	if (to - here > JUMP_MAX)
-		to = demangled(to);
-	if (stack && to < here)
-		stack->switches = 1;
-	if (!stack || to - here > JUMP_MAX)
-		return;
-	top = top_of(stack);
-	for (struct fay_call *call = top; call-- > fay_first_call(stack);) {
-		const struct fay_return_point *point;
-
-		if (call->slot & FAY_CALL_MARKS || call->slot - here >= to - here)
-			continue;
-		if (fay_rt_try_read(&word, sizeof(word), call->slot))
-			word = 0; /* on a stack that is gone */
-		/* What a tail call left: the newer call at this slot returns to it. */
-		point = return_point(word);
-		for (struct fay_call *newer = call + 1; newer < top && newer <= call + NEWER; newer++)
-			if (newer->slot == (call->slot | FAY_CALL_LEFT)) {
-				point = return_point(newer->address);
-				break;
-			}
-		if (point)
-			leave_call(call, FAY_CALL_LEFT, point, local);
-		else if (call->address == 0 || call->address == word)
-			call->slot |= FAY_CALL_LEFT; /* by the handler of a signal that came while the call was being begun */
-	}
 }

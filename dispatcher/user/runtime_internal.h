@@ -49,6 +49,19 @@ static inline struct fay_call *fay_first_call(struct fay_call_stack *stack)
 {
 	return (struct fay_call *)(stack + 1);
 }
+struct fay_call_stack *fay_rt_call_stack(uint32_t index);
+/* The word that says where the taken places end: written by the stack's own thread only. */
+uint64_t *fay_rt_calls_known_top(struct fay_call_stack *stack);
+/* Where they do end. */
+struct fay_call *fay_rt_calls_top(struct fay_call_stack *stack);
+/* The newest call with this slot, its mark included; NULL if there is none. */
+struct fay_call *fay_rt_find_call(struct fay_call_stack *stack, uint64_t slot);
+void fay_rt_end_call(struct fay_call *call);
+/* The return point at this address; NULL if there is none. */
+const struct fay_return_point *fay_rt_return_point(uint64_t address);
+/* This thread's LOCAL; NULL if it has none. */
+void *fay_rt_own_local(void);
+#define FAY_CALLS_NEWER 64u /* calls above one that are searched for another at its slot */
 
 /* calls_unwind.c: .eh_frame_hdr, CIE and FDE for the return points on this stack. */
 #define FAY_UNWIND_FDE_AT 52u /* in fay_call_stack.unwind */
