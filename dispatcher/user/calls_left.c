@@ -25,6 +25,15 @@ static uint64_t slot_of_context(const uint64_t *context)
 	return 0;
 }
 
+/* Whether the thread itself has begun a call at the frame that the unwinder is at, as it seems: without the system call that makes sure of the slot. */
+static bool seems_own(struct fay_call_stack *stack, const uint64_t *context)
+{
+	for (unsigned i = CONTEXT_FIRST; i < CONTEXT_LAST; i++)
+		if (fay_rt_return_point(context[i + 1]) && fay_rt_find_call(stack, context[i] - 8))
+			return true;
+	return false;
+}
+
 static void leave_call(struct fay_call *call, uint64_t mark, const struct fay_return_point *point, void *local)
 {
 	uint64_t slot = call->slot;
@@ -78,13 +87,14 @@ static void take_over(struct fay_call_stack *own, uint64_t slot)
 uint32_t fay_rt_personality(int version, uint32_t actions, uint64_t class, void *exception, const uint64_t *context)
 {
 	void *local = fay_rt_own_local();
-	uint64_t slot = local ? slot_of_context(context) : 0;
-	struct fay_call_stack *stack = slot ? (struct fay_call_stack *)slot_of(local)->calls : NULL;
+	struct fay_call_stack *stack = local ? (struct fay_call_stack *)slot_of(local)->calls : NULL;
+	bool leaving = actions & CLEANUP_PHASE;
+	uint64_t slot = stack && (leaving || !seems_own(stack, context)) ? slot_of_context(context) : 0;
 	const struct fay_return_point *point = NULL;
 
 	if (slot && !fay_rt_find_call(stack, slot) && !fay_rt_find_call(stack, slot | FAY_CALL_LEFT))
 		take_over(stack, slot);
-	if (slot && actions & CLEANUP_PHASE)
+	if (slot && leaving)
 		point = fay_rt_return_point(*(const uint64_t *)slot);
 	while (point) {
 		struct fay_call *call = fay_rt_find_call(stack, slot);
