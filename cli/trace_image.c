@@ -85,6 +85,10 @@ static int read_image(struct trace *trace, struct fay_error *error)
 		return fay_error_set(error, FAY_E_REFUSED, "'%s' is not a probe image: %s", path,
 				     S_ISREG(stat.st_mode) ? "too large" : "not a regular file");
 	}
+	if (strlen(path) > 2 && !strcmp(path + strlen(path) - 2, ".c")) {
+		fclose(file);
+		return fay_error_set(error, FAY_E_USAGE, "'%s' is a probe in C; `fay cc %s -o IMAGE` makes an image of it", path, path);
+	}
 	trace->image.size = (size_t)stat.st_size;
 	trace->image.data = malloc(trace->image.size + 1);
 	size_t got = trace->image.data ? fread(trace->image.data, 1, trace->image.size, file) : 0;

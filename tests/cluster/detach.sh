@@ -39,9 +39,9 @@ equal "total of a query that ended by itself" 3000 "$(total n)"
 contains "why it ended" trace.err "the query is over"
 
 # Arguments of calls that have ended.
-id=$(detach --for 4s 'cluster.Return("cluster_target!counted").Where(r => r.Arg(0) < 200).Count(r => r.ReturnValue == r.Arg(0) + 1)')
+id=$(detach 'cluster.Return("cluster_target!counted").Where(r => r.Arg(0) < 200).Count(r => r.ReturnValue == r.Arg(0) + 1)')
 for n in 1 2 3; do calls $n 1000; done
-attach "$id"
+attach "$id" --stop
 equal "calls by their arguments" 1200 "$(total Count)"
 
 # Another key may not look at it; an agent that dies is lost, the rest is there.

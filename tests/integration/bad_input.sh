@@ -73,6 +73,9 @@ exits "text as image" 1 "$FAY" verify "$work/text"
 exits "empty image" 1 "$FAY" verify "$work/empty"
 exits "an ordinary program as image" 1 "$FAY" verify /bin/true
 exits "missing image" 2 "$FAY" verify "$work/none"
+echo 'int x;' >"$work/probe.c"
+exits "C as probe" 2 "$FAY" trace -p "$target" --probe "$work/probe.c"
+contains "what makes it one" "$work/err" "fay cc $work/probe.c -o IMAGE"
 exits "text as probe" 1 "$FAY" trace -p "$target" --probe "$work/text"
 
 # A full disk for the output.
