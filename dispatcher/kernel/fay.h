@@ -67,9 +67,8 @@ int fay_session_run(struct fay_session *session, u32 set);
 int fay_check_points(const struct fay_kernel_check *check);
 int fay_module_event(struct notifier_block *block, unsigned long action, void *data);
 
-/* A slower time stamp counter than any: its cycles up to FAY_CYCLES_MAX are less than 2^64 ns, which is what the kernel's division can give. */
+/* A slower time stamp counter than any: less than 2^63 of its cycles are less than 2^64 ns, which is what the kernel's division can give. */
 #define FAY_TSC_KHZ_MIN 500000u
-#define FAY_CYCLES_MAX (1ull << 62)
 
 /* helpers.c: called by probes and trampolines, in every context. */
 u64 fay_flush(void *local, u64 state);

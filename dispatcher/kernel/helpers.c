@@ -53,8 +53,8 @@ void fay_fill(struct fay_kernel_context *context, u32 fields)
 		for (; i < FAY_COMM_SIZE; i++)
 			event->comm[i] = 0;
 	}
-	if (fields & FAY_FIELD_DURATION) /* more than the most: the clock went back, by suspension or for another CPU's */
-		event->duration = event->duration < FAY_CYCLES_MAX ? mul_u64_u32_div(event->duration, 1000000, tsc_khz) : 0;
+	if (fields & FAY_FIELD_DURATION) /* below zero: the clock went back, by suspension or for another CPU's */
+		event->duration = (s64)event->duration >= 0 ? mul_u64_u32_div(event->duration, 1000000, tsc_khz) : 0;
 }
 
 /* Gives the CPU away if that was asked for while a trampoline held it. */
