@@ -157,7 +157,7 @@ bool equal_cells(const struct cell *want, const struct cell *got)
 	case HISTOGRAM_LIST:
 		return got->kind == HISTOGRAM_LIST && same_tallies(&want->list, &got->list);
 	case ESTIMATE:
-		if (want->exact >= 20)
+		if (want->exact >= 40)
 			note_estimate(want->exact, got->integer);
 		return got->kind == INTEGER && want->least <= got->integer && got->integer <= want->integer;
 	default:

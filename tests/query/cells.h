@@ -37,7 +37,7 @@ struct cell string_cell(const void *bytes, size_t size);
 int compare_cells(const struct cell *x, const struct cell *y);
 /* Whether a result is what the reference says; of summaries: whether it is within its bounds. */
 bool equal_cells(const struct cell *want, const struct cell *got);
-/* Of all estimates of numbers of different values, 20 or more, that equal_cells() has seen: the root of the mean square of their relative errors, and how many there were. */
+/* Of all estimates of numbers of different values, 40 or more, that equal_cells() has seen: the root of the mean square of their relative errors, and how many there were. */
 double estimates_error(size_t *count);
 /* For people; in memory that is used again after four calls. */
 const char *describe_cell(const struct cell *cell);

@@ -14,6 +14,8 @@ static enum type random_type(unsigned types)
 	enum type type;
 	if ((types & OF(INT)) && below(2))
 		return INT;
+	if ((types & OF(STACK)) && have(STACK) && below(4) == 0)
+		return have(CALLER) && below(2) ? CALLER : STACK;
 	do
 		type = below(TYPES);
 	while (!(types >> type & 1) || !have(type));
@@ -30,7 +32,7 @@ struct scalar random_scalar(unsigned types, bool of_few)
 	else if (s.type == NAME)
 		s.form = below(3) == 0;
 	else if (s.type == STACK)
-		s.form = below(EVENT_FRAMES + 1);
+		s.form = below(3) ? 1 + below(EVENT_FRAMES) : 0;
 	return s;
 }
 

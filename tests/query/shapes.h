@@ -43,6 +43,7 @@ struct shape {
 		unsigned column;
 		bool descending;
 	} orders[2];        /* column: keys, then aggregates; of groups of groups the key, then its aggregates */
+	bool loosely;       /* ordered by an estimate: which rows come first only the result knows */
 	int64_t skip, take; /* -1: not there */
 	bool distinct;      /* GROUPS: shown without keys, equal rows once */
 	bool folds;         /* the rows become one value, of the column that folded_column() says */

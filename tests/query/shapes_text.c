@@ -220,27 +220,8 @@ static void print_groups(FILE *out, const struct shape *s)
 	fputs(" into h", out);
 }
 
-static void print_comprehension(FILE *out, const struct shape *s, const char *source)
+static void print_select(FILE *out, const struct shape *s)
 {
-	bool inner = s->kind == VALUE || s->folds;
-	fprintf(out, "%sfrom x in %s", inner ? "(" : "", source);
-	for (unsigned i = 0; i < s->before; i++)
-		print_filter(out, s, i, true);
-	print_window(out, s);
-	for (unsigned i = s->before; i < s->filter_count; i++)
-		print_filter(out, s, i, false);
-	if (s->kind == VALUE) {
-		fputs(" select ", out);
-		if (s->projects)
-			print_scalar(out, &s->aggregates[0].operand);
-		fputs(s->projects ? ")." : "x).", out);
-		print_aggregate(out, s, &s->aggregates[0]);
-		return;
-	}
-	if (s->kind == GROUPS)
-		print_groups(out, s);
-	if (s->kind != DISTINCT_ROWS)
-		print_orders(out, s);
 	fputs(" select ", out);
 	print_columns(out, s);
 	if (s->kind == DISTINCT_ROWS && s->order_count) {
@@ -251,7 +232,36 @@ static void print_comprehension(FILE *out, const struct shape *s, const char *so
 		fputs(" distinct", out);
 	}
 	print_cut(out, s, " skip ", " take ", "");
-	fputs(inner ? ")" : "", out);
+}
+
+/* The aggregate of a whole stream, of what the comprehension selects. */
+static void print_selected_value(FILE *out, const struct shape *s)
+{
+	fputs(" select ", out);
+	if (s->projects)
+		print_scalar(out, &s->aggregates[0].operand);
+	fputs(s->projects ? ")." : "x).", out);
+	print_aggregate(out, s, &s->aggregates[0]);
+}
+
+static void print_comprehension(FILE *out, const struct shape *s, const char *source)
+{
+	fprintf(out, "%sfrom x in %s", s->kind == VALUE || s->folds ? "(" : "", source);
+	for (unsigned i = 0; i < s->before; i++)
+		print_filter(out, s, i, true);
+	print_window(out, s);
+	for (unsigned i = s->before; i < s->filter_count; i++)
+		print_filter(out, s, i, false);
+	if (s->kind == VALUE) {
+		print_selected_value(out, s);
+		return;
+	}
+	if (s->kind == GROUPS)
+		print_groups(out, s);
+	if (s->kind != DISTINCT_ROWS)
+		print_orders(out, s);
+	print_select(out, s);
+	fputs(s->folds ? ")" : "", out);
 	if (s->folds)
 		print_fold(out, s);
 }
@@ -303,32 +313,29 @@ static void print_kmeans(FILE *out, const struct shape *s)
 	fputc(')', out);
 }
 
-static void print_methods(FILE *out, const struct shape *s, const char *source)
+static void print_source(FILE *out, const struct shape *s, const char *source)
 {
 	fputs(source, out);
-	for (unsigned i = 0; i < s->filter_count; i++) {
-		if (i == s->before)
-			print_window(out, s);
+	for (unsigned i = 0; i < s->before; i++)
 		print_filter(out, s, i, true);
+	print_window(out, s);
+	for (unsigned i = s->before; i < s->filter_count; i++)
+		print_filter(out, s, i, true);
+}
+
+static void print_value(FILE *out, const struct shape *s)
+{
+	if (s->projects) {
+		fputs(".Select(x => ", out);
+		print_scalar(out, &s->aggregates[0].operand);
+		fputc(')', out);
 	}
-	if (s->before == s->filter_count)
-		print_window(out, s);
-	if (s->kind == VALUE) {
-		if (s->projects) {
-			fputs(".Select(x => ", out);
-			print_scalar(out, &s->aggregates[0].operand);
-			fputc(')', out);
-		}
-		fputc('.', out);
-		print_aggregate(out, s, &s->aggregates[0]);
-		return;
-	}
-	if (s->kind == GROUPS || s->kind == CLUSTERS)
-		print_group_methods(out, s);
-	if (s->kind == CLUSTERS) {
-		print_kmeans(out, s);
-		return;
-	}
+	fputc('.', out);
+	print_aggregate(out, s, &s->aggregates[0]);
+}
+
+static void print_rows(FILE *out, const struct shape *s)
+{
 	if (s->kind != DISTINCT_ROWS)
 		print_order_methods(out, s);
 	fprintf(out, ".Select(%s => ", s->kind != GROUPS ? "x" : s->regrouping.key ? "h" : "g");
@@ -341,6 +348,19 @@ static void print_methods(FILE *out, const struct shape *s, const char *source)
 	print_cut(out, s, ".Skip(", ".Take(", ")");
 	if (s->folds)
 		print_fold(out, s);
+}
+
+static void print_methods(FILE *out, const struct shape *s, const char *source)
+{
+	print_source(out, s, source);
+	if (s->kind == GROUPS || s->kind == CLUSTERS)
+		print_group_methods(out, s);
+	if (s->kind == VALUE)
+		print_value(out, s);
+	else if (s->kind == CLUSTERS)
+		print_kmeans(out, s);
+	else
+		print_rows(out, s);
 }
 
 char *text_of_shape(const struct shape *s, const char *source)

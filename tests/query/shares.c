@@ -14,6 +14,7 @@ static struct operator {
 	{"Return", {".Return("}, true, 0},
 	{"Usdt", {".Usdt("}, true, 0},
 	{"Syscall", {".Syscall("}, false, 0},
+	{"functions of the kernel", {"(kernel, "}, true, 0},
 	{"process", {"process("}, true, 0},
 	{"machine", {"machine("}, true, 0},
 	{"WhenFull", {".WhenFull("}, true, 0},

@@ -7,23 +7,37 @@
 #define LIVE 32u /* calls of which a stream's event is the end began at most so many events before */
 
 const struct source program_sources[] = {
-	{"cluster.Function(\"a!b\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_CALLER | HAS_STACK, false, true},
-	{"process(\"redis\").Function(\"a!b\").WhenFull(Drop)", HAS_ARGUMENTS | HAS_ALWAYS, false, true},
-	{"cluster.Usdt(\"a!b:c\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_STACK, false, false},
-	{"cluster.Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION, true, false},
-	{"cluster.Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION | HAS_ARGUMENTS, true, false},
-	{"machine(\"*\").Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_DURATION, true, false},
+	{"cluster.Function(\"a!b\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_CALLER | HAS_STACK, AT_FIRST},
+	{"process(\"redis\").Function(\"a!b\").WhenFull(Drop)", HAS_ARGUMENTS | HAS_ALWAYS, AT_FIRST},
+	{"cluster.Usdt(\"a!b:c\")", HAS_ARGUMENTS | HAS_ALWAYS | HAS_STACK, ANYWHERE},
+	{"cluster.Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION, END},
+	{"cluster.Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION | HAS_ARGUMENTS, END},
+	{"machine(\"*\").Return(\"a!b\")", HAS_ALWAYS | HAS_RESULT | HAS_DURATION, END},
+	{"cluster.Function(kernel, \"a*\")", HAS_ARGUMENTS | HAS_ALWAYS, AT_FIRST},
+	{"cluster.Return(kernel, \"a*\")", HAS_ALWAYS | HAS_RESULT | HAS_FAILED | HAS_DURATION, END_IN_KERNEL},
 };
 const size_t program_source_count = sizeof(program_sources) / sizeof(program_sources[0]);
 
 /* --- events --- */
 
+static void random_result(struct fay_event *e)
+{
+	static const int64_t edges[] = {-4096, -4095, -1, -22, 0};
+	e->retval = below(2) ? below(4) : (uint64_t)(below(2) ? interesting() : edges[below(5)]);
+	e->duration = below(3) ? below(100) : random_word() >> (1 + below(63));
+}
+
+static void random_end_in_kernel(struct fay_event *e)
+{
+	random_result(e);
+	e->flags = -4095 <= (int64_t)e->retval && (int64_t)e->retval < 0 ? EVENT_FAILED : 0;
+}
+
 static void random_end(struct fay_event *e, unsigned i, uint8_t *early)
 {
-	e->flags = below(6) == 0 ? EVENT_FAILED : 0;
-	e->flags |= below(8) == 0 ? EVENT_UNBEGUN : 0;
-	e->retval = e->flags & EVENT_FAILED ? 0 : below(2) ? below(4) : (uint64_t)interesting();
-	e->duration = below(3) ? below(100) : random_word() >> (1 + below(63));
+	random_result(e);
+	e->flags = (below(6) == 0 ? EVENT_FAILED : 0) | (below(8) == 0 ? EVENT_UNBEGUN : 0);
+	e->retval = e->flags & EVENT_FAILED ? 0 : e->retval;
 	e->address = 0x401000 + below(2) * 64;
 	/* What calls that end unseen have left is overwritten by the next one at their place, if its beginning is seen. */
 	e->stack_pointer = 0x7ffe00000000u - 256 * (e->flags & EVENT_UNBEGUN ? LIVE + i : i % LIVE);
@@ -40,10 +54,12 @@ void random_stream(const struct source *source, struct stream *stream)
 		e->cpu = below(4);
 		if (below(2))
 			e->arg[0] = below(5);
-		if (source->ends)
+		if (source->where == END)
 			random_end(e, i, &stream->early[i]);
+		else if (source->where == END_IN_KERNEL)
+			random_end_in_kernel(e);
 		else
-			random_stack(e, i, source->called);
+			random_stack(e, i, source->where == AT_FIRST);
 	}
 }
 
@@ -100,14 +116,15 @@ static void take_rows(struct running *r, struct fay_aggregator *aggregator)
 
 static void run_events(struct running *r, const struct source *source, const struct stream *stream, struct fay_aggregator *aggregator)
 {
-	probe_function *keeper = source->ends ? (probe_function *)probe_of(r, FAY_PROBE_ENTRY) : NULL;
-	probe_function *failure = source->ends ? (probe_function *)probe_of(r, FAY_PROBE_EXCEPTION) : NULL;
+	bool ends = source->where == END;
+	probe_function *keeper = ends ? (probe_function *)probe_of(r, FAY_PROBE_ENTRY) : NULL;
+	probe_function *failure = ends ? (probe_function *)probe_of(r, FAY_PROBE_EXCEPTION) : NULL;
 	for (unsigned i = 0; i < stream->count; i++) {
 		if (i == stream->count / 2 && r->plan->spec.states[0].kind == FAY_STATE_TABLE)
 			take_rows(r, aggregator);
 		if (keeper)
 			begin_calls(r, keeper, stream, i);
-		if (source->ends)
+		if (ends)
 			end_call(r, failure, &stream->events[i]);
 		else
 			r->probe(&stream->events[i], r->local, stack_tables());

@@ -8,9 +8,9 @@
 /* What a random query is about. */
 struct source {
 	const char *text;
-	unsigned have; /* what its events have; HAS_RESULT without HAS_ARGUMENTS: a query's own arguments make none known */
-	bool ends;     /* calls, as they end: some by exceptions, some begun before the trace */
-	bool called;   /* events are at a function's first instruction */
+	unsigned have; /* what its events have */
+	/* AT_FIRST: at a function's first instruction. Calls of programs END, some by exceptions, some begun before the trace; those of the kernel END_IN_KERNEL, some with error numbers. */
+	enum { AT_FIRST, ANYWHERE, END, END_IN_KERNEL } where;
 };
 extern const struct source program_sources[];
 extern const size_t program_source_count;

@@ -12,8 +12,6 @@ enum kind { COUNT, COUNT_IF, SUM, MIN, MAX, FIRST, LAST, AVERAGE, ANY, ALL, STDD
 #define GIVES_INTEGER(kind) ((kind) <= LAST)
 #define IS_TEST(kind) ((kind) == COUNT_IF || (kind) == ANY || (kind) == ALL) /* of a condition */
 #define IS_BOOL(kind) ((kind) == ANY || (kind) == ALL)
-/* Rows can be ordered by it, and a reference knows how. */
-#define HAS_ORDER(kind) ((kind) <= STDDEV)
 
 extern const char *const aggregate_names[KINDS];
 
