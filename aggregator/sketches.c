@@ -129,7 +129,8 @@ double fay_value_quantile(const struct fay_schema_column *column, const uint8_t 
 		total += bucket[i];
 	if (!total)
 		return NAN;
-	rank = (uint64_t)(q * (double)(total - 1));
+	/* 0.29 of 100 is 28.999999999999996 in doubles, for 29 stands there. */
+	rank = (uint64_t)(q * (double)(total - 1) * (1 + 0x1p-50));
 	for (size_t i = 0; i < FAY_QUANTILE_BUCKETS; i++) {
 		seen += bucket[i];
 		if (seen > rank)

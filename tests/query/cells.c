@@ -42,10 +42,20 @@ int compare_cells(const struct cell *x, const struct cell *y)
 
 /* --- decoded --- */
 
-/* In memory that the next call uses again. */
+/* Memory for so many, which is used again after many calls. */
+static struct tally *take_tallies(size_t count)
+{
+	static struct tally held[1 << 16];
+	static size_t used;
+	if (used + count > sizeof(held) / sizeof(*held))
+		used = 0;
+	used += count;
+	return held + used - count;
+}
+
 static struct cell top_of(const struct fay_schema_column *column, const uint8_t *row)
 {
-	static struct tally held[256];
+	struct tally *held = take_tallies((column->size - sizeof(struct fay_top)) / sizeof(struct fay_pair));
 	struct tallies list = {.tallies = held, .k = (column->size - sizeof(struct fay_top)) / sizeof(struct fay_pair)};
 	struct fay_item item;
 	fay_value_top_bound(column, row, &list.total, &list.error);
@@ -54,12 +64,10 @@ static struct cell top_of(const struct fay_schema_column *column, const uint8_t 
 	return (struct cell){.kind = TOP_LIST, .list = list};
 }
 
-/* Likewise. */
 static struct cell histogram_of(const struct fay_value *value)
 {
-	static struct tally held[FAY_HIST_LOG2_BUCKETS];
+	struct tally *held = take_tallies(value->histogram.count);
 	struct tallies list = {.tallies = held};
-	assert_true(value->histogram.count <= FAY_HIST_LOG2_BUCKETS);
 	for (size_t i = 0; i < value->histogram.count; i++)
 		if (value->histogram.buckets[i])
 			held[list.count++] = (struct tally){.value = (int64_t)i, .count = value->histogram.buckets[i]};

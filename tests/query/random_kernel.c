@@ -59,7 +59,7 @@ static void check_prefixes(const struct shape *shape, const char *text)
 
 unsigned run_kernel_queries(unsigned queries)
 {
-	events_have = HAS_ARGUMENTS;
+	events_have = HAS_ARGUMENTS | HAS_RESULT | HAS_FAILED;
 	for (unsigned q = 0; q < queries; q++) {
 		struct shape shape;
 		char *text = random_kernel_shape(&shape);

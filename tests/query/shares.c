@@ -62,8 +62,8 @@ static struct operator {
 	{"module", {"x.module"}, true, 0},
 	{"cycles", {"x.cycles"}, true, 0},
 	{"Duration", {"x.Duration"}, true, 0},
-	{"ReturnValue", {"x.ReturnValue"}, true, 0},
-	{"Failed", {"x.Failed"}, true, 0},
+	{"ReturnValue", {"x.ReturnValue"}, false, 0},
+	{"Failed", {"x.Failed"}, false, 0},
 	{"Arg", {"x.Arg("}, false, 0},
 	{"Stack", {"x.Stack("}, true, 0},
 	{"UserStack", {"x.UserStack"}, true, 0},
@@ -102,10 +102,13 @@ const char *print_shares(bool kernel)
 {
 	const char *missing = NULL;
 	printf("pairs that have it:");
+	const char *comma = "";
 	for (size_t i = 0; i < OPERATORS; i++) {
 		bool wanted = kernel ? !operators[i].not_kernel : strcmp(operators[i].name, "Syscall") != 0;
-		if (operators[i].pairs || wanted)
-			printf("%s %s %u", i ? "," : "", operators[i].name, operators[i].pairs);
+		if (operators[i].pairs || wanted) {
+			printf("%s %s %u", comma, operators[i].name, operators[i].pairs);
+			comma = ",";
+		}
 		if (wanted && !operators[i].pairs && !missing)
 			missing = operators[i].name;
 	}

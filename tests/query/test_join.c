@@ -20,6 +20,7 @@ struct expression {
 
 struct aggregate {
 	enum kind kind;
+	unsigned k, percent;       /* TOP, QUANTILE */
 	struct expression operand; /* tree NULL: COUNT */
 };
 
@@ -68,9 +69,12 @@ static void random_shape(struct shape *s)
 	s->aggregate_count = s->kind == VALUE ? 1 : s->kind == GROUPS ? 1 + below(3) : 0;
 	for (unsigned i = 0; i < s->aggregate_count; i++) {
 		struct aggregate *a = &s->aggregates[i];
-		a->kind = (enum kind)below(TOP); /* pairs have no summaries */
+		/* A row has room for one of the large ones, or for several of those of a middle size. */
+		a->kind = (enum kind)below(i == 0 ? KINDS : s->aggregates[0].kind >= TOP ? TOP : QUANTILE);
+		a->k = 1 + below(8);
+		a->percent = below(101);
 		if (a->kind != COUNT)
-			a->operand = random_expression(a->kind == COUNT_IF || a->kind == ANY || a->kind == ALL, 2);
+			a->operand = random_expression(IS_TEST(a->kind), 2);
 	}
 	if (s->kind == GROUPS)
 		s->group_key = random_expression(below(2), 1);
@@ -133,6 +137,10 @@ static void print_expression(FILE *out, const char *prefix, const struct express
 static void print_aggregate(FILE *out, const char *of, const struct aggregate *a)
 {
 	fprintf(out, "%s.%s(", of, aggregate_names[a->kind]);
+	if (a->kind == TOP)
+		fprintf(out, "%u, ", a->k);
+	if (a->kind == QUANTILE)
+		fprintf(out, "0.%02u, ", a->percent % 100);
 	if (a->operand.tree) {
 		fputs("x => ", out);
 		print_expression(out, "x.", &a->operand);
@@ -262,7 +270,7 @@ static struct cell aggregate_pairs(const struct aggregate *a, int64_t key)
 		uint64_t left = pairs[p].a->time, right = pairs[p].b->time;
 		samples[count++] = (struct sample){a->operand.tree ? evaluate_pair(&a->operand, pairs[p].a, pairs[p].b) : 0, left > right ? left : right};
 	}
-	return aggregate_samples(a->kind, 50, samples, count);
+	return aggregate_samples(a->kind, a->percent % 100, samples, count);
 }
 
 static bool key_seen(size_t pair)
@@ -276,6 +284,7 @@ static bool key_seen(size_t pair)
 static void refer(const struct shape *s)
 {
 	find_pairs(s);
+	forget_tallies();
 	want.count = 0;
 	for (size_t p = 0; p < pair_count || (s->kind == VALUE && p == 0); p++) {
 		if (s->kind != ROWS && p && key_seen(p))
@@ -376,9 +385,7 @@ static void compare(const char *text)
 	for (size_t r = 0; r < want.count; r++)
 		for (uint32_t c = 0; c < plan->column_count; c++)
 			if (!equal_cells(&want.rows[r].cells[c], &is.rows[r].cells[c]))
-				fail_msg("%s\nrow %zu, %s: (%d) %lld %g, not (%d) %lld %g", text, r, plan->columns[c].name, is.rows[r].cells[c].kind,
-					 (long long)is.rows[r].cells[c].integer, is.rows[r].cells[c].real, want.rows[r].cells[c].kind,
-					 (long long)want.rows[r].cells[c].integer, want.rows[r].cells[c].real);
+				fail_msg("%s\nrow %zu, %s: %s, not %s", text, r, plan->columns[c].name, describe_cell(&is.rows[r].cells[c]), describe_cell(&want.rows[r].cells[c]));
 }
 
 static unsigned queries = 300;

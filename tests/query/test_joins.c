@@ -104,8 +104,8 @@ static void random_shape(struct shape *s)
 	for (unsigned i = 0; i < 2; i++)
 		s->columns[i] = ANY_OF(values, left);
 	s->operand = ANY_OF(operands, 1);
-	static const enum kind kinds[] = {COUNT, SUM, MIN, MAX, FIRST, LAST, AVERAGE};
-	s->aggregate = kinds[below(7)];
+	static const enum kind kinds[] = {COUNT, SUM, MIN, MAX, FIRST, LAST, AVERAGE, STDDEV};
+	s->aggregate = kinds[below(8)];
 }
 
 /* --- as text --- */
@@ -412,9 +412,7 @@ static void compare(const char *text)
 	for (size_t r = 0; r < want.count; r++)
 		for (uint32_t c = 0; c < plan->column_count; c++)
 			if (!equal_cells(&want.rows[r].cells[c], &is.rows[r].cells[c]))
-				fail_msg("%s\nrow %zu, %s: (%d) %lld %g, not (%d) %lld %g", text, r, plan->columns[c].name, is.rows[r].cells[c].kind,
-					 (long long)is.rows[r].cells[c].integer, is.rows[r].cells[c].real, want.rows[r].cells[c].kind,
-					 (long long)want.rows[r].cells[c].integer, want.rows[r].cells[c].real);
+				fail_msg("%s\nrow %zu, %s: %s, not %s", text, r, plan->columns[c].name, describe_cell(&is.rows[r].cells[c]), describe_cell(&want.rows[r].cells[c]));
 }
 
 static void random_streams(void)

@@ -187,6 +187,22 @@ static void aggregates(void **state)
 	end_query(&a);
 }
 
+/* Of the values 0 to 50: parts like 0.58 are no exact numbers, and 0.58 * 50 is below 29 in doubles. */
+static void exact_ranks(void **state)
+{
+	static const unsigned percents[] = {1, 14, 28, 56, 57, 58};
+	for (size_t i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
+		struct answer a;
+		char text[200];
+		double exact = percents[i] * 50 / 100;
+		snprintf(text, sizeof(text), "cluster.Function(\"a!b\").Where(x => x.time <= Now.AddMilliseconds(0.05)).Quantile(0.%02u, x => (x.time - Now) / 1us)",
+			 percents[i]);
+		run_query(&a, text);
+		assert_true(fabs(get(&a, 0, "Quantile") - exact) <= exact / 32);
+		end_query(&a);
+	}
+}
+
 /* A small deviation about a large mean keeps its digits. */
 static void exact_deviation(void **state)
 {
@@ -374,7 +390,7 @@ static void kmeans_then(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(aggregates),	 cmocka_unit_test(exact_deviation), cmocka_unit_test(order_and_conditions),
+		cmocka_unit_test(aggregates),	 cmocka_unit_test(exact_deviation), cmocka_unit_test(exact_ranks), cmocka_unit_test(order_and_conditions),
 		cmocka_unit_test(distinct_rows), cmocka_unit_test(ordered_events),  cmocka_unit_test(no_value),
 		cmocka_unit_test(kmeans),	 cmocka_unit_test(kmeans_then),
 	};
