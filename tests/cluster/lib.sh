@@ -171,4 +171,13 @@ end_ask() {
 	ended "$tracer" || code=$?
 	[ "$code" = "${1:-0}" ] || { cat trace.err >&2; fail "fay trace exited with $code"; }
 }
+# fault NAME CALLS COUNTED: all calls were counted; a line of the table of docs/cluster.md, "Failures": how many machines were late and lost at once at worst, and are at the end
+fault() {
+	local worst end
+	worst=$(grep -v '^$' trace.json | jq -sr 'map(select(.type == "coverage")) | "\(map(.late) | max) \(map(.lost) | max)"')
+	end=$(grep -v '^$' trace.json | jq -sr 'map(select(.type == "end"))[-1].events_lost')
+	printf 'fault: %-64s calls %6d counted %6d machines %d late %d lost %d at the end late %d lost %d events lost %d duplicates %d\n' \
+		"$1" "$2" "$3" "$(coverage asked)" $worst "$(coverage late)" "$(coverage lost)" "$end" "$(coverage duplicates)"
+	equal "calls counted, $1" "$2" "$3"
+}
 total() { jq -s --arg c "$1" '[.[] | select(.type == "row" and .final) | .values[$c]] | add // 0' trace.json; }

@@ -14,7 +14,7 @@ for n in "${nodes_all[@]}"; do calls $n 10000; done
 until_rows 'map(.n) | add' 70000
 until_more combined 20
 end_ask
-equal "total through the tree" 70000 "$(total n)"
+fault "none, seven agents in a tree" 70000 "$(total n)"
 equal "finished" 7 "$(coverage finished)"
 equal "conflicts, unknown, malformed" "0 0 0" "$(coverage conflicts) $(coverage unknown) $(coverage malformed)"
 
@@ -29,7 +29,7 @@ until_rows 'map(.n) | add' 70000
 until_more duplicates 50
 until_more malformed 10
 end_ask
-equal "total with doubled and re-ordered messages" 70000 "$(total n)"
+fault "messages are doubled and re-ordered" 70000 "$(total n)"
 echo "ok: $(coverage duplicates) duplicates, $(coverage conflicts) conflicts, $(coverage malformed) malformed messages"
 kill $noise
 
@@ -44,7 +44,7 @@ done
 until_rows 'map(.n) | add' 37000
 until_coverage lost 1
 end_ask
-equal "total when an inner agent was killed" 37000 "$(total n)"
+fault "an inner agent is killed in the middle of a window" 37000 "$(total n)"
 equal "lost, finished" "1 6" "$(coverage lost) $(coverage finished)"
 contains "who was lost is said" trace.err "node1"
 
@@ -54,4 +54,4 @@ ask --await 7 --fanout 2 --comm cluster_target "$query"
 for n in "${nodes_all[@]}"; do calls $n 1000; done
 until_rows 'map(.n) | add' 7000
 end_ask
-equal "total with the agent back" 7000 "$(total n)"
+fault "none, the inner agent is back" 7000 "$(total n)"
