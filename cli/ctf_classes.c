@@ -47,11 +47,27 @@ static bool is_context(const char *name)
 	return !strcmp(name, "pid") || !strcmp(name, "tid") || !strcmp(name, "cpu") || !strcmp(name, "comm");
 }
 
+static bool is_own(const struct fay_saved_column *column, const char *name, enum fay_column_type type)
+{
+	return !strcmp(column->name, name) && column->type == (uint32_t)type && column->size == 8;
+}
+
+/* What the event's header and its class say. The same value may be there under another name, too. */
+static bool is_time(const struct fay_saved_column *column)
+{
+	return is_own(column, "time", FAY_TYPE_TIME);
+}
+
+static bool is_function(const struct fay_saved_column *column)
+{
+	return is_own(column, "function", FAY_TYPE_FUNCTION);
+}
+
 static void add_parts(struct fay_ctf_source *source, const struct fay_saved *saved, uint32_t stream, bool context)
 {
 	for (uint32_t i = 0; i < fay_saved_stream_at(saved, stream)->column_count; i++) {
 		const struct fay_saved_column *column = fay_saved_column_at(saved, stream, i);
-		if (column->offset == source->time_offset || column->offset == source->function_offset || is_context(column->name) != context)
+		if (is_time(column) || is_function(column) || is_context(column->name) != context)
 			continue;
 		struct fay_ctf_part part = { .form = form_of(column), .offset = column->offset, .size = column->size, .context = context, .type = column->type };
 		make_name(source, column->name, part.name);
@@ -59,7 +75,7 @@ static void add_parts(struct fay_ctf_source *source, const struct fay_saved *sav
 	}
 }
 
-/* Columns of a damaged file may overlap. */
+/* Columns may overlap. */
 static size_t largest_event(const struct fay_ctf_source *source)
 {
 	size_t size = FAY_CTF_HEADER_MAX;
@@ -81,9 +97,9 @@ int fay_ctf_source_add(struct fay_ctf_classes *classes, const struct fay_saved *
 	source->time_offset = source->function_offset = UINT32_MAX;
 	for (uint32_t i = 0; i < of->column_count; i++) {
 		const struct fay_saved_column *column = fay_saved_column_at(saved, stream, i);
-		if (!strcmp(column->name, "time") && column->type == FAY_TYPE_TIME && column->size == 8)
+		if (is_time(column))
 			source->time_offset = column->offset;
-		if (!strcmp(column->name, "function") && column->type == FAY_TYPE_FUNCTION && column->size == 8)
+		if (is_function(column))
 			source->function_offset = column->offset;
 	}
 	if (source->time_offset == UINT32_MAX)

@@ -342,6 +342,15 @@ static uint32_t address_flags(const struct fay_expr *expr)
 	return expr->type == TYPE_ADDRESS ? FAY_SAVED_CALLER : 0;
 }
 
+/* Of one source, what its rows show: names of equal expressions share their place in the row. Of a join, all of each side. */
+static void describe_column(const struct fay_plan *plan, const struct fay_schema *schema, uint32_t s, uint32_t i, struct fay_saved_column *column)
+{
+	uint32_t index = plan->joins ? i : plan->columns[i].index;
+	const struct fay_schema_column *c = &schema->columns[schema->states[s].first_column + index];
+	*column = (struct fay_saved_column){.type = c->type, .offset = c->offset, .size = c->size, .flags = address_flags(fay_plan_stage(plan, s)->columns[index].expr)};
+	snprintf(column->name, sizeof(column->name), "%s", plan->joins ? c->name : plan->columns[i].name);
+}
+
 int fay_plan_save_layout(const struct fay_plan *plan, const struct fay_schema *schema, struct fay_save_layout *layout, struct fay_error *error)
 {
 	memset(layout, 0, sizeof(*layout));
@@ -352,15 +361,11 @@ int fay_plan_save_layout(const struct fay_plan *plan, const struct fay_schema *s
 		struct fay_saved_stream *stream = &layout->streams[s];
 		describe_stream(fay_plan_stage(plan, s), stream);
 		stream->row_size = state->row_size;
-		stream->column_count = (uint32_t)state->keys + state->values;
+		stream->column_count = plan->joins ? (uint32_t)state->keys + state->values : plan->column_count;
 		if (stream->column_count > FAY_SAVED_COLUMNS)
 			return fay_error_set(error, FAY_E_LIMIT, "rows of %u columns cannot be saved", stream->column_count);
-		for (uint32_t i = 0; i < stream->column_count; i++) {
-			const struct fay_schema_column *c = &schema->columns[state->first_column + i];
-			struct fay_saved_column *column = &layout->columns[s][i];
-			*column = (struct fay_saved_column){.type = c->type, .offset = c->offset, .size = c->size, .flags = address_flags(fay_plan_stage(plan, s)->columns[i].expr)};
-			snprintf(column->name, sizeof(column->name), "%s", c->name);
-		}
+		for (uint32_t i = 0; i < stream->column_count; i++)
+			describe_column(plan, schema, s, i, &layout->columns[s][i]);
 	}
 	return FAY_OK;
 }

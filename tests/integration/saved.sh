@@ -58,6 +58,10 @@ equal "calls in a file with a long name" 1236 "$(sum .Count)"
 save "$work/some.fay" 'from r in cluster.Function("libc!read") where r.Arg(2) == 100 select new { r.time, r.tid }' dd if="$work/file" of=/dev/null bs=100 status=none
 ask "file(\"$work/some.fay\").GroupBy(r => r.tid).Select(g => g.Count())"
 equal "events of the only thread" 1236 "$(sum .Count)"
+# Two names of one value.
+save "$work/names.fay" 'from r in cluster.Function("libc!read") select new { r.time, when = r.time, r.tid, size = r.Arg(2), other = r.Arg(2) }' dd if="$work/file" of=/dev/null bs=100 status=none
+ask "file(\"$work/names.fay\").Where(r => r.size == 100 && r.size == r.other && r.when == r.time).Count()"
+equal "events with both" 1236 "$(sum .Count)"
 exits "a field that was not saved" 1 "$FAY" trace "file(\"$work/some.fay\").Sum(r => r.Arg(2))"
 contains "says what there is" "$work/err" 'does not have `Arg(2)`; it has time, tid'
 
