@@ -2,7 +2,7 @@
 add_executable(run_corpus run_corpus.c)
 target_link_libraries(run_corpus PRIVATE fay_verifier)
 set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/corpus)
-foreach(group decoding vectors memory values flow helpers stack state liveness image relations remainders ranges rounds tables precision mixed policy)
+foreach(group decoding vectors memory values flow helpers stack state liveness image relations remainders ranges rounds tables precision pointers inference mixed policy)
   add_test(NAME verifier_reject_${group} COMMAND run_corpus ${corpus}/prologue.s ${corpus}/reject/${group}.s.txt)
   set_tests_properties(verifier_reject_${group} PROPERTIES LABELS reject TIMEOUT 300)
 endforeach()
