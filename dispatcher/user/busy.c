@@ -16,8 +16,7 @@
 #define SCAN (64u << 10)        /* bytes of the stack that are searched */
 #define PROBE_STACK (64u << 10) /* more than a probe and the runtime's routines use */
 #define CHUNK 64u               /* words read at once */
-#define HANDLER_SCAN                                                                               \
-	(256u << 10) /* more than the frames of a signal handler and what it calls usually take */
+#define HANDLER_SCAN (256u << 10) /* more than the frames of a signal handler and what it calls usually take */
 #define USER_CS 0x33u
 #define SEGMENTS 0x0000ffffffffffffu /* cs, gs, fs; both of the latter are 0 in a signal frame */
 #define FLAGS_MAX 0x3fffffu
@@ -28,8 +27,7 @@ uint32_t fay_rt_still_busy(void *local, uint64_t here);
 static bool in_zones(uint64_t address)
 {
 	for (uint64_t i = 0; i < fay_config.zone_count; i++)
-		if (address - fay_config.zones[i].start <
-		    fay_config.zones[i].end - fay_config.zones[i].start)
+		if (address - fay_config.zones[i].start < fay_config.zones[i].end - fay_config.zones[i].start)
 			return true;
 	return false;
 }
@@ -43,10 +41,8 @@ static bool is_address(uint64_t word)
 static bool is_interruption(const uint64_t *words, uint64_t busy)
 {
 	if (busy == 0)
-		return (words[3] & SEGMENTS) == USER_CS && words[2] <= FLAGS_MAX &&
-		       words[2] & FLAGS_ALWAYS && is_address(words[1]) && is_address(words[0]);
-	return (words[3] & 0xffff) == USER_CS && in_zones(words[1]) &&
-	       busy - words[0] <= PROBE_STACK;
+		return (words[3] & SEGMENTS) == USER_CS && words[2] <= FLAGS_MAX && words[2] & FLAGS_ALWAYS && is_address(words[1]) && is_address(words[0]);
+	return (words[3] & 0xffff) == USER_CS && in_zones(words[1]) && busy - words[0] <= PROBE_STACK;
 }
 
 /* Whether a signal frame [of the probe that marked the thread] lies in the `scan` bytes from `at` on, as far as they can be read. */
