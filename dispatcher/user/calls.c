@@ -18,12 +18,12 @@
  * How the unwinder finds its way past return points is in calls_unwind.c.
  *
  * Ordering guarantees: a call stack is changed by its own thread only, except that a call which returns or is unwound elsewhere is marked there by a
- * compare-and-swap. Of calls at one slot the newer has the higher place. Signal handlers of the thread push and pop above, between any two instructions of the trampolines and of this file: what they find
- * taken they leave, and what they take they have emptied when they return, unless it was left by unwinding (or they have switched stacks:
- * docs/dispatcher.md, Limits). The top may then be another than before: whoever has read it goes on with what it was, and changes it by one instruction.
- * So a call may come to lie behind the top: entries pass over its place, and when it returns it is looked for there too. A call
- * is begun by its slot and complete with its address; the return point lies in the slot some instructions later. Between the two the slot holds the return address
- * itself.
+ * compare-and-swap. Of calls at one slot the newer has the higher place. Signal handlers of the thread push and pop above, between any two instructions of
+ * the trampolines and of this file: what they find taken they leave, and what they take they have emptied when they return, unless it was left by unwinding
+ * (or they have switched stacks: docs/dispatcher.md, Limits). The top may then be another than before: whoever has read it goes on with what it was, and
+ * changes it by one instruction. So a call may come to lie behind the top: entries pass over its place, and when it returns it is looked for there too. A
+ * call is begun by its slot and complete with its address; the return point lies in the slot some instructions later. Between the two the slot holds the
+ * return address itself.
  */
 #include "runtime_internal.h"
 
