@@ -28,7 +28,7 @@ fault "an agent stands still" 6000 "$(total Count)"
 equal "late, lost, finished" "0 0 3" "$(coverage late) $(coverage lost) $(coverage finished)"
 
 # The network is away for long, the windows of all that time are told when it is back.
-ask --await 3 --lost-after 3s --comm cluster_target "$query"
+ask --await 3 --lost-after 3s --lease 600s --comm cluster_target "$query"
 unplug 3
 for _ in $(seq $((${away:-5} * 2))); do calls 3 10; rest 5; done
 until_coverage lost 1
