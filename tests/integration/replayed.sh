@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/replay_lib.sh"
 
-both='from f in cluster.Function("replayed_target!work_???") join r in cluster.Return("replayed_target!work_???") on f.tid equals r.tid within 1s select new { f, r }'
+both='from f in cluster.Function("replayed_target!work_???") join r in cluster.Return("replayed_target!work_???") on f.tid equals r.tid within 1s where !r.Failed select new { f, r }'
 entries='from x in cluster.Function("replayed_target!work_???")'
 ends='from x in cluster.Return("replayed_target!work_???")'
 
