@@ -38,9 +38,10 @@ static void random_end(struct fay_event *e, unsigned i, uint8_t *early)
 	random_result(e);
 	e->flags = (below(6) == 0 ? EVENT_FAILED : 0) | (below(8) == 0 ? EVENT_UNBEGUN : 0);
 	e->retval = e->flags & EVENT_FAILED ? 0 : e->retval;
-	e->address = 0x401000 + below(2) * 64;
+	/* Calls at one place of the stack may be under way together: the one function has ended with a jump to the other. */
+	e->address = 0x401000 + i % 2 * 64;
 	/* What calls that end unseen have left is overwritten by the next one at their place, if its beginning is seen. */
-	e->stack_pointer = 0x7ffe00000000u - 256 * (e->flags & EVENT_UNBEGUN ? LIVE + i : i % LIVE);
+	e->stack_pointer = 0x7ffe00000000u - 256 * (e->flags & EVENT_UNBEGUN ? LIVE + i : i / 2 % LIVE);
 	*early = (uint8_t)below(i < LIVE ? i + 1 : LIVE);
 }
 
