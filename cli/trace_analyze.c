@@ -75,7 +75,7 @@ int fay_trace_analyze_tick(struct trace *trace, struct fay_error *error)
 	if (fay_trace_snapshot(trace, trace->views[0].state, &now, error))
 		return error->code;
 	int result = FAY_OK;
-	if (trace->plan->finishes && !trace->plan->window_step) {
+	if (trace->plan->finishes && !trace->plan->window_step && !trace->plan->window_events) {
 		result = fay_plan_finish(trace->plan, trace->plan->collects ? &trace->collected : &now, fay_trace_function_name, trace, &finished, error);
 		trace->measured.result_rows = result ? 0 : finished.row_count;
 		if (!result)

@@ -355,7 +355,7 @@ void fay_job_tick(struct fay_job *job)
 	receive_stored(job);
 	uint64_t now = fay_monotonic(), gap = job->ticked ? now - job->ticked : 0, silent = now - job->heard;
 	if (gap > STOOD_STILL) /* we did not listen either */
-		job->heard += silent < gap ? silent : gap;
+		job->heard += silent < gap - STOOD_STILL ? silent : gap - STOOD_STILL;
 	job->ticked = now;
 	if (job->life && now - job->began >= job->life)
 		fay_job_end(job, FAY_FINAL_STOPPED);

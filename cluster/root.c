@@ -227,14 +227,14 @@ static void drain(struct fay_root *root, struct fay_subscription *subscription, 
 	}
 }
 
-/* Who stood still itself did not listen meanwhile: that machines were silent says nothing. */
+/* Who stood still itself did not listen meanwhile: that machines were silent for what is over the limit says nothing. */
 static void excuse(struct fay_root *root, uint64_t now)
 {
-	uint64_t gap = root->looked ? now - root->looked : 0;
+	uint64_t gap = root->looked ? now - root->looked : 0, excess = gap > STOOD_STILL_MS * MS ? gap - STOOD_STILL_MS * MS : 0;
 	root->looked = now;
-	for (size_t i = 0; gap > STOOD_STILL_MS * MS && i < root->machine_count; i++) {
+	for (size_t i = 0; excess && i < root->machine_count; i++) {
 		uint64_t silent = now - root->machines[i]->heard;
-		root->machines[i]->heard += silent < gap ? silent : gap;
+		root->machines[i]->heard += silent < excess ? silent : excess;
 	}
 }
 

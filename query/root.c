@@ -286,7 +286,7 @@ static void store_computed(uint8_t *at, struct fay_cell cell)
 static void write_window(const struct fay_plan_private *p, const struct fay_result *merged, uint8_t *to)
 {
 	const struct fay_layout_column *key = &p->columns[0]; /* of every stage, at the same place */
-	if (p->checked.window.step)
+	if (p->checked.window.step && merged->rows)
 		memcpy(to + key->offset, merged->rows + key->offset, key->size);
 }
 

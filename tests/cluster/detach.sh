@@ -32,9 +32,9 @@ exits "a query that is over" 1 "$FAY" attach "$id" --cluster "$URL" --key asker.
 contains "why" "$work/err" "no such query"
 
 # It ends by itself, and is complete although nobody was there; sample and top replace rows.
-id=$(detach --for 8s 'from c in cluster.Function("cluster_target!counted") group c by 1 into g select new { n = g.Count(), top = g.TopK(2, c => c.Arg(1)) }')
+id=$(detach --for 25s 'from c in cluster.Function("cluster_target!counted") group c by 1 into g select new { n = g.Count(), top = g.TopK(2, c => c.Arg(1)) }')
 for n in 1 2 3; do calls $n 1000; done
-attach "$id"
+attach "$id" --lost-after 60s
 fault "nobody listens until the query has ended" 3000 "$(total n)"
 contains "why it ended" trace.err "the query is over"
 
@@ -45,11 +45,11 @@ attach "$id" --stop
 equal "calls by their arguments" 1200 "$(total Count)"
 
 # Another key may not look at it; an agent that dies is lost, the rest is there.
-id=$(detach --for 8s "$query")
+id=$(detach --for 40s "$query")
 for n in 1 2 3; do calls $n 1000; done
 "$FAY" cluster keygen other >/dev/null 2>&1
 exits "another key" 1 "$FAY" attach "$id" --cluster "$URL" --key other.key "${ASK_OPTIONS[@]}"
-"$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --every 100ms --lost-after 6s >trace.json 2>trace.err &
+"$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --every 100ms --lost-after 25s >trace.json 2>trace.err &
 tracer=$!
 own "$tracer"
 until_rows 'map(.n) | add' 3000

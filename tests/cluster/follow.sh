@@ -57,7 +57,7 @@ equal "what the other query counted" 100 "$(jq -s '[.[] | select(.type == "row" 
 followers() { nsenter -t "${holders[1]}" --pid --mount --root -- pgrep -r D,R,S,T,t -x fay-follower | xargs; }
 run 1 "$program" wait fork 2 50
 followed=$inside
-ask --await 2 --comm follow_target --follow --lost-after 2s "$count"
+ask --await 2 --comm follow_target --follow --lost-after 6s "$count"
 [ -n "$(followers)" ] || fail "nobody follows"
 kill -9 "${nodes[1]}"
 tries eval '[ -z "$(followers)" ]' || true

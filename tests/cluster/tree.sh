@@ -34,7 +34,7 @@ echo "ok: $(coverage duplicates) duplicates, $(coverage conflicts) conflicts, $(
 kill $noise
 
 # An inner agent dies between two windows of its children. What it had counted itself was shown before.
-ask --await 7 --fanout 2 --lost-after 2s --comm cluster_target "$query"
+ask --await 7 --fanout 2 --lost-after 6s --comm cluster_target "$query"
 for n in "${nodes_all[@]}"; do calls $n 1000; done
 until_rows 'map(.n) | add' 7000
 for i in 1 2 3 4 5; do

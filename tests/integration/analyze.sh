@@ -49,6 +49,10 @@ jq -c 'select(.type == "analysis")' "$work/out" >"$work/a"
 equal "several analyses, the last one final" true "$(jq -sc 'length > 2 and (.[:-1] | all(.final == false)) and .[-1].final' "$work/a")"
 equal "rows that grow" true "$(jq -sc 'map(.sources[0].rows) | . == sort and .[0] < .[-1]' "$work/a")"
 equal "events up to the last" '[1500,1500,0]' "$(jq -sc '.[-1] | [.sources[0].rows, .result_rows, .events_lost]' "$work/a")"
+# Windows of so many events are shown as they come; pictures in between have none.
+"$FAY" trace --analyze --json --every 50ms 'cluster.Function("rotate_target!step").Every(300).GroupBy(s => s.Arg(1) % 10).Select(g => g.Count()).Max()' -- "$target" 1500 1000 >"$work/out" 2>"$work/err" ||
+	{ cat "$work/err" >&2; fail "an aggregate over windows of events"; }
+equal "windows of 300 events, 30 in each group" '[30,30,30,30,30]' "$(jq -sc '[.[] | select(.type == "row") | .values | del(.window) | .[]]' "$work/out")"
 "$target" 100000 1000 &
 stepping=$!
 own "$stepping"

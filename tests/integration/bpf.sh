@@ -150,7 +150,7 @@ ask 'from t in cluster.Timer(1ms) group t by new { t.comm, t.function } into g s
 equal "the program that ran" '[["bash","timer",true]]' "$(value 'map([.comm, .function, .n > 10])')"
 
 # --- stacks, beside what the kernel itself says of a thread that sleeps ----------------------------------------------------------
-sleep 60 </dev/null &
+sleep 600 </dev/null &
 own "$!"
 sleeper=$!
 runs "$sleeper" sleep

@@ -113,7 +113,7 @@ for calls in 30 400; do
 	target=$!
 	own "$target"
 	exec 9>"$work/in"
-	wait_for "$work/trace.err" "in process $target"
+	await "process $target is traced" grep -qw "in process $target" "$work/trace.err"
 	echo >&9
 	wait_for "$work/target.out" waiting 2
 	echo >&9

@@ -147,7 +147,7 @@ listening() {
 	done
 	return 1
 }
-redis_is_ours() { redis-cli -p "$port" info server 2>/dev/null | tr -d '\r' | grep -x "process_id:$redis" >/dev/null; }
+redis_is_ours() { timeout 10 redis-cli -p "$port" info server 2>/dev/null | tr -d '\r' | grep -x "process_id:$redis" >/dev/null; }
 start_redis() { # on 127.0.0.1:$port; its pid in $redis
 	for _ in $(seq 10); do
 		port=$(random_port)

@@ -131,7 +131,7 @@ static void print_top(const struct column *c, const struct group *g, bool only_c
 		different++;
 	}
 	if (only_count)
-		print_range((struct range){(double)different, (double)different}, 0.1); /* four standard errors */
+		print_range((struct range){(double)(different > 1 ? different - 1 : different), (double)different}, 0.1); /* four standard errors; of few, two may share a register */
 	else
 		printf("],\"count\":%zu}", g->count);
 	free(values);

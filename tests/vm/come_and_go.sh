@@ -10,7 +10,7 @@ come_and_go() {
 		(kernel_sessions cycles /probes/pair.fay $(($1 / 8)) kernel!$function; echo $? >/tmp/cycles.$function) &
 	done
 	for function in $functions; do
-		while [ ! -e /tmp/cycles.$function ]; do sleep 1; done
+		while [ ! -s /tmp/cycles.$function ]; do sleep 1; done
 		check "cycles at $function" 0 "$(cat /tmp/cycles.$function)"
 	done
 	kill $load

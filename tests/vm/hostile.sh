@@ -2,7 +2,7 @@
 # What must not harm: code that is not what was verified, ioctls at random, addresses that nothing may read, death and unloading in the midst; and how sessions come
 # and go, without a leak. FAY_LONG=1: for hours, 10,000 cycles and 1,000,000 ioctls instead of 500 and 20,000; FAY_VM_CYCLES and FAY_VM_IOCTLS say other numbers.
 . "$(dirname "$0")/lib.sh"
-cycles=500 ioctls=20000 time=780
+cycles=500 ioctls=20000 time=2000
 [ -z "${FAY_LONG:-}" ] || cycles=10000 ioctls=1000000 time=28800
 cat >"$work/script" <<'IN'
 . /inside.sh
