@@ -118,7 +118,9 @@ static bool still_there(const struct fay_call_stack *stack, const struct fay_cal
 		return false;
 	if (left && superseded(call, top))
 		return false;
-	return fay_rt_try_read(&word, 8, slot) == 0 && (fay_rt_return_point(word) || (!left && word == call->address));
+	if (fay_rt_try_read(&word, 8, slot))
+		return fay_rt_try_read(&word, 8, (uint64_t)stack); /* gone with its stack; but where a sandbox lets nothing be read, nothing is known to be dead */
+	return fay_rt_return_point(word) || (!left && word == call->address);
 }
 
 /* In the order that tells what a signal handler must not take for an empty place. */
@@ -263,6 +265,8 @@ uint64_t fay_rt_leave(void *local, uint64_t slot, uint64_t *cycles)
 	return address;
 }
 
+#define HANDLER_PATIENCE 63u
+
 /*
  * The thread's entry; NULL if there is no room for a further call. A signal handler makes none: the code that it interrupted, a trampoline at a return or the unwinder, may be about
  * to read a place.
@@ -277,7 +281,9 @@ void *fay_rt_full(void *local, uint64_t here)
 	if (stack->full++ < stack->patience)
 		return NULL;
 	if (fay_rt_in_handler(here)) {
-		stack->full = stack->patience;
+		/* Looking takes many system calls where the stack only looks like a handler's: not at each call. */
+		stack->patience = stack->patience < HANDLER_PATIENCE ? 2 * stack->patience + 1 : stack->patience;
+		stack->full = 0;
 		return NULL;
 	}
 	end_dead(stack, fay_first_call(stack), here);
