@@ -58,6 +58,23 @@ static const char *method_of(enum fay_expr_op op)
 	return op == EXPR_STARTS_WITH ? "StartsWith" : op == EXPR_ENDS_WITH ? "EndsWith" : op == EXPR_CONTAINS ? "Contains" : op == EXPR_LENGTH ? "Length" : NULL;
 }
 
+/* What no query writes; NULL: another operation. */
+static const char *in_words(enum fay_expr_op op)
+{
+	switch (op) {
+	case EXPR_LABEL:
+		return "the cluster";
+	case EXPR_WINDOW:
+		return "the window's number";
+	case EXPR_ROW:
+		return "the row that is joined";
+	case EXPR_FOLDED:
+		return "the aggregate of all rows";
+	default:
+		return NULL;
+	}
+}
+
 struct printer {
 	FILE *out;
 	const char *event;
@@ -180,20 +197,8 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		print_expr(printer, expr->a, 12);
 		return;
 	}
-	if (expr->op == EXPR_LABEL) {
-		fputs("the cluster", out);
-		return;
-	}
-	if (expr->op == EXPR_WINDOW) {
-		fputs("the window's number", out);
-		return;
-	}
-	if (expr->op == EXPR_ROW) {
-		fputs("the row that is joined", out);
-		return;
-	}
-	if (expr->op == EXPR_FOLDED) {
-		fputs("the aggregate of all rows", out);
+	if (in_words(expr->op)) {
+		fputs(in_words(expr->op), out);
 		return;
 	}
 	if (expr->operations > PRINT_MAX_OPERATIONS) {
