@@ -38,13 +38,7 @@ ask_all() {
 	saved last "$both"
 	finish
 }
-for turns in 36 36 24 12 9 6 6; do # on a busy machine few turns go as fast as they should
-	ask_all $turns
-	code=0
-	judge_all first last || code=$?
-	[ $code = 3 ] || break
-done
-[ $code = 0 ] || fail "in seven runs calls came too close to each other, or to a window's edge"
+until_sure
 
 # Tracepoints, and stacks in the kernel and in the program.
 queries=() live=()
