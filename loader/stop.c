@@ -32,6 +32,7 @@
 #define THREADS_MAX 65536u
 #define LOOK_ROUNDS 8u
 #define LOOK_COUNTED_NS UINT64_C(100000000)
+#define STANDSTILL_FACTOR 10u /* a time to wait takes so many times as long by the clock at most */
 #define STACK_SCAN_MAX (1u << 20) /* bytes of each stack that are searched */
 
 uint64_t fay_loader_clock_ns(void)
@@ -242,12 +243,14 @@ static bool any_stopped(const struct fay_stop *stop)
 
 /* What is left of a time to wait. A machine, or this process, that stands still between two looks uses up LOOK_COUNTED_NS of it at most: others did not get to run either. */
 struct patience {
-	uint64_t left, looked; /* ns */
+	uint64_t left, looked, end; /* ns */
 };
 
 static struct patience patience_of(uint32_t milliseconds)
 {
-	return (struct patience){ milliseconds * UINT64_C(1000000), fay_loader_clock_ns() };
+	uint64_t now = fay_loader_clock_ns(), time = milliseconds * UINT64_C(1000000);
+
+	return (struct patience){ time, now, now + STANDSTILL_FACTOR * time };
 }
 
 static bool patience_is_over(struct patience *patience)
@@ -258,7 +261,7 @@ static bool patience_is_over(struct patience *patience)
 		passed = LOOK_COUNTED_NS;
 	patience->looked = now;
 	patience->left -= passed < patience->left ? passed : patience->left;
-	return patience->left == 0;
+	return patience->left == 0 || now >= patience->end;
 }
 
 /* Returns 0 stopped; -1 another tracer holds it (retry); else an error. */
