@@ -42,7 +42,7 @@ def lost_share(section, mode):
     """Which part of the calls the tool did not count; None where it does not say."""
     if mode["missed"] is None:
         return None
-    return mode["missed"] / (questions.calls_made(mode["question"], mode["calls"], section["slices"]) * section["rounds"])
+    return mode["missed"] / (questions.calls_made(mode["question"], mode["calls"], section["slices"]) * len(mode["rounds"]))
 
 
 def percent(share):
