@@ -21,8 +21,8 @@ BOUND_CALLS = 200000
 STEPPED_CALLS = 100
 # What costs less than this (ns) is attached and measured so many times in a round: a store that the next call's load waits for takes five cycles more in some attachments than in others, on the
 # same code at the same address, so that a few say little of what is usual.
-CHEAP = 10
-CHEAP_TIMES = 5
+CHEAP = 200
+CHEAP_TIMES = 4
 
 
 class Measured:
