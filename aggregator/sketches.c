@@ -188,6 +188,14 @@ static uint64_t estimate_distinct(const uint8_t *rank, size_t registers)
 	return estimate < 0x1p64 ? (uint64_t)estimate : UINT64_MAX; /* infinite where all registers are full: no stream does that, a hostile program can */
 }
 
+static bool any_counted(const struct fay_schema_column *column, const uint8_t *row)
+{
+	uint64_t total, error;
+
+	fay_value_top_bound(column, row, &total, &error);
+	return total != 0;
+}
+
 bool fay_sketch_decode(const struct fay_schema_column *column, const uint8_t *row, struct fay_value *value)
 {
 	const uint8_t *bytes = row + column->offset;
@@ -205,7 +213,8 @@ bool fay_sketch_decode(const struct fay_schema_column *column, const uint8_t *ro
 		value->list.count = 0;
 		while (fay_value_item(column, row, value->list.count, &item))
 			value->list.count++;
-		return value->list.count != 0;
+		/* Where each value is as rare as the others, none is left in a summary that has counted them. */
+		return value->list.count != 0 || (column->merge == FAY_MERGE_TOP && any_counted(column, row));
 	default:
 		return false;
 	}

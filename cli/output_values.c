@@ -115,7 +115,7 @@ static void format_list(const struct fay_writer *writer, const struct fay_schema
 {
 	struct fay_item item;
 	size_t used = 0;
-	text[0] = 0;
+	snprintf(text, size, "none is frequent"); /* unless there is an item */
 	for (size_t i = 0; fay_value_item(column, row, i, &item); i++) {
 		char key[64], one[128];
 		format_key(writer, column, item.key, key);

@@ -89,8 +89,10 @@ static int parse(int argc, char **argv, struct options *options)
 			return usage(argv[0]);
 		}
 	}
-	if (argc - optind != 1)
+	if (argc - optind != 1) {
+		fprintf(stderr, "%s: %s\n", argv[0], argc == optind ? "which image? Name its file" : "one image at a time");
 		return usage(argv[0]);
+	}
 	options->image = argv[optind];
 	return 0;
 }

@@ -5,6 +5,7 @@
  * lines. Its diagnostics go to standard error as they are.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -110,6 +111,28 @@ static int read_bitcode(int file, LLVMContextRef context, LLVMModuleRef *module,
 	return result;
 }
 
+/* What is plainly no text, which clang would quote line by line. Of a pipe nothing can be looked at twice: it is left to clang. */
+static int check_text(const char *path, struct fay_error *error)
+{
+	char head[512];
+	struct stat st;
+	ssize_t size = 0;
+	int file, found = stat(path, &st);
+
+	if (!found && S_ISDIR(st.st_mode))
+		return fay_error_set(error, FAY_E_USAGE, "a directory, not a C source file");
+	file = !found && S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (file >= 0) {
+		size = read(file, head, sizeof(head));
+		close(file);
+	}
+	if (size >= 4 && !memcmp(head, "\177ELF", 4))
+		return fay_error_set(error, FAY_E_USAGE, "an ELF file (a program, an object, or an image: `fay verify` takes those), not a C source file");
+	if (size > 0 && memchr(head, 0, (size_t)size))
+		return fay_error_set(error, FAY_E_USAGE, "not text, so no C source file");
+	return FAY_OK;
+}
+
 int fay_source_module(const char *path, const char *const *extra, unsigned extra_count, LLVMContextRef context, LLVMModuleRef *module,
 		      struct fay_error *error)
 {
@@ -117,6 +140,8 @@ int fay_source_module(const char *path, const char *const *extra, unsigned extra
 
 	if (access(path, R_OK))
 		return fay_error_set(error, FAY_E_USAGE, "%s: %s", path, strerror(errno));
+	if ((result = check_text(path, error)))
+		return result;
 	file = memfd_create("fay-bitcode", MFD_CLOEXEC);
 	if (file < 0)
 		return fay_error_set(error, FAY_E_INTERNAL, "memfd_create: %s", strerror(errno));

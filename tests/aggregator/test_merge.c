@@ -154,9 +154,14 @@ static void test_pairs(void **state)
 	static const struct fay_schema_column top = { "top", FAY_TYPE_U64, FAY_MERGE_TOP, 8, 16 + 4 * 16, { 0 } };
 	static const struct fay_schema_column sample = { "sample", FAY_TYPE_U64, FAY_MERGE_SAMPLE, 8, 4 * 16, { 0 } };
 	row a = { 0, 100, 2, 7, 50, 8, 30, 9, 10, 10, 2 }, b = { 0, 60, 0, 8, 25, 11, 20, 12, 15 }, zero = { 0 }, left, right;
+	row even = { 0, 5, 1 }; /* five values, one each: all counts are down to 0 */
 	struct fay_item item;
+	struct fay_value value;
 	uint64_t total, error, seed = 3;
 
+	assert_false(fay_value_decode(&top, (uint8_t *)zero, &value));
+	assert_true(fay_value_decode(&top, (uint8_t *)even, &value));
+	assert_int_equal(value.list.count, 0);
 	memcpy(left, a, sizeof(row));
 	merge(&top, left, b);
 	memcpy(right, b, sizeof(row));

@@ -73,9 +73,21 @@ exits "text as image" 1 "$FAY" verify "$work/text"
 exits "empty image" 1 "$FAY" verify "$work/empty"
 exits "an ordinary program as image" 1 "$FAY" verify /bin/true
 exits "missing image" 2 "$FAY" verify "$work/none"
+exits "no image" 2 "$FAY" verify
+contains "that it is missing" "$work/err" "which image?"
+exits "two images" 2 "$FAY" verify "$work/text" "$work/empty"
+contains "one at a time" "$work/err" "one image at a time"
 echo 'int x;' >"$work/probe.c"
 exits "C as probe" 2 "$FAY" trace -p "$target" --probe "$work/probe.c"
 contains "what makes it one" "$work/err" "fay cc $work/probe.c -o IMAGE"
+exits "a program as C" 2 "$FAY" cc "$TARGET" -o "$work/image"
+contains "what it is" "$work/err" "$TARGET: an ELF file"
+equal "nothing else is said" 1 "$(wc -l <"$work/err")"
+exits "a folder as C" 2 "$FAY" cc "$work" -o "$work/image"
+contains "that it is one" "$work/err" "a directory"
+head -c 4096 /dev/zero >"$work/zeros"
+exits "zeros as C" 2 "$FAY" cc "$work/zeros" -o "$work/image"
+contains "that they are no text" "$work/err" "not text"
 exits "text as probe" 1 "$FAY" trace -p "$target" --probe "$work/text"
 
 # A full disk for the output.
