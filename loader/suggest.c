@@ -153,12 +153,49 @@ static void look_through(struct fay_target *target, struct fay_module *module, b
 	}
 }
 
+/* Behind the template's or the call's arguments, if some begin here. */
+static const char *skip_arguments(const char *readable)
+{
+	unsigned open = 0;
+	for (; *readable && (open || *readable != ':'); readable++) {
+		if (*readable == '<' || *readable == '(')
+			open++;
+		else if (open && (*readable == '>' || *readable == ')'))
+			open--;
+	}
+	return readable;
+}
+
+/*
+ * `app::Cache<int>::get`, as debuggers show it, as a pattern of symbols: `_[ZR]*3app*5Cache*3get*`. Each name has its length before it (Itanium C++ ABI, chapter 5.1.3; Rust's
+ * symbols have it, too). Globs, operators, constructors and destructors are left open.
+ */
+static void print_symbols_of(const char *readable, char *text, size_t size)
+{
+	const char *before = "";
+	size_t used = (size_t)snprintf(text, size, "_[ZR]*"), before_length = 0;
+	while (*readable && used + 64 < size) {
+		size_t length = strcspn(readable, ":<(");
+		bool constructor = length == before_length && !strncmp(readable, before, length);
+		if (length && length < 48 && !constructor && strcspn(readable, "*?[\\~ ") >= length && strncmp(readable, "operator", 8) != 0)
+			used += (size_t)snprintf(text + used, size - used, "%zu%.*s*", length, (int)length, readable);
+		before = readable;
+		before_length = length;
+		readable = skip_arguments(readable + length);
+		readable += strspn(readable, ":");
+	}
+}
+
 static void print_reason(const struct other_kinds *kinds, const char *function, char *text, size_t size)
 {
 	const char *plt = strstr(function, "@plt");
+	char symbols[300];
 
 	text[0] = 0;
-	if (plt && !plt[4])
+	if (strstr(function, "::")) {
+		print_symbols_of(function, symbols, sizeof(symbols));
+		snprintf(text, size, "; C++ and Rust functions go by their symbols, which `fay list` shows beside what they mean: try `%s`", symbols);
+	} else if (plt && !plt[4])
 		snprintf(text, size, "; entries of the procedure linkage table are no functions: trace what it leads to, e.g. `*!%.*s`", (int)(plt - function), function);
 	else if (kinds->ifunc)
 		snprintf(text, size,

@@ -235,6 +235,10 @@ static void test_messages(void **state)
 	check_message(pie_path, "symbols_targte_pie!main", "no module `symbols_targte_pie`");
 	check_message(pie_path, "symbols_targte_pie!main", "did you mean `symbols_target_pie`?");
 	check_message(pie_path, "iolib!Read", "modules: symbols_target_pie");
+	check_message(pie_path, "app::Cache<int, std::less<int> >::get(int) const", "try `_[ZR]*3app*5Cache*3get*`");
+	check_message(pie_path, "(anonymous namespace)::Job::~Job", "try `_[ZR]*3Job*`");
+	check_message(pie_path, "app::*::Job::Job", "try `_[ZR]*3app*3Job*`");
+	check_message(pie_path, "a:::::b<(", "try `_[ZR]*1a*1b*`");
 	check_message(pie_path, "a!b!c", "more than one '!'");
 	check_message(pie_path, "!b", "before '!'");
 	check_message(pie_path, "b!", "after '!'");
