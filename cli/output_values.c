@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "fay/utf8.h"
 #include "output.h"
 
 #define READABLE 64 /* bytes of a demangled name */
@@ -17,15 +18,18 @@ bool fay_output_is_plain(const struct fay_schema_column *column)
 
 void fay_json_string(FILE *out, const char *bytes, size_t size)
 {
+	size = strnlen(bytes, size);
 	fputc('"', out);
-	for (size_t i = 0; i < size && bytes[i]; i++) {
+	for (size_t i = 0, length; i < size; i += length) {
 		unsigned char c = (unsigned char)bytes[i];
+		length = fay_utf8_printable((const uint8_t *)bytes + i, size - i);
 		if (c == '"' || c == '\\')
 			fprintf(out, "\\%c", c);
-		else if (c < 0x20 || c >= 0x7f) /* not known to be UTF-8: bytes as Latin-1 */
-			fprintf(out, "\\u%04x", c);
+		else if (length)
+			fwrite(bytes + i, length, 1, out);
 		else
-			fputc(c, out);
+			fprintf(out, "\\u%04x", c); /* no character of UTF-8, or one that commands a terminal: each byte as Latin-1 */
+		length += !length;
 	}
 	fputc('"', out);
 }

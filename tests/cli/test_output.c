@@ -131,6 +131,32 @@ static void compare(const char *name, enum fay_format format)
 	compare_printed(name, format, print_all);
 }
 
+/* Text is UTF-8 as it is; what is not, or would command a terminal, is escaped byte by byte; a string ends at its NUL or its size. */
+static void json_has_text(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+		const char *want;
+	} cases[] = {
+		{ "gr\xc3\xb6\xc3\x9f" "e \xe6\x96\x87 \xf0\x9f\x90\x9f", 32, "\"gr\xc3\xb6\xc3\x9f" "e \xe6\x96\x87 \xf0\x9f\x90\x9f\"" },
+		{ "a\\\"\t\x7f", 16, "\"a\\\\\\\"\\u0009\\u007f\"" },
+		{ "cut \xe6\x96", 16, "\"cut \\u00e6\\u0096\"" },
+		{ "\xff\xc0\x80\xe2\x80\xae", 6, "\"\\u00ff\\u00c0\\u0080\\u00e2\\u0080\\u00ae\"" },
+		{ "ab\xc3\xb6", 3, "\"ab\\u00c3\"" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = NULL;
+		size_t size = 0;
+		FILE *out = open_memstream(&text, &size);
+		assert_non_null(out);
+		fay_json_string(out, cases[i].bytes, cases[i].size);
+		fclose(out);
+		assert_string_equal(text, cases[i].want);
+		free(text);
+	}
+}
+
 static void heat_maps_are_as_recorded(void **state)
 {
 	compare_printed("heat.txt", FAY_FORMAT_TABLE, print_heat);
@@ -286,6 +312,7 @@ int main(void)
 		cmocka_unit_test(no_row_commands_the_terminal), cmocka_unit_test(no_message_commands_the_terminal),
 		cmocka_unit_test(readable_names), cmocka_unit_test(table_is_as_recorded),
 		cmocka_unit_test(heat_maps_are_as_recorded),
+		cmocka_unit_test(json_has_text),
 		cmocka_unit_test(json_is_as_recorded),
 		cmocka_unit_test(csv_is_as_recorded),
 		cmocka_unit_test(csv_has_no_formulas),
