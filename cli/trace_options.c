@@ -358,14 +358,31 @@ int fay_trace_check_machine(const struct trace *trace, const char *machine, stru
 	return fay_error_set(error, FAY_E_REFUSED, "the query is about machine(\"%s\"), and this one is called '%s'; other machines are asked with --cluster", machine, name);
 }
 
+/* Each process once, whatever ways it was named, and by its own number: what looks like a process of a thread's number is one whose events all seem another's. */
+static int check_numbers(struct trace *trace, struct fay_error *error)
+{
+	size_t count = trace->pid_count;
+	trace->pid_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		pid_t pid = trace->pids[i], process = fay_cli_process_of(pid);
+		if (process && process != pid)
+			return fay_error_set(error, FAY_E_REFUSED, "%d is a thread of process %d: -p %d traces the process, --tid %d that thread alone", (int)pid, (int)process,
+					     (int)process, (int)pid);
+		if (!names_process(trace, pid))
+			trace->pids[trace->pid_count++] = pid;
+	}
+	return FAY_OK;
+}
+
 int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 {
 	int result;
 	if (trace->budget && (fay_trace_is_kernel(trace) || trace->native || fay_trace_is_file(trace)))
 		return fay_error_set(error, FAY_E_USAGE, "--budget is for queries about processes");
-	/* The probe itself compares names; agents look for processes themselves. */
-	if (fay_trace_is_kernel(trace) || trace->cluster.root.bus.url)
+	if (trace->cluster.root.bus.url) /* agents look for processes themselves */
 		return FAY_OK;
+	if (fay_trace_is_kernel(trace)) /* the probe itself compares names */
+		return check_numbers(trace, error);
 	if (fay_trace_is_file(trace)) {
 		if (!trace->command && !trace->pid_count && !trace->comm_count && !trace->follow)
 			return FAY_OK;
@@ -374,8 +391,8 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 	for (size_t i = 0; i < trace->comm_count; i++)
 		if ((result = find_comm(trace, trace->comms[i], error)))
 			return result;
-	if (trace->native)
-		return FAY_OK;
+	if ((result = check_numbers(trace, error)) || trace->native)
+		return result;
 	if ((result = find_threads(trace, error)))
 		return result;
 	if (!trace->command && !trace->pid_count && !(trace->wait && trace->comm_count))

@@ -96,6 +96,24 @@ got=0
 equal "full disk: exit code" 4 "$got"
 contains "full disk: said so" "$work/err" "No space left on device"
 
+# A thread's number is no process's; a process that is named twice is traced once.
+mkfifo "$work/early.in"
+exec 8<>"$work/early.in"
+"$TARGET" 2 100 early <&8 >"$work/early.out" &
+early=$!
+own "$early"
+wait_for "$work/early.out" ready
+has_threads() { [ "$(ls "/proc/$early/task" | wc -l)" = 3 ]; }
+await "the threads" has_threads
+thread=$(ls "/proc/$early/task" | grep -vx "$early" | head -1)
+exits "a thread as process" 1 "$FAY" trace -p "$thread" --for 100ms "$count"
+contains "what it is" "$work/err" "$thread is a thread of process $early"
+kill "$early"
+ended "$early" || true
+exec 8>&-
+exits "a process named twice" 0 "$FAY" trace -p "$target" -p "$target" --for 100ms "$count"
+contains "traced once" "$work/err" "tracing 1 function in 1 process;"
+
 equal "text after all failures" "$before" "$(text_hash "$target")"
 
 # Two at once on the same function, ended in the order of their start: both count right.
