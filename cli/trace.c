@@ -99,15 +99,20 @@ static int prepare(struct trace *trace, struct fay_error *error)
 	return trace->command && !trace->child ? fay_trace_spawn(trace, error) : FAY_OK;
 }
 
+/* No signal that users, terminals and limits send ends fay with the probes in place. */
 static void catch_signals(void)
 {
-	struct sigaction action = { .sa_handler = on_signal };
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	static const int ends[] = { SIGINT, SIGTERM, SIGQUIT, SIGXCPU };
+	const struct sigaction action = { .sa_handler = on_signal }, question = { .sa_handler = on_question, .sa_flags = SA_RESTART };
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaction(ends[i], &action, NULL);
+	sigaction(SIGUSR1, &question, NULL);
+	sigaction(SIGUSR2, &question, NULL);
 	struct sigaction old;
 	if (!sigaction(SIGHUP, NULL, &old) && old.sa_handler != SIG_IGN) /* nohup */
 		sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file as large as `ulimit -f` lets it be is one that cannot be written */
 }
 
 void fay_trace_init(struct trace *trace)
@@ -159,11 +164,6 @@ int fay_trace_main(int argc, char **argv)
 		fay_trace_help();
 		return FAY_OK;
 	}
-	const struct sigaction question = { .sa_handler = on_question, .sa_flags = SA_RESTART };
-	if (trace.analyze)
-		sigaction(SIGUSR1, &question, NULL);
-	if (trace.save_path)
-		sigaction(SIGUSR2, &question, NULL);
 	trace.writer.live = trace.writer.format == FAY_FORMAT_TABLE && isatty(STDOUT_FILENO);
 	result = prepare(&trace, &error);
 	bool file = !result && fay_trace_is_file(&trace), cluster = trace.cluster.root.bus.url;

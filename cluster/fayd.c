@@ -111,6 +111,7 @@ static int run(struct settings *settings, const struct fay_keys *keys, struct fa
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	if (fay_agent_create(&settings->agent, keys, &agent, error))
 		return error->code;
 	fprintf(stderr, "fayd: %s has joined the cluster\n", settings->agent.name);

@@ -114,6 +114,16 @@ exec 8>&-
 exits "a process named twice" 0 "$FAY" trace -p "$target" -p "$target" --for 100ms "$count"
 contains "traced once" "$work/err" "tracing 1 function in 1 process;"
 
+# Signals that end a trace, and those that ask for what this one does not have.
+for signal in TERM QUIT XCPU; do
+	trace -p "$target" "$count"
+	kill -USR1 "$tracer"
+	kill -USR2 "$tracer"
+	kill "-$signal" "$tracer"
+	ended "$tracer" || fail "fay trace after SIG$signal: exit code $?"
+	contains "SIG$signal ends it" "$work/trace.err" "fay: interrupted;"
+done
+
 equal "text after all failures" "$before" "$(text_hash "$target")"
 
 # Two at once on the same function, ended in the order of their start: both count right.

@@ -29,6 +29,11 @@ exits "a process whose sandbox kills it for mmap" 1 "$FAY" trace --for 1s -p "$t
 contains "its reason" "$work/err" "runs under seccomp"
 goes_on "a process in a sandbox"
 
+start wait calls 10
+exits "files may not be as large as the state" 3 bash -c 'ulimit -f 64; exec "$@"' limited "$FAY" trace --for 1s -p "$target" "$count"
+contains "its reason" "$work/err" "File too large"
+goes_on "a process that could not be given its state"
+
 start surround wait calls 10
 exits "no free memory in reach" 1 "$FAY" trace --for 1s -p "$target" "$count"
 contains "its reason" "$work/err" "no free memory within 2 GiB of follow_target!work"

@@ -71,6 +71,11 @@ while IFS=$'\t' read -r name command; do
 		rows "each request has its latency" true 'all(.requests == (.latency | map(.count) | add))' ;;
 	runqlat | off-processor) rows "switches" true 'map(.n // .runs) | add > 0' ;;
 	threadsnoop) rows "one thread made" '[1]' 'map(.n)' ;;
+	funccount) rows "functions, the most called first" true 'length > 1 and (map(.n) == (map(.n) | sort | reverse))' ;;
+	funclatency) rows "what is read, and the end of the file" 2 'map(.Histogram[].count) | add' ;;
+	funcslower) rows "one sleep, which succeeded" '[["sleep",true,0]]' 'map([.comm, .took >= 20000000, .result])' ;;
+	argdist) rows "sizes" true 'map(.Histogram[].count) | add > 1' ;;
+	stackcount) rows "malloc, called by something" true 'length > 1 and all(.Key[0] == "libc!malloc" and (.Key | length) > 1)' ;;
 	gethostlatency) rows "a lookup that succeeded" true 'any(.result == 0 and .took > 0)' ;;
 	esac
 done <"$work/commands"
