@@ -91,8 +91,16 @@ bool fay_state_equal(const struct fay_state *a, const struct fay_state *b);
 /* Grows with uninitialised slots, or forgets those above the new stack pointer. */
 void fay_state_set_depth(struct fay_state *s, int64_t depth);
 
-struct fay_value fay_value_scalar(struct fay_scalar s);
-struct fay_value fay_value_uninit(void);
+static inline struct fay_value fay_value_scalar(struct fay_scalar s)
+{
+	return (struct fay_value){ .s = s, .kind = KIND_SCALAR, .tag = TAG_NONE, .size = 8, .init = 0xff };
+}
+
+static inline struct fay_value fay_value_uninit(void)
+{
+	return (struct fay_value){ .s = fay_scalar_top(), .kind = KIND_UNINIT, .tag = TAG_NONE, .size = 8 };
+}
+
 static inline bool fay_value_numeric(const struct fay_value *v) { return v->kind == KIND_SCALAR || v->kind == KIND_POINTER; }
 
 /* Stack slots. Offsets are from rsp at entry, negative; the range was checked to lie within the frame. */
@@ -242,6 +250,7 @@ bool fay_transfer_assume(const struct fay_analysis *an, struct fay_state *s, enu
 
 /* Numbers that widening may stop at: of any image; of this one; and those of the loop of `header`, entered with `entered`, which are added. */
 void fay_thresholds_add(struct fay_thresholds *t, int64_t value);
+void fay_thresholds_add_one(struct fay_thresholds *t, int64_t value); /* not its neighbours */
 void fay_thresholds_common(struct fay_thresholds *t, const struct fay_image *image);
 void fay_thresholds_collect(struct fay_thresholds *t, const struct fay_image *image, const struct fay_cfg *cfg);
 void fay_thresholds_add_loop(struct fay_thresholds *t, const struct fay_analysis *an, uint32_t header, const struct fay_state *entered);

@@ -12,17 +12,6 @@
 
 #define SIGN_BIT ((uint64_t)1 << 63)
 
-struct fay_scalar fay_scalar_top(void)
-{
-	return (struct fay_scalar){ .unknown = UINT64_MAX, .umax = UINT64_MAX, .smin = INT64_MIN, .smax = INT64_MAX, .modulus = 1 };
-}
-
-struct fay_scalar fay_scalar_const(uint64_t value)
-{
-	return (struct fay_scalar){ .value = value, .umin = value, .umax = value, .smin = (int64_t)value, .smax = (int64_t)value,
-				    .modulus = 1 };
-}
-
 struct fay_scalar fay_scalar_range(uint64_t umin, uint64_t umax)
 {
 	struct fay_scalar s = fay_scalar_top();
@@ -129,12 +118,16 @@ bool fay_scalar_normalise(struct fay_scalar *s)
 			return true;
 	}
 	for (int round = 0; round < 4; round++) {
-		struct fay_scalar old = *s;
+		uint64_t umin, umax, unknown = s->unknown;
 
-		if (!tighten_unsigned(s) || !tighten_signed(s) || !tighten_bits(s))
+		if (!tighten_unsigned(s))
 			return false;
-		if (old.umin == s->umin && old.umax == s->umax && old.smin == s->smin && old.smax == s->smax &&
-		    old.unknown == s->unknown)
+		umin = s->umin;
+		umax = s->umax;
+		if (!tighten_signed(s) || !tighten_bits(s))
+			return false;
+		/* Each of the three has seen what the others left: another round would change nothing. */
+		if (umin == s->umin && umax == s->umax && unknown == s->unknown)
 			break;
 	}
 	if (s->umin == s->umax) {
@@ -237,12 +230,6 @@ bool fay_scalar_contains(const struct fay_scalar *s, uint64_t number)
 	struct fay_scalar one = fay_scalar_const(number);
 
 	return fay_scalar_includes(s, &one);
-}
-
-bool fay_scalar_equal(const struct fay_scalar *a, const struct fay_scalar *b)
-{
-	return a->value == b->value && a->unknown == b->unknown && a->umin == b->umin && a->umax == b->umax && a->smin == b->smin &&
-	       a->smax == b->smax && a->modulus == b->modulus && a->remainder == b->remainder;
 }
 
 bool fay_scalar_assume_ult(struct fay_scalar *x, struct fay_scalar *y)

@@ -23,8 +23,16 @@ struct fay_scalar {
 	uint64_t remainder; /* < modulus */
 };
 
-struct fay_scalar fay_scalar_top(void);
-struct fay_scalar fay_scalar_const(uint64_t value);
+static inline struct fay_scalar fay_scalar_top(void)
+{
+	return (struct fay_scalar){ .unknown = UINT64_MAX, .umax = UINT64_MAX, .smin = INT64_MIN, .smax = INT64_MAX, .modulus = 1 };
+}
+
+static inline struct fay_scalar fay_scalar_const(uint64_t value)
+{
+	return (struct fay_scalar){ .value = value, .umin = value, .umax = value, .smin = (int64_t)value, .smax = (int64_t)value, .modulus = 1 };
+}
+
 struct fay_scalar fay_scalar_range(uint64_t umin, uint64_t umax);
 struct fay_scalar fay_scalar_srange(int64_t smin, int64_t smax);
 static inline bool fay_scalar_is_const(const struct fay_scalar *s) { return s->umin == s->umax; }
@@ -35,7 +43,11 @@ bool fay_scalar_meet(struct fay_scalar *to, const struct fay_scalar *with);
 struct fay_scalar fay_scalar_join(const struct fay_scalar *a, const struct fay_scalar *b);
 bool fay_scalar_includes(const struct fay_scalar *outer, const struct fay_scalar *inner);
 bool fay_scalar_contains(const struct fay_scalar *s, uint64_t number);
-bool fay_scalar_equal(const struct fay_scalar *a, const struct fay_scalar *b);
+static inline bool fay_scalar_equal(const struct fay_scalar *a, const struct fay_scalar *b)
+{
+	return a->value == b->value && a->unknown == b->unknown && a->umin == b->umin && a->umax == b->umax && a->smin == b->smin &&
+	       a->smax == b->smax && a->modulus == b->modulus && a->remainder == b->remainder;
+}
 
 /* The sorted candidates that widening may stop at. */
 struct fay_thresholds {

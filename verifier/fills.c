@@ -235,6 +235,16 @@ static void guess_range(struct fay_fill_join *join, const struct fay_state *a, c
 	}
 }
 
+/* Whether of the four bytes at `at`, a slot, both states say the same. */
+static bool as_written(const struct fay_state *a, const struct fay_state *b, int64_t at)
+{
+	uint32_t i = LOC_SLOTS + (uint32_t)(-at / 4) - 1;
+
+	if (a->loc[i].kind == KIND_UPPER && b->loc[i].kind == KIND_UPPER && i + 1 < a->count)
+		i++;
+	return a->loc[i].kind == b->loc[i].kind && a->loc[i].init == b->loc[i].init;
+}
+
 static void guess(struct fay_fill_join *join, const struct fay_state *a, const struct fay_state *b)
 {
 	int64_t low = 0;
@@ -245,8 +255,13 @@ static void guess(struct fay_fill_join *join, const struct fay_state *a, const s
 	if (!moved)
 		return;
 	for (int64_t at = -depth_of(a); at <= 0 && join->count < FAY_MAX_FILLS; at++) {
-		bool news = at < 0 && fay_stack_check(b, at, at + 1) == SLOT_OK && fay_stack_check(a, at, at + 1) == SLOT_UNINIT;
+		bool news;
 
+		if (!within && !(at & 3) && at < 0 && as_written(a, b, at)) {
+			at += 3;
+			continue;
+		}
+		news = at < 0 && fay_stack_check(b, at, at + 1) == SLOT_OK && fay_stack_check(a, at, at + 1) == SLOT_UNINIT;
 		if (news && !within)
 			low = at;
 		if (!news && within)

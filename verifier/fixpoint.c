@@ -28,7 +28,8 @@ bool fay_node_run(struct fay_analysis *an, uint32_t node, const struct fay_state
 	const struct fay_node *n = &an->graph->nodes[node];
 	enum fay_cc cc;
 
-	fay_state_copy(an->current, in);
+	if (in != an->current)
+		fay_state_copy(an->current, in);
 	if (!fay_transfer_block(an, node))
 		return false;
 	if (fay_node_branches(an, node, &cc)) {

@@ -15,6 +15,8 @@ static inline int64_t max_s(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static inline uint64_t gcd(uint64_t a, uint64_t b)
 {
+	if (a == 1 || b == 1) /* mostly */
+		return 1;
 	while (b) {
 		uint64_t t = a % b;
 

@@ -19,8 +19,14 @@
 
 #define FACTOR_MAX ((int64_t)1 << 24)
 
-static wide floor_divide(wide n, wide d) { return n / d - (n % d && (n < 0) != (d < 0)); }
-static wide ceil_divide(wide n, wide d) { return -floor_divide(-n, d); }
+static wide floor_divide(wide n, int64_t d)
+{
+	if (d == 1 || d == -1) /* mostly */
+		return n * d;
+	return n / d - (n % d && (n < 0) != (d < 0));
+}
+
+static wide ceil_divide(wide n, int64_t d) { return -floor_divide(-n, d); }
 static uint64_t magnitude(int64_t x) { return x < 0 ? -(uint64_t)x : (uint64_t)x; }
 
 struct term fay_term_of(const struct fay_value *v)
@@ -46,7 +52,7 @@ bool fay_term_shift(struct term *t, int64_t k)
 	t->low = low;
 	t->high = high;
 	t->delta += (uint64_t)k;
-	if (t->modulus) {
+	if (t->modulus > 1 && k) {
 		int64_t m = (int64_t)t->modulus, r = k % m;
 
 		t->remainder = (t->remainder + (uint64_t)(r < 0 ? r + m : r)) % t->modulus;
@@ -409,7 +415,7 @@ static bool teach(struct fay_state *s, const struct names *n, uint32_t id, uint6
 	return true;
 }
 
-/* Bounds of one side: (bounds of the sum - the other side) / factor. */
+/* Bounds of one side: (bounds of the sum - the other side) / factor. Sets *changed if they are less than was known. */
 static bool solve(struct fay_state *s, const struct names *n, const struct sum *sum, const struct term *of, int64_t a, const struct term *other, int64_t b,
 		  bool *changed)
 {
@@ -444,14 +450,16 @@ bool fay_relations_reduce(struct fay_state *s)
 			const struct fay_relation *r = &s->relations[i];
 			struct term x, y;
 			struct sum sum = { open_low(r->lo), open_high(r->hi) };
+			bool moved = false;
 
 			if (!term_find(s, &names, r->x, r->dx, &x) || !term_find(s, &names, r->y, r->dy, &y))
 				continue;
 			tighten(&sum, &x, r->a, &y, r->b);
-			if (!solve(s, &names, &sum, &x, r->a, &y, r->b, &changed))
+			if (!solve(s, &names, &sum, &x, r->a, &y, r->b, &moved))
 				return false;
-			if (!term_find(s, &names, r->x, r->dx, &x) || !solve(s, &names, &sum, &y, r->b, &x, r->a, &changed))
+			if ((moved && !term_find(s, &names, r->x, r->dx, &x)) || !solve(s, &names, &sum, &y, r->b, &x, r->a, &moved))
 				return false;
+			changed |= moved;
 		}
 	}
 	return true;

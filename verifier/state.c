@@ -25,16 +25,6 @@ struct fay_state *fay_state_create(uint32_t capacity)
 	return s;
 }
 
-struct fay_value fay_value_scalar(struct fay_scalar s)
-{
-	return (struct fay_value){ .s = s, .kind = KIND_SCALAR, .tag = TAG_NONE, .size = 8, .init = 0xff };
-}
-
-struct fay_value fay_value_uninit(void)
-{
-	return (struct fay_value){ .s = fay_scalar_top(), .kind = KIND_UNINIT, .tag = TAG_NONE, .size = 8 };
-}
-
 static struct fay_value pointer(enum fay_region region)
 {
 	struct fay_value v = fay_value_scalar(fay_scalar_const(0));
@@ -130,14 +120,14 @@ static bool value_includes(const struct fay_value *outer, const struct fay_value
 }
 
 /* Does inner know what outer says: location i is its leader plus delta? */
-static bool tie_included(const struct fay_state *outer, const struct fay_state *inner, uint32_t i)
+static inline bool tie_included(const struct fay_state *outer, const struct fay_state *inner, uint32_t i)
 {
 	const struct fay_value *v = &outer->loc[i];
 	uint32_t leader = v->id - 1;
 	uint64_t di, dl;
 	uint32_t ni, nl;
 
-	if (!fay_value_numeric(v) || v->id == 0 || leader == i)
+	if (leader == i || v->id == 0 || !fay_value_numeric(v))
 		return true;
 	if (fay_scalar_is_const(&outer->loc[i].s) && fay_scalar_is_const(&outer->loc[leader].s))
 		return true;
@@ -148,6 +138,27 @@ static bool tie_included(const struct fay_state *outer, const struct fay_state *
 	/* A number that turned out to be one constant still has the name it had. */
 	v = &inner->loc[i];
 	return ni && nl && v->id && v->id == inner->loc[leader].id && v->delta - inner->loc[leader].delta == outer->loc[i].delta;
+}
+
+/* Whether both say the same, names apart; then the one includes the other. */
+static inline bool alike(const struct fay_value *a, const struct fay_value *b)
+{
+	return a->kind == b->kind && a->tag == b->tag && a->size == b->size && a->init == b->init &&
+	       (a->kind == KIND_UNINIT || a->kind == KIND_SAVED || a->kind == KIND_UPPER || fay_scalar_equal(&a->s, &b->s));
+}
+
+/* What outer says of location i, its tie to other locations apart. */
+static bool location_included(const struct fay_value *outer, const struct fay_value *inner, uint32_t i)
+{
+	if (alike(outer, inner)) /* as most are */
+		return true;
+	if (i >= LOC_SLOTS && outer->kind != KIND_UPPER && inner->kind != KIND_UPPER && outer->size != inner->size && outer->kind != KIND_UNINIT)
+		return false;
+	if (i >= LOC_SLOTS && outer->kind == KIND_UNINIT && outer->tag == TAG_NONE)
+		return true; /* whatever is there must not be read */
+	if (i >= LOC_SLOTS && outer->kind == KIND_UNINIT && inner->size != outer->size)
+		return false; /* a register's value at entry, which a pop gives back */
+	return value_includes(outer, inner);
 }
 
 bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner)
@@ -170,14 +181,7 @@ bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner)
 	for (uint32_t i = 0; i < outer->count; i++) {
 		if (i >= LOC_FLAGS_A && i <= LOC_FLAGS_R && outer->record == RECORD_NONE)
 			continue;
-		if (i >= LOC_SLOTS && outer->loc[i].kind != KIND_UPPER && inner->loc[i].kind != KIND_UPPER &&
-		    outer->loc[i].size != inner->loc[i].size && outer->loc[i].kind != KIND_UNINIT)
-			return false;
-		if (i >= LOC_SLOTS && outer->loc[i].kind == KIND_UNINIT && outer->loc[i].tag == TAG_NONE)
-			continue; /* whatever is there must not be read */
-		if (i >= LOC_SLOTS && outer->loc[i].kind == KIND_UNINIT && inner->loc[i].size != outer->loc[i].size)
-			return false; /* a register's value at entry, which a pop gives back */
-		if (!value_includes(&outer->loc[i], &inner->loc[i]) || !tie_included(outer, inner, i))
+		if (!location_included(&outer->loc[i], &inner->loc[i], i) || !tie_included(outer, inner, i))
 			return false;
 	}
 	return fay_fills_include(outer, inner) && fay_relations_include(outer, inner);

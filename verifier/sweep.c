@@ -80,6 +80,15 @@ void fay_sweep_deliver(struct fay_sweep *w, uint32_t to, struct fay_state *s)
 		fay_sweep_fall_short(w);
 }
 
+/* Whether s, the last state that this node brings, is all that comes to the next one in the order: it is run from there, not copied. */
+static bool carries(const struct fay_sweep *w, uint32_t to, const struct fay_state *s)
+{
+	const struct fay_node *n = &w->an->graph->nodes[to];
+
+	return s == w->an->current && to == w->next && n->pred_count == 1 && !n->is_header && !w->an->keep &&
+	       (!w->depth || fay_sweep_inside(w, to, w->frames[w->depth - 1].head));
+}
+
 static void arrive(struct fay_analysis *an, void *context, uint32_t from, uint32_t to, struct fay_state *s)
 {
 	struct fay_sweep *w = context;
@@ -90,6 +99,10 @@ static void arrive(struct fay_analysis *an, void *context, uint32_t from, uint32
 		return;
 	if (w->live)
 		fay_live_forget(s, w->live[to]);
+	if (carries(w, to, s)) {
+		w->carried = true;
+		return;
+	}
 	copy = fay_sweep_copy(w, s);
 	if (!copy)
 		return;
@@ -103,6 +116,13 @@ static struct fay_state *gather(struct fay_sweep *w, uint32_t node)
 	static const struct fay_join_plan plan;
 	struct fay_state *list = w->waiting[node], *joined;
 
+	if (w->carried) {
+		w->carried = false;
+		if (node == w->next && !list)
+			return w->an->current;
+		fay_sweep_fall_short(w);
+		return NULL;
+	}
 	w->waiting[node] = NULL;
 	if (!list || !list->next)
 		return list;
@@ -131,7 +151,8 @@ static void keep(struct fay_sweep *w, uint32_t node, struct fay_state *s)
 	if (an->in[node] == s)
 		return;
 	if (!an->keep) {
-		fay_sweep_drop(w, s);
+		if (s != an->current)
+			fay_sweep_drop(w, s);
 		return;
 	}
 	fay_sweep_drop(w, an->in[node]);
@@ -155,6 +176,7 @@ void fay_sweep_run(struct fay_sweep *w, uint32_t node, struct fay_state *s)
 		fay_sweep_fall_short(w);
 	if (an->moves)
 		an->moves[node] = 0;
+	w->next = w->order.of[node] + 1 < an->graph->node_count ? w->order.at[w->order.of[node] + 1] : FAY_NONE;
 	fay_node_run(an, node, s, arrive, w);
 	keep(w, node, s);
 	if (an->open)
@@ -258,6 +280,7 @@ static bool attempt(struct fay_analysis *an, bool related, bool *again)
 		an->fell_short = true;
 	} else {
 		w->an = an;
+		w->next = FAY_NONE;
 		w->live = fay_live_find(an);
 		w->related = related;
 		w->pool = (struct fay_pool){ .bytes = &an->state_bytes, .most = STATE_BYTES_MAX };

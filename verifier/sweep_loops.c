@@ -60,8 +60,10 @@ bool fay_sweep_enter(struct fay_sweep *w, uint32_t head, struct fay_state *enter
 		fay_sweep_drop(w, entered);
 		return fay_sweep_fall_short(w);
 	}
-	if (!w->depth)
-		w->mode = w->related ? SWEEP_RELATED : SWEEP_PLAIN;
+	if (!w->depth) {
+		w->mode = w->related || fay_widening_needs_relations(an, &w->order, head, entered) ? SWEEP_RELATED : SWEEP_PLAIN;
+		entered->plain = w->mode == SWEEP_PLAIN;
+	}
 	f = &w->frames[w->depth++];
 	*f = (struct fay_sweep_frame){ .head = head, .entered = entered, .first = !an->in[head], .before = fay_sweep_gain_of(an) };
 	begin(w, f);

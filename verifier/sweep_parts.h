@@ -52,6 +52,8 @@ struct fay_sweep {
 	struct fay_analysis *an;
 	struct fay_order order;
 	struct fay_state **waiting; /* per node, latest first */
+	uint32_t next; /* the node that comes next in the order, while one is run; FAY_NONE none */
+	bool carried;  /* the state of that node is an->current */
 	uint32_t *live;             /* per node, see live.h; NULL: not known */
 	struct fay_sweep_result **results; /* per node that heads a loop within a loop; NULL none */
 	struct fay_sweep_frame *frames;

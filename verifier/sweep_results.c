@@ -52,9 +52,12 @@ void fay_sweep_compose_tags(struct fay_state *left, const struct fay_state *ente
 {
 	for (uint32_t i = 0; i < left->count; i++) {
 		struct fay_value *v = &left->loc[i];
-		const struct fay_value *t = v->origin ? &entered->loc[v->origin - 1] : NULL;
+		const struct fay_value *t;
 
-		if (!t || !t->origin || (back && !fay_ranking_unmoved(back, v->origin - 1)) || __builtin_add_overflow(v->dlo, t->dlo, &v->dlo) ||
+		if (!v->origin)
+			continue;
+		t = &entered->loc[v->origin - 1];
+		if (!t->origin || (back && !fay_ranking_unmoved(back, v->origin - 1)) || __builtin_add_overflow(v->dlo, t->dlo, &v->dlo) ||
 		    __builtin_add_overflow(v->dhi, t->dhi, &v->dhi))
 			v->origin = 0;
 		else

@@ -14,7 +14,7 @@
 
 const struct fay_thresholds fay_thresholds_coarse = { .count = 6, .values = { -1, 0, 1, INT16_MAX, INT32_MAX, UINT32_MAX } };
 
-static void add_threshold(struct fay_thresholds *t, int64_t value)
+void fay_thresholds_add_one(struct fay_thresholds *t, int64_t value)
 {
 	uint32_t low = 0, high = t->count;
 
@@ -35,9 +35,9 @@ static void add_threshold(struct fay_thresholds *t, int64_t value)
 
 static void around(struct fay_thresholds *t, int64_t value)
 {
-	add_threshold(t, value);
-	add_threshold(t, value - 1);
-	add_threshold(t, value + 1);
+	fay_thresholds_add_one(t, value);
+	fay_thresholds_add_one(t, value - 1);
+	fay_thresholds_add_one(t, value + 1);
 }
 
 /* Of code and states. What lies around 0 is among the common numbers, where it is wanted. */
@@ -56,8 +56,8 @@ void fay_thresholds_common(struct fay_thresholds *t, const struct fay_image *ima
 	t->count = 0;
 	around(t, 0);
 	for (unsigned i = 0; i < sizeof(powers) / sizeof(powers[0]); i++)
-		add_threshold(t, ((int64_t)1 << powers[i]) - 1);
-	add_threshold(t, -((int64_t)1 << 31));
+		fay_thresholds_add_one(t, ((int64_t)1 << powers[i]) - 1);
+	fay_thresholds_add_one(t, -((int64_t)1 << 31));
 	add_around(t, image->header.local_size);
 	add_around(t, image->header.global_size);
 	add_around(t, (int64_t)image->rodata.size);

@@ -299,20 +299,21 @@ static void name_exact(struct fay_state *s, const struct fay_triple *t)
 /* Everyone who bears the name of a, b or r learns. False: impossible. */
 static bool tell(struct fay_state *s, const struct fay_triple *t)
 {
-	uint32_t a = t->a.id, b = t->b.id, r = t->r.id;
+	static const uint32_t nobody = UINT32_MAX;
+	uint32_t a = t->a.id ? t->a.id : nobody, b = t->b.id ? t->b.id : nobody, r = t->r.id ? t->r.id : nobody;
 
 	/* Nothing new of it: nothing to tell. (With relations, what others know may have become less since the comparison.) */
 	if (s->plain) {
-		a = fay_scalar_equal(&t->a.s, &s->loc[LOC_FLAGS_A].s) ? 0 : a;
-		b = fay_scalar_equal(&t->b.s, &s->loc[LOC_FLAGS_B].s) ? 0 : b;
-		r = fay_scalar_equal(&t->r.s, &s->loc[LOC_FLAGS_R].s) ? 0 : r;
-		if (!a && !b && !r)
+		a = fay_scalar_equal(&t->a.s, &s->loc[LOC_FLAGS_A].s) ? nobody : a;
+		b = fay_scalar_equal(&t->b.s, &s->loc[LOC_FLAGS_B].s) ? nobody : b;
+		r = fay_scalar_equal(&t->r.s, &s->loc[LOC_FLAGS_R].s) ? nobody : r;
+		if (a == nobody && b == nobody && r == nobody)
 			return true;
 	}
 	for (uint32_t i = 0; i < s->count; i++) {
 		uint32_t id = s->loc[i].id;
 
-		if (id && (id == a || id == b || id == r) && !fay_flags_learn(&s->loc[i], t))
+		if ((id == a || id == b || id == r) && !fay_flags_learn(&s->loc[i], t))
 			return false;
 	}
 	return true;

@@ -84,7 +84,7 @@ bool fay_reg_read(struct fay_analysis *an, unsigned reg, unsigned width, struct 
 	*v = an->current->loc[reg];
 	if (!fay_value_readable(an, v, width, fay_gpr_name(reg, width)))
 		return false;
-	if (width < 64)
+	if (v->s.umax > mask_of(width))
 		*v = fay_value_narrow(an, *v, width);
 	v->init = 0xff;
 	v->size = 8;
@@ -200,7 +200,8 @@ struct fay_scalar fay_scalar_compute_both(enum fay_op op, const struct fay_scala
 {
 	struct fay_scalar r = fay_scalar_compute(op, a, b, width);
 
-	if (width < 64 && (op == OP_ADD || op == OP_SUB || op == OP_IMUL) && !fay_scalar_is_const(&r)) {
+	/* Numbers that no sign extension changes would give the same again. */
+	if (width < 64 && (op == OP_ADD || op == OP_SUB || op == OP_IMUL) && !fay_scalar_is_const(&r) && (a->umax | b->umax) >> (width - 1)) {
 		struct fay_scalar sa = fay_scalar_sext(a, width), sb = fay_scalar_sext(b, width), rs;
 
 		rs = op == OP_ADD ? fay_scalar_add(&sa, &sb) : op == OP_SUB ? fay_scalar_sub(&sa, &sb) : fay_scalar_mul(&sa, &sb);

@@ -101,6 +101,8 @@ static void unite(struct fay_widening *w, unsigned a, unsigned b)
 			w->kin[r] = to;
 }
 
+static bool varies(const struct fay_value *v) { return fay_value_numeric(v) && !fay_scalar_is_const(&v->s); }
+
 static void find_copies(struct fay_widening *w, const struct fay_insn *insn)
 {
 	bool copies = insn->op == OP_MOV || insn->op == OP_MOVZX || insn->op == OP_MOVSX || insn->op == OP_CMOV;
@@ -111,21 +113,21 @@ static void find_copies(struct fay_widening *w, const struct fay_insn *insn)
 		unite(w, insn->dst.reg, insn->src.base);
 }
 
-static void limit(struct fay_widening *w, uint32_t bearer, int64_t low, int64_t high)
+static void limit(struct fay_widening *w, uint32_t bearer, int64_t low, int64_t high, bool reached)
 {
 	if (bearer && w->limit_count < sizeof(w->limits) / sizeof(w->limits[0]))
-		w->limits[w->limit_count++] = (struct fay_widening_limit){ .bearer = bearer, .low = low, .high = high };
+		w->limits[w->limit_count++] = (struct fay_widening_limit){ .bearer = bearer, .low = low, .high = high, .reached = reached };
 }
 
 /* `of` is compared with `by`. */
-static void limit_by(struct fay_widening *w, const struct fay_operand *of, const struct fay_operand *by, const struct fay_state *entered)
+static void limit_by(struct fay_widening *w, const struct fay_operand *of, const struct fay_operand *by, const struct fay_state *entered, bool reached)
 {
 	const struct fay_value *v = by->kind == OPERAND_REG ? &entered->loc[by->reg & 15] : NULL;
 
 	if (by->kind == OPERAND_IMM)
-		limit(w, bearer_of(of), by->imm, by->imm);
+		limit(w, bearer_of(of), by->imm, by->imm, reached);
 	if (v && fay_value_numeric(v) && v->s.smax < INT32_MAX && v->s.smin > INT32_MIN)
-		limit(w, bearer_of(of), v->s.smin, v->s.smax);
+		limit(w, bearer_of(of), v->s.smin, v->s.smax, reached);
 }
 
 /* Whether a way out of the loop begins at the end of `node`. */
@@ -142,8 +144,50 @@ static bool leaves(const struct fay_analysis *an, const struct fay_order *order,
 	return false;
 }
 
-static void find_compared(struct fay_widening *w, const struct fay_block *block, const struct fay_insn *insns, bool leaves, const struct fay_state *entered)
+/* The comparison that the jump at the end of `block` asks, mostly; NULL: there is none. */
+static const struct fay_insn *asked(const struct fay_block *block, const struct fay_insn *insns)
 {
+	const struct fay_insn *last = &insns[block->first + block->count - 1];
+
+	return block->count > 1 && last->op == OP_JCC && last[-1].op == OP_CMP ? &last[-1] : NULL;
+}
+
+bool fay_widening_needs_relations(const struct fay_analysis *an, const struct fay_order *order, uint32_t head, const struct fay_state *entered)
+{
+	uint32_t end = order->end[head];
+	bool found = false;
+
+	if (end - order->of[head] > NODES_MAX)
+		return false;
+	for (uint32_t at = order->of[head]; at < end; at++) {
+		const struct fay_insn *cmp = asked(&an->cfg->blocks[an->graph->nodes[order->at[at]].block], an->cfg->insns);
+
+		if (!cmp || cmp->dst.kind != OPERAND_REG || !leaves(an, order, head, order->at[at]))
+			continue;
+		if (cmp->src.kind == OPERAND_IMM)
+			return false;
+		found |= cmp->src.kind == OPERAND_REG && (cmp[1].cc == CC_E || cmp[1].cc == CC_NE) &&
+			 (varies(&entered->loc[cmp->dst.reg & 15]) || varies(&entered->loc[cmp->src.reg & 15]));
+	}
+	return found;
+}
+
+/* Whether `block`, which heads the loop, compares what it has not changed yet. */
+static bool compares_first(const struct fay_block *block, const struct fay_insn *insns)
+{
+	const struct fay_insn *cmp = asked(block, insns);
+
+	for (const struct fay_insn *insn = &insns[block->first]; cmp && insn < cmp; insn++)
+		if (insn->dst.kind == OPERAND_REG && fay_op_table[insn->op].dst_written && (bearer_of(&insn->dst) & (bearer_of(&cmp->dst) | bearer_of(&cmp->src))))
+			return false;
+	return cmp;
+}
+
+static void find_compared(struct fay_widening *w, const struct fay_block *block, const struct fay_insn *insns, bool leaves, bool heads,
+			  const struct fay_state *entered)
+{
+	bool reached = leaves && heads && compares_first(block, insns);
+
 	for (uint32_t i = block->first; i < block->first + block->count; i++) {
 		const struct fay_insn *insn = &insns[i];
 
@@ -152,8 +196,8 @@ static void find_compared(struct fay_widening *w, const struct fay_block *block,
 			continue;
 		w->compared |= bearer_of(&insn->dst) | bearer_of(&insn->src);
 		if (insn->op == OP_CMP && leaves) {
-			limit_by(w, &insn->dst, &insn->src, entered);
-			limit_by(w, &insn->src, &insn->dst, entered);
+			limit_by(w, &insn->dst, &insn->src, entered, reached);
+			limit_by(w, &insn->src, &insn->dst, entered, reached);
 		}
 	}
 }
@@ -165,15 +209,16 @@ void fay_widening_loop(struct fay_widening *w, const struct fay_analysis *an, co
 	bool large = end - order->of[head] > NODES_MAX;
 
 	w->head = head;
-	w->loop.count = w->common.count;
-	memcpy(w->loop.values, w->common.values, w->common.count * sizeof(w->common.values[0]));
-	fay_thresholds_add_loop(&w->loop, an, head, entered);
+	w->an = an;
+	w->entered = entered;
+	w->loop_known = false;
 	w->limit_count = 0;
 	w->compared = large ? UINT32_MAX : 0;
 	for (uint8_t r = 0; r < 16; r++)
 		w->kin[r] = r;
 	for (uint32_t at = order->of[head]; !large && at < end; at++)
-		find_compared(w, &an->cfg->blocks[an->graph->nodes[order->at[at]].block], an->cfg->insns, leaves(an, order, head, order->at[at]), entered);
+		find_compared(w, &an->cfg->blocks[an->graph->nodes[order->at[at]].block], an->cfg->insns, leaves(an, order, head, order->at[at]),
+			      order->at[at] == head, entered);
 }
 
 /* ---- growing ---- */
@@ -198,6 +243,14 @@ struct growth {
 	bool up, down;
 };
 
+static void add_limit(struct fay_thresholds *t, int64_t value, bool reached)
+{
+	if (reached)
+		fay_thresholds_add_one(t, value);
+	else
+		fay_thresholds_add(t, value);
+}
+
 static void add_limits(const struct fay_widening *w, uint32_t bearers, struct growth g, struct fay_thresholds *t)
 {
 	t->count = 0;
@@ -205,9 +258,9 @@ static void add_limits(const struct fay_widening *w, uint32_t bearers, struct gr
 		const struct fay_widening_limit *l = &w->limits[i];
 
 		if (g.up && l->bearer & bearers)
-			fay_thresholds_add(t, l->high);
+			add_limit(t, l->high, l->reached);
 		if (g.down && l->bearer & bearers)
-			fay_thresholds_add(t, l->low);
+			add_limit(t, l->low, l->reached);
 	}
 }
 
@@ -229,18 +282,29 @@ static void forget_low_bits(struct fay_scalar *s)
 	fay_scalar_normalise(s);
 }
 
-static const struct fay_thresholds *thresholds(const struct fay_widening *w, uint32_t i, unsigned round, enum fay_sweep_mode mode, struct growth g,
+static const struct fay_thresholds *loop_thresholds(struct fay_widening *w)
+{
+	if (w->loop_known)
+		return &w->loop;
+	w->loop.count = w->common.count;
+	memcpy(w->loop.values, w->common.values, w->common.count * sizeof(w->common.values[0]));
+	fay_thresholds_add_loop(&w->loop, w->an, w->head, w->entered);
+	w->loop_known = true;
+	return &w->loop;
+}
+
+static const struct fay_thresholds *thresholds(struct fay_widening *w, uint32_t i, unsigned round, enum fay_sweep_mode mode, struct growth g,
 					       struct fay_thresholds *own)
 {
 	if (round > rounds_of_loop[mode] || (mode == SWEEP_PLAIN && !(w->compared & copies_of(w, i))))
 		return &coarse;
 	if (round > ROUNDS_OWN || mode == SWEEP_FINE)
-		return &w->loop;
+		return loop_thresholds(w);
 	own_thresholds(w, i, g, own);
-	return own->count ? own : &w->loop;
+	return own->count ? own : loop_thresholds(w);
 }
 
-void fay_widening_apply(const struct fay_widening *w, struct fay_state *joined, const struct fay_state *old, unsigned round, enum fay_sweep_mode mode)
+void fay_widening_apply(struct fay_widening *w, struct fay_state *joined, const struct fay_state *old, unsigned round, enum fay_sweep_mode mode)
 {
 	struct fay_thresholds own;
 
