@@ -1,1 +1,1 @@
-"""The parts of the probe-overhead benchmark: what scripts/bench, bench/compare, bench/report, bench/agree and bench/tables share. docs/benchmarking.md says how it measures."""
+"""The parts of the probe-overhead benchmark: what scripts/bench, bench/compare, bench/report and bench/agree share. docs/benchmarking.md says how it measures."""

@@ -25,6 +25,12 @@ QUESTIONS = {
     "threads_8": ("8 threads", "count, eight threads at once", "threads 8", "work"),
 }
 
+# Of these no call is to be counted: a tool that says nothing of calls has said what was asked.
+UNCOUNTED = {"empty", "empty_called", "filtered", "untraced_thread", "marker_off"}
+# In the kernel's section a system call is traced, and groups are by process.
+ASKED_IN_KERNEL = {"count": "how often is it called?", "return": "how often does it return?", "group": "how many calls does each process make?", "duration": "how long do calls take? (sum)",
+                   "events": "each call, or each return, is written to a trace", "entry_return": "entry and return of each call are written to a trace"}
+
 
 def calls_made(question, calls, slices):
     """How many calls of the traced function the target makes for one measurement."""

@@ -2,7 +2,7 @@
 import datetime
 import json
 
-from . import machine
+from . import machine, peers
 from .statistic import rounded
 
 FORMAT = 2
@@ -28,7 +28,6 @@ def read(path):
 
 def tools():
     """The versions of the peers that are installed."""
-    asked = {"bpftrace": ("bpftrace", "--version"), "perf": ("perf", "--version"), "uftrace": ("uftrace", "--version"), "lttng": ("lttng", "--version"), "gdb": ("gdb", "--version"),
-             "ltrace": ("ltrace", "--version"), "stap": ("stap", "--version"), "valgrind": ("valgrind", "--version"), "clang-19": ("clang-19", "--version"), "gprof": ("gprof", "--version")}
+    asked = {each["version"][0]: each["version"] for each in peers.every().values() if each["version"]}
     said = {name: machine.said(*command) for name, command in asked.items()}
     return {name: version for name, version in said.items() if version}

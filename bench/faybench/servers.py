@@ -187,7 +187,7 @@ def measure_server(server, peers, environment, rounds):
     for _ in range(rounds):
         one_round(server, peers, environment, taken, failed)
     every = [untraced for all_of in taken.values() for untraced, *_ in all_of]
-    tracers = [{"peer": name, "rate": spread([t for _, t, *_ in all_of]), "of_untraced": spread([t / u for u, t, *_ in all_of]),
+    tracers = [{"peer": name, "untraced": spread([u for u, *_ in all_of]), "rate": spread([t for _, t, *_ in all_of]), "of_untraced": spread([t / u for u, t, *_ in all_of]),
                 "calls_a_second": round(all_of[-1][2] / all_of[-1][3])} for name, all_of in taken.items() if name not in failed]
     return {"server": server.name, "unit": f"{server.unit} a second", "function": server.function, "untraced": spread(every) if every else None, "tracers": tracers,
             "failed": [{"peer": name, "reason": why} for name, why in failed.items()]}

@@ -25,18 +25,20 @@ def decades(low, high, label):
     return Scale([(10.0 ** n, label(10.0 ** n)) for n in range(first, last + 1)], True)
 
 
-def bar(scale, spread, colour, said):
-    """A bar to the median, and a thin line from quartile to quartile."""
+def bar(scale, spread, colour, said, bound=None):
+    """A bar to the median, a thin line from quartile to quartile, and a dashed one across at `bound`."""
     width, low, high = (scale.at(spread[k]) for k in ("median", "q1", "q3"))
     grid = "".join(f'<path d="M{scale.at(value):.2f} 0V16" stroke="var(--line)" vector-effect="non-scaling-stroke"/>' for value, _ in scale.ticks)
+    dashed = f'<path class="bound" d="M{scale.at(bound):.2f} 0V16" vector-effect="non-scaling-stroke"/>' if bound is not None else ""
     return (f'<svg viewBox="0 0 100 16" preserveAspectRatio="none" role="img" aria-label="{html.escape(said, quote=True)}">{grid}'
             f'<rect x="0" y="3" width="{max(width, 0.6):.2f}" height="10" fill="var(--{colour})"/>'
-            f'<path d="M{low:.2f} 8H{high:.2f}" stroke="var(--ink)" stroke-width="1.5" vector-effect="non-scaling-stroke"/></svg>')
+            f'<path d="M{low:.2f} 8H{high:.2f}" stroke="var(--ink)" stroke-width="1.5" vector-effect="non-scaling-stroke"/>{dashed}</svg>')
 
 
-def ticks(scale):
+def ticks(scale, unit=""):
+    """The scale below a chart's bars, and what it is a scale of."""
     labels = "".join(f'<span style="left:{scale.at(value):.2f}%">{html.escape(label)}</span>' for value, label in scale.ticks)
-    return f'<div class="ticks"><div>{labels}</div></div>'
+    return f'<div class="ticks"><div>{labels}</div><p class="unit">{html.escape(unit)}</p></div>'
 
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 400, 250, 52, 84, 12, 36
@@ -61,6 +63,6 @@ def lines(scale, columns, series, axis):
         taken.append(beside)
         parts.append(f'<polyline points="{points}" fill="none" stroke="var(--{colour})" stroke-width="2"/>')
         parts += [f'<circle cx="{at:.1f}" cy="{y(v):.1f}" r="3" fill="var(--{colour})"/>' for at, v in zip(x, values)]
-        parts.append(f'<text x="{WIDTH - RIGHT + 8}" y="{beside:.1f}" style="fill:var(--{colour})">{html.escape(name)}</text>')
+        parts.append(f'<text x="{WIDTH - RIGHT + 8}" y="{beside:.1f}" class="series">{html.escape(name)}</text>')
     said = "; ".join(f"{name}: " + ", ".join(f"{c}: {v:.2f}" for c, v in zip(columns, values)) for name, _, values in series)
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(said, quote=True)}">{"".join(parts)}</svg>'

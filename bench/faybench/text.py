@@ -2,7 +2,7 @@
 import json
 from pathlib import Path
 
-from . import views
+from . import peers, questions, views
 
 HERE = Path(__file__).resolve().parent.parent
 
@@ -16,14 +16,16 @@ def spread(s, form="{:,.2f}"):
     return f"{form.format(s['median'])} [{form.format(s['q1'])}, {form.format(s['q3'])}]"
 
 
-def lost(share):
-    return "not said" if share is None else f"**{views.miscounted(share)}**" if share else "none"
+def lost(row):
+    if row["lost"] is None:
+        return "none to count" if row["question"] in questions.UNCOUNTED else "not said"
+    return f"**{views.miscounted(row['lost'])}**" if row["lost"] else "none"
 
 
 def call_cells(row):
     ratio = f"{row['of_bound']['median']:,.1f}" if row["of_bound"] else ""
     return (row["name"].replace("*", "\\*"), spread(row["added"]), f"{row['cycles']:,.1f}", "" if row["instructions"] is None else row["instructions"], ratio,
-            "" if row["kind"] == "bound" else lost(row["lost"]))
+            "" if row["kind"] == "bound" else lost(row))
 
 
 CALL_HEAD = ("tool", "added, ns", "cycles", "instructions", "times the bound", "calls lost")
@@ -48,7 +50,7 @@ def summary(result):
             continue
         cells = [f"{heading}: {asked}"]
         for kind in ("bound", "fay", "in_process", "kernel", "stops"):
-            best = next((row for row in all_rows if row["kind"] == kind), None)
+            best = views.best(all_rows, kind)
             said = f"{best['name']}: " if best and kind not in ("fay", "bound") else ""
             cells.append((said + views.nanoseconds(best["added"]["median"])).replace("*", "\\*") if best else "")
         rows.append(cells)
@@ -59,7 +61,7 @@ def summary(result):
 def attach(result):
     rows = []
     for entry in sorted(result.get("attach", []), key=lambda e: (e["functions"], e["peer"] != "fay", e["peer"])):
-        name = {"bpf": "BPF uprobe.multi"}.get(entry["peer"], views.TOOLS.get(entry["peer"], entry["peer"]))
+        name = peers.tool(entry["peer"])
         if "failed" in entry:
             rows.append((f"{entry['functions']:,}", name, entry["failed"].replace("\n", " ")[:200], "", "", ""))
         else:
@@ -72,8 +74,8 @@ def servers(result):
     rows = []
     for server in result.get("servers", []):
         for tracer in server["tracers"]:
-            name = {"bpf": "BPF uprobe.multi"}.get(tracer["peer"], views.TOOLS.get(tracer["peer"], tracer["peer"]))
-            rows.append((server["server"], f"`{server['function']}`", name, f"{server['untraced']['median']:,.0f} {server['unit']}", f"{tracer['rate']['median']:,.0f}",
+            untraced = tracer.get("untraced", server["untraced"])
+            rows.append((server["server"], f"`{server['function']}`", peers.tool(tracer["peer"]), f"{untraced['median']:,.0f} {server['unit']}", f"{tracer['rate']['median']:,.0f}",
                          spread(tracer["of_untraced"]), f"{tracer['calls_a_second']:,}"))
         rows += [(server["server"], "", failed["peer"], "not measured: " + failed["reason"].replace("\n", " ")[:160], "", "", "") for failed in server["failed"]]
     return table(("server", "function", "tool", "untraced", "traced", "of untraced", "calls counted a second"), rows)
@@ -83,8 +85,8 @@ def kernel(result):
     section = result.get("kernel", {"modes": []})
     if not section["modes"]:
         return f"Not measured: {section.get('failed', 'not asked for')}\n"
-    rows = [(mode["tool"], mode["mode"], f"{mode['added']:,}") for mode in sorted(section["modes"], key=lambda m: m["added"])]
-    return table(("tool", "mode", f"instructions added to getppid, which takes {section['untraced']:,}"), rows)
+    rows = [(heading, views.kernel_name(mode), f"{mode['added']:,}") for heading, _, modes in views.kernel_by_question(section) for mode in modes]
+    return table(("question", "tool", f"instructions added to getppid, which takes {section['untraced']:,}"), rows)
 
 
 def rows_of(name):
@@ -93,10 +95,21 @@ def rows_of(name):
 
 
 def overheads():
-    """{what: time with it to time without}, of other committed results: by kernel what guards cost, and what an agent costs the programs that it traces."""
-    found = {row["kernel"]: row["to_plain"] for row in rows_of("overhead.json") if row.get("build") == "guarded"}
-    agents = [row["steady"]["median"] for row in rows_of("cluster_overhead.json") if row["what"] == "by thread"]
-    return {**found, "agent, mean": sum(agents) / len(agents), "agent, most": max(agents)}
+    """{what: time with it to time without}, of other committed results: by kernel what guards cost, what an agent costs the programs that it traces, and all functions of the kernel in words."""
+    guarded = [row for row in rows_of("overhead.json") if row.get("build") == "guarded"]
+    found = {row["kernel"]: row["to_plain"] for row in guarded} | {f"{row['kernel']} without vectors": row["to_scalar"] for row in guarded}
+    cluster = rows_of("cluster_overhead.json")
+    agents = [row["steady"]["median"] for row in cluster if row["what"] == "by thread"]
+    found.update({row["what"]: row["steady"]["median"] for row in cluster if row["what"] != "machine"})
+    sent = next(row for row in cluster if row["what"] == "each event sent")
+    found["events lost"] = f"{sent['lost']:,} of {sent['allocations']:,} events lost"
+    return {**found, "agent, mean": sum(agents) / len(agents), "agent, most": max(agents), "all kernel functions": all_kernel_functions()}
+
+
+def all_kernel_functions():
+    every = rows_of("kernel_every.json")[0]
+    return (f"Fay {every['fay'] / every['untraced']:.1f}, ftrace's function tracer {every['ftrace'] / every['untraced']:.1f}; {every['functions']:,} functions, in instructions, in the virtual machine "
+            f"({every['date']})")
 
 
 def published_rows(result):

@@ -1,5 +1,5 @@
 """A result as a person reads it: rows by question, names, words for numbers. The Markdown report, the page and the tables in the documents are made from these."""
-from . import questions
+from . import peers, questions
 from .calls import BOUNDS
 
 # How a tool gets at a call; it decides the order of magnitude.
@@ -10,23 +10,6 @@ KINDS = {
     "stops": "the program stops",
     "bound": "patch written by hand",
 }
-PEER_KINDS = {"fay": "fay", "bpf": "kernel", "bpftrace": "kernel", "perf": "kernel", "systemtap": "kernel", "gdb": "stops", "ltrace": "stops"}
-TOOLS = {"fay": "Fay", "bpf": "BPF", "bpftrace": "bpftrace", "perf": "perf", "lttng": "LTTng-UST", "xray": "LLVM XRay", "systemtap": "SystemTap"}
-# Modes whose name says more than the tool's; the rest are called after their tool. A star: the program was compiled for it.
-NAMES = {
-    "bpf/uprobe_empty": "BPF uprobe", "bpf/uprobe_count": "BPF uprobe", "bpf/uprobe_group": "BPF uprobe", "bpf/uretprobe_count": "BPF uretprobe",
-    "bpf/multi_count": "BPF uprobe.multi", "bpf/multi_return": "BPF uprobe.multi", "bpf/session_pair": "BPF uprobe session",
-    "perf/count": "perf stat", "perf/return": "perf stat", "perf/record": "perf record", "perf/ftrace": "ftrace", "perf/ftrace_return": "ftrace",
-    "uftrace/dynamic": "uftrace, unmodified", "uftrace/pg": "uftrace -pg*", "uftrace/mfentry": "uftrace -mfentry*", "uftrace/finstrument": "uftrace -finstrument*",
-    "lttng/off": "LTTng-UST*", "lttng/filtered": "LTTng-UST*", "lttng/record": "LTTng-UST*", "lttng/filter_record": "LTTng-UST, filter holds*",
-    "lttng/flight": "LTTng-UST, flight recorder*", "lttng/userspace_probe": "LTTng user-space probe",
-    "xray/entry_return": "LLVM XRay*", "xray/basic": "LLVM XRay, basic log*", "gprof/pg": "gprof*", "callgrind/count": "callgrind (emulates)",
-    "gdb/breakpoint": "gdb, ignored breakpoint",
-}
-
-
-def name_of(mode, peer):
-    return NAMES.get(mode) or next((name for full, name in NAMES.items() if mode.startswith(full + "_")), TOOLS.get(peer, peer))
 
 
 def nanoseconds(value):
@@ -58,14 +41,14 @@ def miscounted(share):
 
 
 def row_of(section, mode):
-    return {"name": name_of(mode["mode"], mode["peer"]), "mode": mode["mode"], "kind": PEER_KINDS.get(mode["peer"], "in_process"), "added": mode["added"],
+    return {"question": mode["question"], "name": peers.name(mode["peer"], mode["label"]), "mode": mode["mode"], "kind": peers.kind(mode["peer"]), "added": mode["added"],
             "cycles": mode["added"]["median"] * section["cycles_per_ns"], "instructions": mode["instructions"], "lost": lost_share(section, mode),
             "bound": mode.get("bound"), "of_bound": mode.get("of_bound")}
 
 
 def bound_row(section, name):
     bound = section["bounds"][name]
-    return {"name": "by hand: " + BOUNDS[name], "mode": name, "kind": "bound", "added": bound["added"], "cycles": bound["added"]["median"] * section["cycles_per_ns"],
+    return {"question": None, "name": "by hand: " + BOUNDS[name], "mode": name, "kind": "bound", "added": bound["added"], "cycles": bound["added"]["median"] * section["cycles_per_ns"],
             "instructions": bound["instructions"], "lost": None, "bound": None, "of_bound": None}
 
 
@@ -77,6 +60,28 @@ def by_question(section):
         bound = next((row["bound"] for row in rows if row["bound"]), None)
         if rows:
             answered.append((question, heading, asked, ([bound_row(section, bound)] if bound else []) + rows))
+    return answered
+
+
+def best(rows, kind):
+    """The cheapest tool of a kind that lost nothing, as far as it says; None if there is none."""
+    return next((row for row in rows if row["kind"] == kind and not row["lost"]), None)
+
+
+def kernel_name(mode):
+    """Of a mode in the kernel: Fay's by what carries the probe, since the heading says the question; others by all that they say of themselves."""
+    if mode["tool"].startswith("fay"):
+        return "Fay" if mode["tool"] == "fay" else "Fay, through BPF"
+    return mode["mode"] if mode["mode"].startswith(mode["tool"]) else mode["tool"]
+
+
+def kernel_by_question(section):
+    """[(heading, what is asked, modes from cheap to dear)]"""
+    answered = []
+    for question, asked in questions.ASKED_IN_KERNEL.items():
+        modes = sorted((mode for mode in section["modes"] if mode["question"] == question), key=lambda mode: mode["added"])
+        if modes:
+            answered.append((questions.QUESTIONS[question][0], asked, modes))
     return answered
 
 
@@ -105,7 +110,7 @@ def published(result, figures, overhead):
 
 
 def measured_beside(result, ours, overhead):
-    """What this project measured for a published figure, as text; empty if nothing was."""
+    """What this project measured for a published figure, as text; empty if nothing was. `elsewhere` is text as it stands."""
     calls, kernel = result.get("calls"), result.get("kernel")
     parts = []
     for label, mode in ours.get("cycles_of", {}).items():
@@ -122,6 +127,8 @@ def measured_beside(result, ours, overhead):
             parts.append(f"{label}{found['added']} instructions (virtual machine)")
     for label, what in ours.get("overhead_of", {}).items():
         parts.append(f"{label}{(overhead[what] - 1) * 100:+.1f} %")
+    if "said_of" in ours:
+        parts.append(overhead[ours["said_of"]])
     if "elsewhere" in ours:
         parts.append(ours["elsewhere"])
     return ", ".join(parts)

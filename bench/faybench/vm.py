@@ -11,7 +11,7 @@ WAYS = {
     "return count": ("fay", "return"),
     "return with duration": ("fay", "duration"),
     "kprobe": ("kprobe event", "events"),
-    "kretprobe": ("kretprobe event", "return"),
+    "kretprobe": ("kretprobe event", "events"),
     "function tracer": ("ftrace function", "events"),
     "function graph": ("ftrace function_graph", "entry_return"),
     "tracepoint event": ("tracepoint event", "events"),
@@ -19,7 +19,7 @@ WAYS = {
 
 
 # Words of tests/vm/peers.sh that tell the question, the first that fits.
-QUESTIONS = (("duration", "duration"), ("function_graph", "entry_return"), ("record", "events"), ("ret", "return"), ("fexit", "return"), ("", "count"))
+QUESTIONS = (("duration", "duration"), ("function_graph", "entry_return"), ("record", "events"), ("ret", "return"), ("leave", "return"), ("", "count"))
 
 
 def listed(line):

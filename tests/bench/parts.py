@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
-from faybench import agree, page, questions, svg, text, views, vm  # noqa: E402
+from faybench import agree, page, peers, questions, svg, text, views, vm  # noqa: E402
 
 SPREAD = {"median": 700.0, "q1": 690.0, "q3": 710.0}
 
@@ -41,6 +41,22 @@ class Views(unittest.TestCase):
 
     def test_miscounts_in_words(self):
         self.assertEqual([views.miscounted(share) for share in (None, 0, 0.5, 0.0002, -0.03)], ["", "", "lost 50% of the calls", "lost 0.02% of the calls", "counted 3% too many"])
+
+    def test_a_tool_that_lost_calls_is_not_the_best(self):
+        fine, lossy = result(700), result(600, missed=75000)
+        self.assertIn("bpftrace: 700 ns", text.summary(fine))
+        self.assertNotIn("bpftrace", text.summary(lossy).split("\n")[2])
+
+    def test_what_is_said_of_calls_that_were_not_counted(self):
+        silent = result(700, missed=None)
+        self.assertIn("does not say how many it counted", page.report(silent))
+        self.assertIn("| not said |", text.report(silent))
+        silent["calls"]["modes"][0]["question"] = "filtered"
+        self.assertNotIn("does not say how many it counted", page.report(silent))
+        self.assertIn("| none to count |", text.report(silent))
+
+    def test_a_bound_is_a_line_across_its_chart(self):
+        self.assertEqual(page.report(result(700)).count('path class="bound"'), 2)  # its own row, and bpftrace's
 
     def test_numbers_in_words(self):
         self.assertEqual([views.nanoseconds(v) for v in (0.812, 26.3, 724, 1370, 152375)], ["0.81 ns", "26 ns", "724 ns", "1.4 µs", "152 µs"])
@@ -93,6 +109,22 @@ class Kernel(unittest.TestCase):
                           ("fay, BPF", "count", 160), ("fay, BPF", "duration", 1366), ("function_graph", "entry_return", 1331), ("perf record", "events", 1796), ("bpftrace", "count", 228),
                           ("bpftrace", "duration", 1537)])
         self.assertRaises(ValueError, vm.parse, "it did not boot")
+        shown = [(heading, [views.kernel_name(m) for m in modes]) for heading, _, modes in views.kernel_by_question(section)]
+        self.assertEqual(shown, [("Count", ["Fay", "Fay, through BPF", "bpftrace, kfunc (fentry) count"]), ("Group by", ["Fay"]),
+                                 ("Latency", ["Fay", "Fay, through BPF", "bpftrace, kfunc and kretfunc with duration"]),
+                                 ("Every call recorded", ["kprobe event", "perf record, tracepoint", "ftrace function"]), ("Entry and return", ["function_graph"])])
+
+
+class Peers(unittest.TestCase):
+    def test_what_they_say_of_themselves(self):
+        for name, about in peers.every().items():
+            self.assertLessEqual(set(about["modes"]), {line.split()[0] for line in peers.said(name, "modes").splitlines()}, name)
+        self.assertEqual((peers.kind("bpftrace"), peers.name("lttng", "flight"), peers.name("gdb", "other")), ("kernel", "LTTng-UST, flight recorder*", "gdb"))
+        self.assertEqual((peers.kind("gone"), peers.name("gone", "count")), ("in_process", "gone"))
+
+    def test_what_is_not_understood(self):
+        self.assertRaises(ValueError, peers.parse, "made_up", "kind astral")
+        self.assertRaises(ValueError, peers.parse, "made_up", "colour blue")
 
 
 PEER = """#!/bin/sh
