@@ -164,9 +164,9 @@ def folded(said, inside):
 
 
 def calls_section(section):
-    return (f"<p>What is given is added: the time of a traced call less that of the same call untraced, {section['bounds']['untraced']['median']:.2f} ns in its loop, measured in turns; the median of {section['rounds']} rounds, "
-            "and a thin line from quartile to quartile. The scale is logarithmic: a step is ten times as much, and only where a bar ends says something. The dashed line is a patch written by hand for the same "
-            "question; code happens to lie half a nanosecond better or worse, so what ends left of it is as cheap as by hand, not cheaper.</p>"
+    return (f"<p><strong>Added</strong> is the time of a traced call less that of the same call untraced, {section['bounds']['untraced']['median']:.2f} ns in its loop, measured in turns. A bar ends at the median of "
+            f"{section['rounds']} rounds; the thin line goes from quartile to quartile. The scale is logarithmic: each step is ten times as much.</p>"
+            "<p>The dashed line is a patch written by hand for the same question. Code happens to lie half a nanosecond better or worse, so what ends left of that line is as cheap as by hand, not cheaper.</p>"
             + legend() + call_charts(section) + every_figure(section))
 
 
