@@ -18,6 +18,7 @@ struct fay_changes {
 	const struct fay_schema *schema;
 	struct fay_rows *last; /* by state: the last snapshot, less what was forgotten of it */
 	bool *forgot;          /* by state: `last` may have rows that no snapshot has any more */
+	uint64_t *missing;     /* by state: rows that the last snapshot, a torn one, had not, and that may come back */
 	struct fay_budget budget;
 	bool replaces;
 };
@@ -30,19 +31,24 @@ bool fay_schema_replaces(const struct fay_schema *schema)
 	return false;
 }
 
+static void free_changes(struct fay_changes *changes)
+{
+	free(changes->last);
+	free(changes->forgot);
+	free(changes->missing);
+	free(changes);
+}
+
 int fay_changes_create(const struct fay_schema *schema, uint64_t limit, struct fay_changes **result, struct fay_error *error)
 {
 	struct fay_changes *changes = calloc(1, sizeof(*changes));
-	if (changes) {
-		changes->last = calloc(schema->state_count + 1, sizeof(*changes->last));
-		changes->forgot = calloc(schema->state_count + 1, sizeof(*changes->forgot));
-	}
-	if (!changes || !changes->last || !changes->forgot) {
-		if (changes) {
-			free(changes->last);
-			free(changes->forgot);
-		}
-		free(changes);
+	if (!changes)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	changes->last = calloc(schema->state_count + 1, sizeof(*changes->last));
+	changes->forgot = calloc(schema->state_count + 1, sizeof(*changes->forgot));
+	changes->missing = calloc(schema->state_count + 1, sizeof(*changes->missing));
+	if (!changes->last || !changes->forgot || !changes->missing) {
+		free_changes(changes);
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
 	changes->schema = schema;
@@ -60,9 +66,7 @@ void fay_changes_destroy(struct fay_changes *changes)
 		return;
 	for (uint32_t i = 0; i < changes->schema->state_count; i++)
 		fay_rows_deinit(&changes->last[i]);
-	free(changes->last);
-	free(changes->forgot);
-	free(changes);
+	free_changes(changes);
 }
 
 static void subtract_words(uint8_t *out, const uint8_t *now, const uint8_t *before, uint32_t size)
@@ -97,10 +101,8 @@ static void keep_larger_counts(uint8_t *before, const uint8_t *now, uint32_t siz
 	}
 }
 
-/* Where an operator has differences: one column of `out` becomes now - before. */
-static bool column_difference(const struct fay_schema_column *column, uint8_t *out, const uint8_t *now, const uint8_t *before)
+static bool has_differences(const struct fay_schema_column *column)
 {
-	uint32_t at = column->offset;
 	switch (column->merge) {
 	case FAY_MERGE_COUNT:
 	case FAY_MERGE_SUM:
@@ -108,14 +110,21 @@ static bool column_difference(const struct fay_schema_column *column, uint8_t *o
 	case FAY_MERGE_HIST_LOG2:
 	case FAY_MERGE_HIST_LINEAR:
 	case FAY_MERGE_HIST_LOGLINEAR:
-		subtract_words(out + at, now + at, before + at, column->size);
-		return true;
 	case FAY_MERGE_QUANTILE:
-		subtract_counts(out + at, now + at, before + at, column->size);
 		return true;
 	default:
 		return false;
 	}
+}
+
+/* Where an operator has differences: one column of `out` becomes now - before. */
+static bool column_difference(const struct fay_schema_column *column, uint8_t *out, const uint8_t *now, const uint8_t *before)
+{
+	uint32_t at = column->offset;
+	if (!has_differences(column))
+		return false;
+	(column->merge == FAY_MERGE_QUANTILE ? subtract_counts : subtract_words)(out + at, now + at, before + at, column->size);
+	return true;
 }
 
 /* One value column of `out` becomes what has to be merged into `before` to get `now`. */
@@ -142,12 +151,28 @@ static void remember(const struct fay_rows *last, uint8_t *before, const uint8_t
 	}
 }
 
+static bool is_zero(const struct fay_schema_column *column, const uint8_t *row)
+{
+	for (uint32_t at = 0; at < column->size; at++)
+		if (row[column->offset + at])
+			return false;
+	return true;
+}
+
 static bool values_are_zero(const struct fay_rows *rows, const uint8_t *row)
 {
 	for (unsigned i = rows->state->keys; i < (unsigned)rows->state->keys + rows->state->values; i++)
-		for (uint32_t at = 0; at < rows->columns[i].size; at++)
-			if (row[rows->columns[i].offset + at])
-				return false;
+		if (!is_zero(&rows->columns[i], row))
+			return false;
+	return true;
+}
+
+/* Whether all that was told of a remembered row was forgotten since: what comes of it later is told whole, as of a row that is not remembered. */
+static bool is_settled(const struct fay_rows *last, const uint8_t *row)
+{
+	for (unsigned i = last->state->keys; i < (unsigned)last->state->keys + last->state->values; i++)
+		if (has_differences(&last->columns[i]) && !is_zero(&last->columns[i], row))
+			return false;
 	return true;
 }
 
@@ -174,19 +199,37 @@ static int row_change(struct fay_changes *changes, struct fay_rows *last, const 
 	return changed;
 }
 
+/* Rows that a torn snapshot has not, and that may come back: what is live of them was told. They are no more than threads' tables hold. */
+static bool keep_missing(const struct fay_rows *last, struct fay_rows *only, uint64_t *count)
+{
+	for (size_t i = 0; i < last->count; i++) {
+		const uint8_t *row = last->rows + i * last->state->row_size;
+		if (fay_rows_find(only, row) || is_settled(last, row))
+			continue;
+		if (!fay_rows_merge(only, row))
+			return false;
+		++*count;
+	}
+	return true;
+}
+
 /* Rows that this snapshot does not have any more are no longer remembered; without memory for that they are. */
 static void remember_only(struct fay_changes *changes, const struct fay_result *now)
 {
 	struct fay_rows *last = &changes->last[now->state], only;
+	uint64_t missing = 0;
+	bool fine = true;
 	fay_rows_init(&only, changes->schema, now->state, &changes->budget);
-	for (size_t i = 0; i < now->row_count; i++)
-		if (!fay_rows_merge(&only, fay_rows_find(last, now->rows + i * now->row_size))) {
-			fay_rows_deinit(&only);
-			return;
-		}
+	for (size_t i = 0; fine && i < now->row_count; i++)
+		fine = fay_rows_merge(&only, fay_rows_find(last, now->rows + i * now->row_size));
+	if (!fine || (now->torn && !keep_missing(last, &only, &missing))) {
+		fay_rows_deinit(&only);
+		return;
+	}
 	fay_rows_deinit(last);
 	*last = only;
-	changes->forgot[now->state] = false;
+	changes->forgot[now->state] = missing;
+	changes->missing[now->state] = missing;
 }
 
 int fay_changes_take(struct fay_changes *changes, const struct fay_result *now, struct fay_result *out, struct fay_error *error)
@@ -208,9 +251,17 @@ int fay_changes_take(struct fay_changes *changes, const struct fay_result *now, 
 		}
 		out->row_count += (size_t)changed;
 	}
-	if (changes->forgot[now->state] && !now->torn)
+	if (changes->forgot[now->state])
 		remember_only(changes, now);
 	return FAY_OK;
+}
+
+uint64_t fay_changes_missing(const struct fay_changes *changes)
+{
+	uint64_t missing = 0;
+	for (uint32_t i = 0; i < changes->schema->state_count; i++)
+		missing += changes->missing[i];
+	return missing;
 }
 
 /*

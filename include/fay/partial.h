@@ -22,6 +22,9 @@ void fay_changes_destroy(struct fay_changes *changes);
 /* `now`: a snapshot of its state. *out: the rows that changed, sorted as `now`'s; to be released with fay_result_deinit(). FAY_E_LIMIT: nothing was remembered of some rows. */
 int fay_changes_take(struct fay_changes *changes, const struct fay_result *now, struct fay_result *out, struct fay_error *error);
 
+/* Rows that are remembered although the last snapshot had them not: it was torn, and they may come back. Other rows that were forgotten are not remembered. */
+uint64_t fay_changes_missing(const struct fay_changes *changes);
+
 /*
  * As fay_aggregator_forget(), for an aggregator whose snapshot of that state was just given to fay_changes_take(), before anything else is drained: what
  * is counted later for such a row is told as what it is, a change. Where the schema replaces, nothing is forgotten.

@@ -222,6 +222,40 @@ static void test_torn(void **state)
 	fay_aggregator_destroy(here);
 }
 
+/*
+ * Every picture is torn, always without the same group, and old groups are forgotten all the while: what is remembered stays as much as is counted. The group that was missing comes back,
+ * and what it had before is not told again.
+ */
+static void test_torn_always(void **state)
+{
+	struct fay_aggregator *here, *there;
+	struct fay_changes *changes;
+	struct fay_error error;
+	struct fay_result result;
+	struct quantile_row live = { 0, UINT64_MAX, { 1, 0 }, 1 };
+	assert_int_equal(fay_aggregator_create(&quantile_schema, &here, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_create(&quantile_schema, &there, &error), FAY_OK);
+	assert_int_equal(fay_changes_create(&quantile_schema, 16 << 10, &changes, &error), FAY_OK); /* some 100 rows */
+	tell(changes, there, &live, 1, false);
+	for (uint64_t key = 1; key <= 10000; key++) {
+		struct quantile_row row = { 0, key, { 1, 1 }, 2 };
+		assert_int_equal(fay_aggregator_merge(here, 0, (const uint8_t *)&row, 1, &error), FAY_OK);
+		tell(changes, there, &row, 1, true);
+		fay_changes_forget(changes, here, 0, key + 1);
+	}
+	assert_int_equal(fay_changes_missing(changes), 1);
+	live = (struct quantile_row){ 0, UINT64_MAX, { 4, 0 }, 4 };
+	tell(changes, there, &live, 1, false);
+	assert_int_equal(fay_changes_missing(changes), 0);
+	assert_int_equal(fay_aggregator_snapshot(there, 0, &result, &error), FAY_OK);
+	assert_int_equal(result.row_count, 10001);
+	assert_memory_equal(result.rows + 10000 * sizeof(live), &live, sizeof(live));
+	fay_result_deinit(&result);
+	fay_changes_destroy(changes);
+	fay_aggregator_destroy(there);
+	fay_aggregator_destroy(here);
+}
+
 static void test_replace(void **state)
 {
 	struct fay_aggregator *aggregator;
@@ -258,7 +292,7 @@ static void test_limit(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_changes), cmocka_unit_test(test_forget), cmocka_unit_test(test_forget_limit), cmocka_unit_test(test_torn),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_changes), cmocka_unit_test(test_forget), cmocka_unit_test(test_forget_limit), cmocka_unit_test(test_torn), cmocka_unit_test(test_torn_always),
 					    cmocka_unit_test(test_replace), cmocka_unit_test(test_limit) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
