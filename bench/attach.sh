@@ -8,17 +8,17 @@ cd "$(dirname "$0")/.."
 rounds=${1:-9}
 bin=${BIN:-$PWD/build/bin}
 work=$(mktemp -d)
-targets=()
-cleanup() { for pid in "${targets[@]}"; do kill "$pid" 2>/dev/null || true; done; wait 2>/dev/null || true; rm -rf "$work"; }
+. scripts/owned.sh
+cleanup() { kill_owned TERM; wait 2>/dev/null || true; rm -rf "$work"; }
 trap cleanup EXIT
 
 "$bin/many_target" busy >"$work/many.out" &
 many=$!
-targets+=("$many")
+own "$many"
 mkfifo "$work/in"
 "$bin/fay_bench_target" 1 <"$work/in" >"$work/loop.out" &
 loop=$!
-targets+=("$loop")
+own "$loop"
 exec 9>"$work/in"
 
 attach() { # FUNCTIONS PATTERN STRATEGY SHARE
@@ -40,6 +40,7 @@ traced() { # SHARE QUERY
 	rm -f "$work/err"
 	"$bin/fay" trace --json --share "$1" -p "$loop" "$2" >"$work/rows" 2>"$work/err" &
 	local tracer=$!
+	own $tracer
 	until grep -qs "fay: tracing" "$work/err"; do kill -0 $tracer || { cat "$work/err" >&2; exit 1; }; sleep 0.01; done
 	least
 	kill -INT $tracer

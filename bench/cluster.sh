@@ -11,18 +11,18 @@ bin=$(realpath "$bin")
 json=$(realpath "${JSON:-/dev/null}")
 work=$(mktemp -d)
 port=$((20000 + RANDOM % 10000))
-started=()
-trap 'kill -9 "${started[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
+. "$(dirname "$0")/../scripts/owned.sh"
+trap 'kill_owned; rm -rf "$work"' EXIT
 cd "$work"
 "$bin/fay_bench_cluster" merge 100 1000
 "$bin/fay_bench_cluster" merge 20 100000
 "$bin/fay" cluster keygen asker >/dev/null 2>&1
 echo "signer bench $(cat asker.pub)" >signers
 nats-server -a 127.0.0.1 -p $port >/dev/null 2>&1 &
-started+=($!)
+own $!
 until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do sleep 0.05; done
 PHASES=$work/phases STATS=$work/stats "$bin/fay_bench_cluster" agents "nats://127.0.0.1:$port" "$work/signers" "$agents" "$keys" $steps &
-started+=($!)
+own $!
 printf '%-8s %12s %14s %10s %10s %s\n' fan-out messages/s bytes/s duplicates conflicts total
 for fanout in "${fanouts[@]}"; do
 	: >phases

@@ -10,8 +10,8 @@ bin=$(realpath "${BIN:-$(dirname "$0")/../build/bin}")
 work=$(mktemp -d)
 port=$((20000 + RANDOM % 10000))
 url=nats://127.0.0.1:$port
-started=()
-trap 'kill -9 "${started[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
+. "$(dirname "$0")/../scripts/owned.sh"
+trap 'kill_owned; rm -rf "$work"' EXIT
 cd "$work"
 by_thread='from m in cluster.Function("libc!malloc") group m by m.tid into g select new { g.Key, n = g.Count() }'
 each_event='from m in cluster.Function("libc!malloc") select new { m.tid, size = m.Arg(0) }'
@@ -21,11 +21,11 @@ start_agent() {
 	"$bin/fay" cluster keygen agent >/dev/null 2>&1
 	echo "signer bench $(cat asker.pub)" >signers
 	nats-server -a 127.0.0.1 -p $port >nats.log 2>&1 &
-	started+=($!)
+	own $!
 	until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do sleep 0.05; done
 	"$bin/fayd" --url "$url" --key agent.key --signers signers --name bench 2>fayd.log &
 	agent=$!
-	started+=($agent)
+	own $agent
 	until grep -q 'has joined' fayd.log; do sleep 0.05; done
 }
 
@@ -45,6 +45,7 @@ traced() {
 	rm -f err
 	"$bin/fay" trace --cluster "$url" --key asker.key --comm fay_allocations --every "$2" --json "$1" >out.json 2>err &
 	tracer=$!
+	own $tracer
 	until grep -q 'fay: tracing' err 2>/dev/null; do kill -0 $tracer || { cat err >&2; exit 1; }; sleep 0.02; done
 	ticks=$(agent_ticks) since=$(date +%s%N)
 	allocate "$3"
@@ -65,7 +66,7 @@ measure() {
 	mkfifo in out
 	"$bin/fay_allocations" "$2" "$3" "$4" <in >out &
 	program=$!
-	started+=($program)
+	own $program
 	exec 5>in 6<out
 	allocate "$5"
 	: >rounds

@@ -6,15 +6,16 @@ cd "$(dirname "$0")/.."
 rounds=${1:-15}
 bin=${BIN:-$PWD/build/bin}
 work=$(mktemp -d)
-server= load=
-cleanup() { [ -z "$load" ] || kill "$load" 2>/dev/null || true; [ -z "$server" ] || kill "$server" 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$work"; }
+. scripts/owned.sh
+cleanup() { kill_owned TERM; wait 2>/dev/null || true; rm -rf "$work"; }
 trap cleanup EXIT
 port=$((20000 + RANDOM % 20000))
 redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no --dir "$work" >/dev/null 2>&1 &
 server=$!
+own $server
 for _ in $(seq 100); do redis-cli -p "$port" ping >/dev/null 2>&1 && break; sleep 0.05; done
 redis-benchmark -p "$port" -c 4 -l -t get -q >/dev/null 2>&1 &
-load=$!
+own $!
 for _ in $(seq "$rounds"); do
 	"$bin/fay" trace -p "$server" --for 300ms --timing 'from io in cluster.Function("libc!read")
 		where io.time < Now.AddMinutes(5)

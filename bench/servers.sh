@@ -9,8 +9,8 @@ rounds=${1:-5}
 each=${SECONDS_EACH:-3}
 bin=${BIN:-$PWD/build/bin}
 work=$(mktemp -d)
-started=()
-cleanup() { for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done; wait 2>/dev/null || true; rm -rf "$work"; }
+. scripts/owned.sh
+cleanup() { kill_owned TERM; wait 2>/dev/null || true; rm -rf "$work"; }
 trap cleanup EXIT
 chmod 755 "$work"
 : >"$work/all"
@@ -26,6 +26,7 @@ attach() {
 		"$bin/fay" trace --json "${pids[@]}" "from f in cluster.Function(\"$what!*\") group f by f.function into g select new { f = g.Key, n = g.Count() }" \
 			>"$work/$what.json" 2>"$work/$what.err" &
 		tracers+=($!)
+		own $!
 		until grep -qs "fay: tracing" "$work/$what.err"; do kill -0 $! 2>/dev/null || { cat "$work/$what.err" >&2; exit 1; }; sleep 0.05; done
 		sed -n 's/^fay: tracing \([0-9]*\) function.* in \([0-9]*\) process.*/\1 \2/p' "$work/$what.err" | awk -v w="$what" '{print w, $1 / $2}' >"$work/$what.points"
 	done
@@ -46,7 +47,7 @@ if command -v mariadbd >/dev/null; then
 	mariadb-install-db --no-defaults --datadir="$work/my" --user=root --auth-root-authentication-method=normal >/dev/null 2>&1
 	mariadbd --no-defaults --datadir="$work/my" --socket="$work/my.sock" --skip-networking --user=root --innodb-flush-log-at-trx-commit=0 >"$work/my.log" 2>&1 &
 	server=$!
-	started+=("$server")
+	own "$server"
 	client=(mariadb --no-defaults --socket="$work/my.sock" -uroot -N -B)
 	sql() { "${client[@]}" "$@"; }
 	for _ in $(seq 300); do sql -e "select 1" >/dev/null 2>&1 && break; sleep 0.1; done
@@ -55,7 +56,7 @@ if command -v mariadbd >/dev/null; then
 	for connection in 1 2 3 4; do
 		while :; do for i in $(seq 500); do echo "update t set v = v + 1 where id = $((connection * 200 + i % 100)); select v from t where id = $i;"; done; done |
 			"${client[@]}" b >/dev/null 2>>"$work/client.err" &
-		started+=("$!")
+		own "$!"
 	done
 	done_so_far() { sql -e "show global status like 'Com_update'" | cut -f2; }
 	for round in $(seq "$rounds"); do
@@ -64,12 +65,12 @@ if command -v mariadbd >/dev/null; then
 		measure mariadb traced done_so_far
 		detach
 	done
-	for pid in "${started[@]:1}"; do kill "$pid" 2>/dev/null || true; done
+	for one in "${started[@]:1}"; do signal_owned TERM "${one% *}"; done
 	sleep 1
 	[ "$(sql -e 'select sum(v) from b.t')" = "$(done_so_far)" ] && echo "mariadb: the sum of the table is the number of updates, $(done_so_far)" ||
 		{ echo "mariadb: WRONG: $(sql -e 'select sum(v) from b.t') in the table, $(done_so_far) updates" >&2; exit 1; }
 	cat "$work/mariadbd.points" "$work/libc.points" | sed 's/^/mariadb: functions traced: /'
-	kill "$server"
+	signal_owned TERM "$server"
 fi
 pg=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1)
 if [ -n "$pg" ] && command -v pgbench >/dev/null; then
@@ -79,12 +80,12 @@ if [ -n "$pg" ] && command -v pgbench >/dev/null; then
 	as_postgres "$pg/initdb" -D "$work/pg/data" -A trust -N >/dev/null 2>&1
 	setpriv --reuid=postgres --regid=postgres --clear-groups "$pg/postgres" -D "$work/pg/data" -k "$work/pg" -c listen_addresses= -c fsync=off -c stats_fetch_consistency=none >"$work/pg.log" 2>&1 &
 	server=$!
-	started+=("$server")
+	own "$server"
 	for _ in $(seq 200); do as_postgres "$pg/pg_isready" -q -h "$work/pg" && break; sleep 0.1; done
 	as_postgres pgbench -h "$work/pg" -i -s 2 -q postgres >/dev/null 2>&1
 	setpriv --reuid=postgres --regid=postgres --clear-groups pgbench -h "$work/pg" -c 4 -T 100000 -n postgres >"$work/pgbench.out" 2>&1 &
 	load=$!
-	started+=("$load")
+	own "$load"
 	sleep 1
 	query() { as_postgres psql -X -q -A -t -h "$work/pg" -c "$1" postgres; }
 	done_so_far() { query "select count(*) from pgbench_history"; }
@@ -95,12 +96,12 @@ if [ -n "$pg" ] && command -v pgbench >/dev/null; then
 		measure postgres traced done_so_far
 		detach
 	done
-	kill "$load"
+	signal_owned TERM "$load"
 	sleep 1
 	sums=$(query "select (select sum(abalance) from pgbench_accounts) = (select sum(delta) from pgbench_history) and (select sum(tbalance) from pgbench_tellers) = (select sum(delta) from pgbench_history)")
 	[ "$sums" = t ] && echo "postgres: the balances are the sums of the history" || { echo "postgres: WRONG balances" >&2; exit 1; }
 	cat "$work/postgres.points" "$work/libc.points" | sed 's/^/postgres: functions traced in each backend: /'
-	kill -INT "$server"
+	signal_owned INT "$server"
 fi
 quartiles() { sort -g | awk '{v[NR] = $1} END {printf "%.0f %.0f %.0f\n", v[int((NR + 1) / 2)], v[int((NR + 3) / 4)], v[int((3 * NR + 1) / 4)]}'; }
 : >"$work/json"

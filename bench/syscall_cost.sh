@@ -8,8 +8,8 @@ fay=build/bin/fay target=build/bin/fay_bench_syscall
 [ -x "$fay" ] && [ -x "$target" ] || { echo "scripts/build release first" >&2; exit 2; }
 [ "$(id -u)" = 0 ] || { echo "BPF needs root" >&2; exit 1; }
 work=$(mktemp -d)
-tracer=
-trap '[ -z "$tracer" ] || kill -INT "$tracer" 2>/dev/null || true; rm -rf "$work"' EXIT
+. scripts/owned.sh
+trap 'kill_owned INT; rm -rf "$work"' EXIT
 
 number=110 # getppid
 fay_count='cluster.Syscall("getppid").Count()'
@@ -27,13 +27,13 @@ run() {
 	: >"$work/log"
 	"$@" >"$work/log" 2>&1 &
 	tracer=$!
+	own $tracer
 	for _ in $(seq 400); do grep -q "$ready" "$work/log" && break; sleep 0.05; done
 	grep -q "$ready" "$work/log" || { cat "$work/log" >&2; exit 4; }
 	sleep 1 # bpftrace says so before it has attached
 	"$target" "$calls" >>"$work/$name"
 	kill -INT "$tracer"
 	wait "$tracer" || true
-	tracer=
 }
 names=(untraced fay_count fay_group fay_duration)
 # bpftrace wants tracefs where it expects it.

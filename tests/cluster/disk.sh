@@ -4,7 +4,7 @@
 TARGET=$CALLS
 mkdir store
 mount -t tmpfs -o size=1G fay-test "$work/store" 2>mount.err || skip "no file system of its own for the store: $(cat mount.err)"
-unmount() { local code=$?; for pid in "${servers[@]}"; do kill -9 "$pid" 2>/dev/null || true; done; wait "${servers[@]}" 2>/dev/null || true; umount -l "$work/store" || true; (exit $code); cleanup_cluster; }
+unmount() { local code=$?; signal_owned KILL "${servers[@]}"; wait "${servers[@]}" 2>/dev/null || true; umount -l "$work/store" || true; (exit $code); cleanup_cluster; }
 trap unmount EXIT
 jetstream() { server 0 -js -sd "$work/store"; }
 jetstream

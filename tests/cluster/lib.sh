@@ -112,6 +112,14 @@ target() {
 	wait_for "out$n" "$([ "$TARGET" = "${CALLS:-}" ] && echo "did 0" || echo ready)"
 	sums[n]=0
 }
+# kill_target N: the program of node N, and returns when it is gone: nobody finds it in /proc any more
+kill_target() {
+	local birth
+	birth=$(born "${targets[$1]}")
+	kill -9 "${targets[$1]}"
+	await "the program of node $1 is gone" is_gone "${targets[$1]}" "$birth"
+}
+is_gone() { [ "$(born "$1")" != "$2" ]; }
 sums=() # by node: calls made so far
 # calls N COUNT: the program of node N (cluster_target) makes that many, and has made them when this returns
 calls() {
@@ -167,7 +175,7 @@ until_coverage() {
 coverage() { grep '"type":"coverage"' trace.json | tail -1 | jq ".$1" 2>/dev/null || true; }
 end_ask() {
 	local code=0
-	kill -INT "$tracer" 2>/dev/null || true
+	signal_owned INT "$tracer"
 	ended "$tracer" || code=$?
 	[ "$code" = "${1:-0}" ] || { cat trace.err >&2; fail "fay trace exited with $code"; }
 }

@@ -45,7 +45,7 @@ begin() {
 }
 begin
 while [ "${targets[3]}" -lt "${targets[1]}" ] && [ "${targets[3]}" -lt "${targets[2]}" ]; do # process numbers began anew in between
-	kill -9 "${targets[@]}"
+	for n in 1 2 3; do kill_target $n; done
 	begin
 done
 query='from e in cluster.Function("worker!handle") group e by e.request->kind into g select new { kind = g.Key, n = g.Count(), size = g.Sum(x => x.size) }'
@@ -68,7 +68,7 @@ end_ask
 equal "results by a named argument" '[[13,2000]]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values | [.value, .n]]' trace.json)"
 
 # Now the only one that runs is of the other build.
-for n in 1 2; do kill -9 "${targets[n]}"; done
+for n in 1 2; do kill_target $n; done
 ask --await 3 --comm worker "$query"
 calls 3 100
 until_rows 'map(.n) | add' 100
@@ -76,7 +76,7 @@ end_ask
 equal "asked by the other build's types" '[[0,50,500],[1,50,500]]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values | [.kind, .n, .size]] | sort' trace.json)"
 
 # None runs: the types are those of what would be run. A file that cannot be compared with other machines' is refused, as is what cannot be asked of a cluster.
-kill -9 "${targets[3]}"
+kill_target 3
 asks() { PATH=$work/$1:$PATH "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --await 3 --for 1s --comm worker "${@:2}"; }
 exits "a file without a build ID" 1 asks none "$query"
 contains "why" "$work/err" "has no build ID"

@@ -2,20 +2,7 @@
 set -Eeuo pipefail
 FAY=${FAY:?path of the fay command}
 work=$(mktemp -d)
-started=() # "PID BIRTH"
-# born PID: when it started, in ticks since boot (proc(5)); nothing if there is no such process
-born() {
-	local stat
-	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
-	stat=(${stat##*) })
-	echo "${stat[19]}"
-}
-# own PID...: they are killed at the end. Not by their numbers alone: those of ended processes are given out again, within seconds beside a test that makes a million threads.
-own() { local pid; for pid; do started+=("$pid $(born "$pid")"); done; }
-kill_owned() {
-	local one
-	for one in "${started[@]}"; do [ "$(born "${one% *}")" != "${one#* }" ] || kill -9 "${one% *}" 2>/dev/null || true; done
-}
+. "$(dirname "${BASH_SOURCE[0]}")/../../scripts/owned.sh" # what a test owns is killed at its end
 cleanup() {
 	local code=$?
 	trap - ERR
