@@ -10,12 +10,15 @@
 
 #define LOOK_MS 100
 #define STOP_EVERY 500000000u /* ns */
+#define STOPS_MAX 1200u       /* after so many of them, ten minutes, the query is over, whatever still comes */
 
 static const char usage_text[] = "usage: fay attach ID --cluster URL --key FILE [--every 1s] [--json | --csv] [--stop]\n";
 
 struct attach {
 	struct fay_detached detached;
 	bool stop, finished;
+	uint64_t told;  /* monotonic ns: when agents were told to end, last; 0: not yet */
+	uint32_t stops; /* how often: whoever stands still itself counts no time in which agents could not answer */
 	char text[FAY_WIRE_TEXT_MAX + 1];
 };
 
@@ -78,24 +81,39 @@ static int prepare(struct trace *trace, struct attach *attach, const struct fay_
 	return fay_root_attach(&trace->cluster.root, keys, &attach->detached, &trace->verdict, trace->aggregator, &trace->root, error);
 }
 
-static int follow(struct trace *trace, struct attach *attach, struct fay_error *error)
+/* Again and again: an agent may just be connecting. */
+static void tell_to_stop(struct trace *trace, struct attach *attach)
+{
+	uint64_t now = fay_cli_monotonic();
+	if (now < attach->told + STOP_EVERY)
+		return;
+	attach->told = now;
+	attach->stops++;
+	fay_root_end(trace->root);
+}
+
+/* Whoever has not said good-bye long after the end, or says nothing long after it was told to end, is gone. */
+static bool is_over(struct trace *trace, const struct attach *attach)
 {
 	const struct fay_wire_meta *meta = &attach->detached.meta;
+	uint64_t patience = trace->cluster.root.lost_after, now = fay_cli_monotonic();
+	if (fay_root_finished(trace->root))
+		return true;
+	if ((meta->life && fay_cli_realtime() > meta->began + meta->life + patience) || attach->stops > STOPS_MAX)
+		return fay_root_give_up(trace->root, UINT64_MAX);
+	return attach->stops > patience / STOP_EVERY + 1 && fay_root_give_up(trace->root, now - patience);
+}
+
+static int follow(struct trace *trace, struct attach *attach, struct fay_error *error)
+{
 	uint64_t every = trace->every ? trace->every : 1000000000u, next = fay_cli_monotonic() + every;
-	uint64_t told = 0;
 	bool pictures = trace->writer.live || trace->every;
 	while (!fay_trace_interrupted && !attach->finished) {
 		if (fay_root_replay(trace->root, error) || fay_trace_rows_error(trace, error) || fay_trace_windows_tick(trace, fay_cli_realtime(), error))
 			return error->code;
-		/* Whoever has not said good-bye long after the end is gone. */
-		if (meta->life && fay_cli_realtime() > meta->began + meta->life + trace->cluster.root.lost_after)
-			fay_root_give_up(trace->root);
-		/* Again and again: an agent may just be connecting. */
-		if (attach->stop && fay_cli_monotonic() >= told + STOP_EVERY) {
-			told = fay_cli_monotonic();
-			fay_root_end(trace->root);
-		}
-		attach->finished = fay_root_finished(trace->root);
+		if (attach->stop)
+			tell_to_stop(trace, attach);
+		attach->finished = is_over(trace, attach);
 		if (attach->finished)
 			break;
 		if (fay_cli_monotonic() >= next) {
@@ -107,7 +125,9 @@ static int follow(struct trace *trace, struct attach *attach, struct fay_error *
 		}
 		usleep(LOOK_MS * 1000);
 	}
-	trace->end_reason = attach->finished ? "the query is over" : "interrupted; the query goes on";
+	struct fay_coverage coverage;
+	fay_root_coverage(trace->root, &coverage);
+	trace->end_reason = !attach->finished ? "interrupted; the query goes on" : coverage.lost ? "the query is over; not all machines answered" : "the query is over";
 	return FAY_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "ledger.h"
 #include "parts.h"
 #include "stream.h"
+#include "wire.h"
 
 #define FAY_ROOT_FANOUT 16u
 
@@ -39,6 +40,9 @@ struct fay_root_options {
 	unsigned await;            /* begin when so many machines were found, however long that takes; 0: those that answer at once */
 	uint64_t window, lease, lost_after; /* ns */
 	uint64_t horizon; /* of a query with windows of time: ns after which agents forget a window's groups; 0: it has none */
+	struct fay_wire_code codes[FAY_WIRE_CODES_MAX]; /* columns of the image that hold addresses of code */
+	uint16_t code_count;
+	bool stacks;               /* the probes walk stacks: struct fay_stack_tables in GLOBAL */
 	uint32_t fanout;           /* 0: no tree */
 	uint32_t bytes_per_second; /* of each agent; 0: the agent's own limit */
 };
@@ -73,6 +77,7 @@ struct fay_coverage {
 	uint64_t windows; /* complete on all that are not lost */
 	uint64_t messages, bytes, hellos, merged, combined, duplicates, conflicts, early, unknown, malformed, rows_shed;
 	uint64_t rows_late; /* of windows of time that were settled */
+	uint16_t other_version; /* of the messages, that some machine speaks, which is not asked; 0: none was heard */
 	bool beyond; /* more machines are there than can be asked: FAY_WIRE_AGENTS_MAX */
 	int64_t clock_offset; /* ns, the largest */
 	uint64_t clock_error; /* of that one; UINT64_MAX: not measured */
@@ -104,8 +109,8 @@ int fay_root_attach(const struct fay_root_options *options, const struct fay_key
 		    struct fay_aggregator *aggregator, struct fay_root **root, struct fay_error *error);
 /* Merges what came into the stream since the last time. */
 int fay_root_replay(struct fay_root *root, struct fay_error *error);
-/* All machines that have not finished are lost. */
-void fay_root_give_up(struct fay_root *root);
+/* Machines that have not finished, and of which nothing has come since that time (monotonic ns; UINT64_MAX: all), are lost. true: nothing more is waited for. */
+bool fay_root_give_up(struct fay_root *root, uint64_t since);
 /* Tells the agents to end the query. */
 void fay_root_end(struct fay_root *root);
 

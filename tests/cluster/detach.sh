@@ -59,6 +59,27 @@ equal "it ends without that agent" 0 $code
 fault "an agent is killed while the query is detached" 3000 "$(total n)"
 equal "finished, lost" "2 1" "$(coverage finished) $(coverage lost)"
 
+# Nothing but --stop ends a query without --for. An agent that is dead does not answer, and is waited for as long as a machine may be silent; so it is if all are dead.
+id=$(detach --await 2 "$query")
+for n in 1 3; do calls $n 1000; done
+"$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --every 100ms >trace.json 2>trace.err &
+tracer=$!
+own "$tracer"
+until_rows 'map(.n) | add' 2000
+end_ask
+kill -9 "${nodes[3]}"
+calls 1 500
+attach "$id" --stop --lost-after 8s
+fault "an agent is dead when a detached query is stopped" 2500 "$(total n)"
+equal "finished, lost" "1 1" "$(coverage finished) $(coverage lost)"
+contains "that it is not whole" trace.err "not all machines answered"
+contains "who did not answer" trace.err "fay: node3 ("
+id=$(detach --await 1 "$query")
+kill -9 "${nodes[1]}"
+attach "$id" --stop --lost-after 2s
+equal "finished, lost, if all are dead" "0 1" "$(coverage finished) $(coverage lost)"
+for n in 1 3; do agent $n; done
+
 # What the query's text alone does not tell.
 echo 'long doubled(long x) { return 2 * x; }' >"$work/doubled.c"
 exits "functions of C" 1 "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --await 2 --detach --comm cluster_target \
