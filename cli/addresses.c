@@ -4,7 +4,6 @@
  * that were traced, as they were mapped when their tracing began and whenever they loaded modules since. If two of them have different code there, the
  * address itself is shown.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +16,12 @@ void fay_cli_addresses_take(struct fay_cli_addresses *addresses, pid_t pid)
 	struct fay_target *target, **grown;
 	if (addresses->count == SNAPSHOTS_MAX || fay_target_open_pid(pid, &target, NULL))
 		return;
+	/* A forked child has what its parent has. */
+	for (size_t i = 0; i < addresses->count; i++)
+		if (fay_target_same_code(target, addresses->snapshots[i])) {
+			fay_target_close(target);
+			return;
+		}
 	grown = realloc(addresses->snapshots, (addresses->count + 1) * sizeof(*grown));
 	if (!grown) {
 		fay_target_close(target);
@@ -72,7 +77,7 @@ static bool find_in_kernel(struct fay_cli_addresses *addresses, uint64_t address
 }
 
 /* The kernel's addresses are none of a process's. */
-static const struct fay_code_place *place_of(struct fay_cli_addresses *addresses, uint64_t address, unsigned form)
+const struct fay_code_place *fay_cli_address_place(struct fay_cli_addresses *addresses, uint64_t address, unsigned form)
 {
 	bool exact = form & FAY_ADDRESS_EXACT;
 	uint64_t at = (address ^ exact) % FAY_CLI_ADDRESSES_KNOWN;
@@ -84,32 +89,4 @@ static const struct fay_code_place *place_of(struct fay_cli_addresses *addresses
 	if (!(form & FAY_ADDRESS_KERNEL ? find_in_kernel : find_place)(addresses, address, exact, place))
 		*place = (struct fay_code_place){ 0 };
 	return place;
-}
-
-static void write_bare(const struct fay_code_place *place, char *text, size_t size)
-{
-	char buffer[256];
-	if (place->name)
-		snprintf(text, size, "%s", fay_cli_readable(place->name, buffer, sizeof(buffer)));
-	else
-		snprintf(text, size, "[%s]", place->module ? place->module : "unknown");
-}
-
-void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address, unsigned form, char *text, size_t size)
-{
-	const struct fay_code_place *place = place_of(addresses, address, form);
-	char buffer[64];
-	if (form & FAY_ADDRESS_BARE) {
-		write_bare(place, text, size);
-		return;
-	}
-	if (!place->module)
-		snprintf(text, size, "0x%" PRIx64, address);
-	else if (!place->name)
-		snprintf(text, size, "%s+0x%" PRIx64, place->module, place->offset);
-	else if (form & FAY_ADDRESS_EXACT && !place->offset)
-		snprintf(text, size, "%s!%s", place->module, form & FAY_ADDRESS_READABLE ? fay_cli_readable(place->name, buffer, sizeof(buffer)) : place->name);
-	else
-		snprintf(text, size, "%s!%s+0x%" PRIx64, place->module, form & FAY_ADDRESS_READABLE ? fay_cli_readable(place->name, buffer, sizeof(buffer)) : place->name,
-			 place->offset);
 }

@@ -92,11 +92,16 @@ struct fay_cli_addresses {
 		struct fay_code_place place; /* module NULL: not known */
 	} known[FAY_CLI_ADDRESSES_KNOWN]; /* what was looked up last */
 };
-/* What the process has mapped now; quietly nothing if it is gone. */
+/* What the process has mapped now; quietly nothing if it is gone, or has what another one has. */
 void fay_cli_addresses_take(struct fay_cli_addresses *addresses, pid_t pid);
 void fay_cli_addresses_deinit(struct fay_cli_addresses *addresses);
-/* "libc!qsort+0x1c", or "0x7f..." */
+/* Where an address is, of which `form` says EXACT and KERNEL; module NULL: not known. Valid until the next call. */
+const struct fay_code_place *fay_cli_address_place(struct fay_cli_addresses *addresses, uint64_t address, unsigned form);
+/* address_names.c: "libc!qsort+0x1c", or "0x7f..." */
 void fay_cli_address_name(struct fay_cli_addresses *addresses, uint64_t address, unsigned form, char *text, size_t size);
+
+/* Likewise of what a machine of a cluster said of a place in code (docs/cluster.md, PARTIAL); `code` NULL: it said nothing of this hash. */
+void fay_cli_code_name(const char *code, uint64_t hash, unsigned form, char *text, size_t size);
 
 /* --- leftovers.c: fay's code in processes ---------------------------------------------------------------------------- */
 

@@ -59,6 +59,31 @@ static int check(const struct trace *trace, struct fay_error *error)
 	return FAY_OK;
 }
 
+/* Addresses of code are told by name, in place of the addresses. */
+static int set_codes(const struct trace *trace, struct fay_root_options *options, struct fay_error *error)
+{
+	struct fay_plan_code codes[FAY_PLAN_CODES_MAX];
+	const struct fay_plan *plan = trace->plan;
+	_Static_assert(FAY_PLAN_CODES_MAX <= FAY_WIRE_CODES_MAX, "START has room for all");
+	if (!plan)
+		return FAY_OK;
+	if (plan->joins && plan->addresses)
+		return fay_error_set(error, FAY_E_REFUSED, "callers in a join cannot be asked of a cluster yet");
+	uint32_t count = plan->joins ? 0 : fay_plan_codes(plan, codes);
+	if (!plan->joins && fay_plan_computes_codes(plan))
+		return fay_error_set(error, FAY_E_REFUSED, "addresses of code differ from machine to machine: on a cluster stacks and callers are keys of groups or columns, and nothing is computed with them");
+	if (count && fay_schema_replaces(trace->schema))
+		return fay_error_set(error, FAY_E_REFUSED, "stacks and callers with TopK or Sample cannot be asked of a cluster yet");
+	for (uint32_t i = 0; i < count; i++) {
+		if (fay_trace_is_kernel(trace) && !codes[i].kernel)
+			return fay_error_set(error, FAY_E_REFUSED, "stacks of programs at events of the kernel cannot be asked of a cluster yet: ask for KernelStack, or for stacks of cluster.Function(...)");
+		options->codes[i] = (struct fay_wire_code){ (uint16_t)codes[i].column, (uint8_t)((codes[i].exact ? FAY_CODE_EXACT : 0) | (codes[i].kernel ? FAY_CODE_KERNEL : 0)) };
+	}
+	options->code_count = (uint16_t)count;
+	options->stacks = plan->walks_stacks;
+	return FAY_OK;
+}
+
 static void set_options(struct trace *trace)
 {
 	struct fay_root_options *options = &trace->cluster.root;
@@ -95,6 +120,8 @@ static int start(struct trace *trace, struct fay_error *error)
 	if (check(trace, error) || fay_cli_cluster_keys(&trace->cluster, &keys, error))
 		return error->code;
 	set_options(trace);
+	if (set_codes(trace, &trace->cluster.root, error))
+		return error->code;
 	trace->cluster_rows = trace->aggregator;
 	if (fay_trace_is_kernel(trace) && make_object(trace, error))
 		return error->code;
@@ -117,6 +144,8 @@ static void report(const struct trace *trace)
 	fay_root_coverage(trace->root, &coverage);
 	if (coverage.beyond)
 		fprintf(stderr, "fay: more than %u machines are there; the others are NOT ASKED (--machines FILE chooses)\n", FAY_WIRE_AGENTS_MAX);
+	if (coverage.other_version)
+		fprintf(stderr, "fay: machines that speak version %u of Fay's messages are NOT ASKED: this is version %u, and the same release must run on all\n", coverage.other_version, FAY_WIRE_VERSION);
 	if (refused > REFUSALS_SHOWN && !trace->verbose)
 		fprintf(stderr, "fay: %u more machines do not trace; --verbose names them\n", refused - REFUSALS_SHOWN);
 	if (fay_trace_is_kernel(trace)) {

@@ -17,10 +17,6 @@ int fay_trace_stacks_check(const struct trace *trace, struct fay_error *error)
 	const struct fay_plan *plan = trace->plan;
 	if (trace->writer.format == FAY_FORMAT_FOLDED && !shows_stack(plan))
 		return fay_error_set(error, FAY_E_USAGE, "--folded shows stacks, and this result has none: group by x.Stack(16), for example");
-	if (!shows_stack(plan) && !(plan && plan->walks_stacks))
-		return FAY_OK;
-	if (trace->cluster.root.bus.url)
-		return fay_error_set(error, FAY_E_REFUSED, "stacks cannot be asked of a cluster yet; ask each machine");
 	return FAY_OK;
 }
 

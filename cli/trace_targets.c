@@ -189,7 +189,9 @@ const char *fay_trace_function_name(void *context, uint64_t hash)
 void fay_trace_address_name(void *context, uint64_t address, unsigned form, char *text, size_t size)
 {
 	struct trace *trace = context;
-	if (fay_trace_is_file(trace))
+	if (trace->root)
+		fay_cli_code_name(fay_root_function_name(trace->root, address), address, form, text, size);
+	else if (fay_trace_is_file(trace))
 		fay_trace_saved_address(trace, address, form, text, size);
 	else
 		fay_cli_address_name(&trace->addresses, address, form, text, size);

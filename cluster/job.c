@@ -170,26 +170,30 @@ static bool close_message(struct fay_job *job, uint64_t window, uint8_t flags, c
 	return true;
 }
 
-static void tell_name(void *context, uint64_t hash)
+static void tell_name(void *context, uint64_t hash, const char *name)
 {
 	struct fay_job *job = context;
-	const char *name;
-	if (!fay_names_add(&job->told, hash, (struct fay_text){ 0 }))
-		return;
-	name = job->feed.name(job->feed.context, hash);
-	if (name)
+	if (name && fay_names_add(&job->told, hash, (struct fay_text){ 0 }))
 		fay_parts_name(&job->parts, hash, name, strlen(name));
 }
 
-static bool tell_row(struct fay_job *job, uint64_t window, uint16_t state, const uint8_t *row)
+static void tell_function(void *context, uint64_t hash)
+{
+	struct fay_job *job = context;
+	tell_name(job, hash, job->feed.name(job->feed.context, hash));
+}
+
+static bool tell_row(struct fay_job *job, uint64_t window, uint16_t state, uint8_t *row)
 {
 	static const uint64_t none[FAY_WIRE_LOSSES];
 	uint32_t size = job->verdict->schema.states[state].row_size;
 	if (fay_parts_size(&job->parts) + size > FAY_WIRE_PARTIAL_MAX && !close_message(job, window, 0, none))
 		return false;
+	if (job->feed.translate)
+		job->feed.translate(job->feed.context, state, row, tell_name, job);
 	fay_parts_row(&job->parts, state, row, size);
 	if (job->functions)
-		fay_row_functions(&job->verdict->schema, state, row, tell_name, job);
+		fay_row_functions(&job->verdict->schema, state, row, tell_function, job);
 	return true;
 }
 

@@ -32,6 +32,8 @@ struct fay_feed {
 	/* Groups of windows of time that are over, right behind a snapshot of that state; fay_changes_forget() says which. NULL: keeps them */
 	void (*forget)(void *context, struct fay_changes *changes, uint32_t state, uint64_t below);
 	const char *(*name)(void *context, uint64_t hash);
+	/* In a row that is about to be told: hashes of names in place of addresses of code (codes.h). NULL: it has none */
+	void (*translate)(void *context, uint32_t state, uint8_t *row, void (*tell)(void *tell_context, uint64_t hash, const char *name), void *tell_context);
 	/* Where streamed rows go; called before the first tick. NULL: there are none. */
 	void (*on_row)(void *context, fay_row_function *function, void *function_context);
 	void (*destroy)(void *context);

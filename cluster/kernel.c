@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codes.h"
 #include "kernel.h"
 
 struct kernel {
@@ -12,6 +13,7 @@ struct kernel {
 	struct fay_aggregator *aggregator;
 	pid_t *pids;
 	size_t pid_count;
+	struct fay_codes codes;
 	struct fay_error failure; /* code 0: none */
 };
 
@@ -68,6 +70,12 @@ static const char *name(void *context, uint64_t hash)
 	return NULL;
 }
 
+static void translate(void *context, uint32_t state, uint8_t *row, fay_codes_function *tell, void *tell_context)
+{
+	struct kernel *kernel = context;
+	fay_codes_translate(&kernel->codes, state, row, tell, tell_context);
+}
+
 static void on_row(void *context, fay_row_function *function, void *function_context)
 {
 	struct kernel *kernel = context;
@@ -79,6 +87,7 @@ static void destroy(void *context)
 	struct kernel *kernel = context;
 	fay_aggregator_destroy(kernel->aggregator);
 	fay_bpf_session_destroy(kernel->session);
+	fay_codes_deinit(&kernel->codes);
 	free(kernel->pids);
 	free(kernel);
 }
@@ -121,12 +130,12 @@ int fay_kernel_feed_create(struct fay_object *object, const struct fay_wire_star
 	if (!kernel)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	kernel->object = object;
-	if (read_pids(kernel, start, error) || attach(kernel, memory, error)) {
+	if (fay_codes_init(&kernel->codes, start, &object->verdict.schema, error) || read_pids(kernel, start, error) || attach(kernel, memory, error)) {
 		destroy(kernel);
 		return error->code;
 	}
 	*feed = (struct fay_feed){ .context = kernel, .tick = tick, .alive = alive, .stop = stop, .snapshot = snapshot, .forget = forget,
-				   .name = name, .on_row = on_row, .destroy = destroy };
+				   .name = name, .translate = kernel->codes.count ? translate : NULL, .on_row = on_row, .destroy = destroy };
 	for (uint32_t i = 0; i < object->bpf.program_count; i++)
 		feed->functions += !fay_bpf_session_skipped(kernel->session, i);
 	return FAY_OK;

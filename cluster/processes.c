@@ -6,6 +6,7 @@
 
 #include "../cli/cli.h"
 #include "../cli/follow.h"
+#include "codes.h"
 #include "processes.h"
 
 #define SESSIONS_MAX FAY_CLI_MAX_TARGETS
@@ -20,6 +21,7 @@
 struct traced {
 	struct fay_target *target;
 	struct fay_session *session;
+	struct fay_stack_tables *tables; /* NULL: the probes walk no stacks */
 	uint64_t modules; /* fay_process_modules() when it was attached to, or last looked at */
 };
 
@@ -43,6 +45,7 @@ struct processes {
 	struct fay_follow follower;
 	bool followed; /* any process was found to follow */
 	enum fay_when_full when_full;
+	struct fay_codes codes;
 	int64_t clock; /* ns added to events' times */
 	uint64_t next_look, next_drain, next_alive, asked; /* asked: when a ring was half full last */
 	struct fay_error first; /* failure; code 0: none */
@@ -77,6 +80,7 @@ static bool retire(struct processes *processes, size_t index, struct fay_error *
 	if (fay_aggregator_retire(processes->aggregator, fay_session_shm(traced->session, &size), error))
 		return false;
 	fay_session_destroy(traced->session);
+	free(traced->tables);
 	fay_target_forget(traced->target);
 	processes->gone[processes->gone_count++] = traced->target;
 	*traced = processes->traced[--processes->count];
@@ -128,11 +132,13 @@ static int admit(struct processes *processes, pid_t pid, struct fay_error *error
 }
 
 /* Whether the role admits the process is asked again behind patching: it may have executed another program meanwhile, and nothing was read of it yet. */
-static int attach_session(struct processes *processes, pid_t pid, const struct fay_attach_options *options, struct traced *traced, struct fay_error *error)
+static int attach_session(struct processes *processes, pid_t pid, struct fay_attach_options *options, struct traced *traced, struct fay_error *error)
 {
 	if (admit(processes, pid, error) || fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &traced->target, error))
 		return error->code;
 	int result = processes->described.pattern[0] ? fay_cli_check_function(&processes->described, traced->target, error) : FAY_OK;
+	if (!result)
+		result = fay_codes_tables(&processes->codes, traced->target, options, &traced->tables, error);
 	if (!result)
 		result = fay_session_attach(traced->target, processes->verdict, options, &traced->session, error);
 	if (!result && admit(processes, pid, error)) {
@@ -140,8 +146,10 @@ static int attach_session(struct processes *processes, pid_t pid, const struct f
 		detach(traced->session, pid);
 		fay_session_destroy(traced->session);
 	}
-	if (result)
+	if (result) {
+		free(traced->tables);
 		fay_target_close(traced->target);
+	}
 	return result;
 }
 
@@ -162,6 +170,7 @@ static int attach(struct processes *processes, pid_t pid, bool later, struct fay
 	if (attach_session(processes, pid, &options, traced, error))
 		return error->code;
 	processes->count++;
+	fay_codes_take(&processes->codes, pid);
 	size_t size;
 	struct fay_shm_control *shm = fay_session_shm(traced->session, &size);
 	if (!options.beside_count)
@@ -248,6 +257,15 @@ static void look_for_names(struct processes *processes)
 	}
 }
 
+/* Stacks go through new modules, too, and functions there are called something. */
+static void know_again(struct processes *processes, pid_t pid)
+{
+	fay_codes_take(&processes->codes, pid);
+	for (size_t i = 0; i < processes->count; i++)
+		if (fay_target_pid(processes->traced[i].target) == pid)
+			fay_codes_update(&processes->codes, pid, processes->traced[i].tables, processes->traced[i].session);
+}
+
 /* Of traced processes, and of those that did not have what is asked for: it may be there now. */
 static void look_for_modules(struct processes *processes)
 {
@@ -259,6 +277,7 @@ static void look_for_modules(struct processes *processes)
 		for (size_t k = 0; k < count; k++)
 			if (fay_target_pid(processes->traced[k].target) == pid)
 				processes->traced[k].modules = modules;
+		know_again(processes, pid);
 		attach_again(processes, pid);
 	}
 	for (size_t i = processes->failed_count; i-- > 0;) {
@@ -374,6 +393,12 @@ static const char *name(void *context, uint64_t hash)
 	return found;
 }
 
+static void translate(void *context, uint32_t state, uint8_t *row, fay_codes_function *tell, void *tell_context)
+{
+	struct processes *processes = context;
+	fay_codes_translate(&processes->codes, state, row, tell, tell_context);
+}
+
 static void on_row(void *context, fay_row_function *function, void *function_context)
 {
 	struct processes *processes = context;
@@ -387,8 +412,10 @@ static void destroy(void *context)
 	fay_aggregator_destroy(processes->aggregator);
 	for (size_t i = 0; i < processes->count; i++) {
 		fay_session_destroy(processes->traced[i].session);
+		free(processes->traced[i].tables);
 		fay_target_close(processes->traced[i].target);
 	}
+	fay_codes_deinit(&processes->codes);
 	for (size_t i = 0; i < processes->gone_count; i++)
 		fay_target_close(processes->gone[i]);
 	free(processes->gone);
@@ -427,7 +454,7 @@ static int prepare(struct processes *processes, const struct fay_verdict *verdic
 	processes->when_full = start->flags & FAY_START_OVERWRITE ? FAY_FULL_OVERWRITE : start->flags & FAY_START_DROP ? FAY_FULL_DROP : FAY_FULL_BLOCK;
 	processes->clock = start->clock;
 	read_described(&processes->described, start);
-	if (fay_aggregator_create(&verdict->schema, &processes->aggregator, error))
+	if (fay_codes_init(&processes->codes, start, &verdict->schema, error) || fay_aggregator_create(&verdict->schema, &processes->aggregator, error))
 		return error->code;
 	fay_aggregator_set_limit(processes->aggregator, memory);
 	return start->flags & FAY_START_FOLLOW ? fay_follow_start(&processes->follower, error) : FAY_OK;
@@ -455,7 +482,7 @@ int fay_processes_create(const struct fay_verdict *verdict, const struct fay_wir
 		return error->code;
 	}
 	*feed = (struct fay_feed){ .context = processes, .tick = tick, .drain = drain, .is_busy = is_busy, .alive = alive, .stop = stop, .snapshot = snapshot, .forget = forget,
-				   .name = name, .on_row = on_row, .destroy = destroy, .processes = (uint32_t)processes->count };
+				   .name = name, .translate = processes->codes.count ? translate : NULL, .on_row = on_row, .destroy = destroy, .processes = (uint32_t)processes->count };
 	for (size_t i = 0; i < processes->count; i++)
 		feed->functions += (uint32_t)fay_session_point_count(processes->traced[i].session);
 	return FAY_OK;

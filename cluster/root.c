@@ -98,7 +98,7 @@ static void send_start(struct fay_root *root, struct fay_machine *machine)
 	fay_wire_put64(out, options->one_clock ? -(uint64_t)machine->clock_offset : 0);
 	fay_wire_put32(out, (options->wait ? FAY_START_WAIT : 0) | (options->some ? FAY_START_SOME : 0) | (options->durable ? FAY_START_DURABLE : 0) |
 				    (options->is_bpf ? FAY_START_BPF : 0) | (options->follow ? FAY_START_FOLLOW : 0) | (options->when_full == FAY_FULL_DROP ? FAY_START_DROP : 0) |
-				    (options->when_full == FAY_FULL_OVERWRITE ? FAY_START_OVERWRITE : 0));
+				    (options->when_full == FAY_FULL_OVERWRITE ? FAY_START_OVERWRITE : 0) | (options->stacks ? FAY_START_STACKS : 0));
 	fay_wire_put32(out, options->bytes_per_second);
 	fay_wire_put_text(out, options->text, FAY_WIRE_TEXT_MAX);
 	fay_wire_put16(out, (uint16_t)options->comm_count);
@@ -111,6 +111,11 @@ static void send_start(struct fay_root *root, struct fay_machine *machine)
 	fay_wire_put16(out, (uint16_t)options->build_id_size);
 	if (options->build_id_size)
 		fay_wire_put(out, options->build_id, options->build_id_size);
+	fay_wire_put16(out, options->code_count);
+	for (uint16_t i = 0; i < options->code_count; i++) {
+		fay_wire_put16(out, options->codes[i].column);
+		fay_wire_put8(out, options->codes[i].flags);
+	}
 	fay_wire_put32(out, (uint32_t)root->image_size);
 	fay_wire_put(out, root->image, root->image_size);
 	snprintf(subject, sizeof(subject), "fay.1.a.%016" PRIx64, machine->id);
@@ -203,9 +208,11 @@ void fay_root_receive(struct fay_root *root, const struct fay_message *message)
 	struct fay_wire_head head;
 	root->coverage.messages++;
 	root->coverage.bytes += message->size;
-	if (!fay_wire_open(message->bytes, message->size, &head))
+	if (!fay_wire_open(message->bytes, message->size, &head)) {
+		uint16_t version = fay_wire_version(message->bytes, message->size);
 		root->coverage.malformed++;
-	else if (head.type == FAY_WIRE_HELLO)
+		root->coverage.other_version = version && version != FAY_WIRE_VERSION ? version : root->coverage.other_version;
+	} else if (head.type == FAY_WIRE_HELLO)
 		receive_hello(root, &head);
 	else if (head.query != root->query)
 		root->coverage.malformed++;
@@ -227,8 +234,7 @@ static void drain(struct fay_root *root, struct fay_subscription *subscription, 
 	}
 }
 
-/* Who stood still itself did not listen meanwhile: that machines were silent for what is over the limit says nothing. */
-static void excuse(struct fay_root *root, uint64_t now)
+void fay_root_excuse(struct fay_root *root, uint64_t now)
 {
 	uint64_t gap = root->looked ? now - root->looked : 0, excess = gap > STOOD_STILL_MS * MS ? gap - STOOD_STILL_MS * MS : 0;
 	root->looked = now;
@@ -240,7 +246,7 @@ static void excuse(struct fay_root *root, uint64_t now)
 
 static void look_at_machines(struct fay_root *root, uint64_t now)
 {
-	excuse(root, now);
+	fay_root_excuse(root, now);
 	for (size_t i = 0; i < root->machine_count; i++) {
 		struct fay_machine *machine = root->machines[i];
 		uint64_t silent = now - machine->heard;
@@ -309,6 +315,9 @@ static int find_machines(struct fay_root *root, struct fay_error *error)
 	} while (now - began < (await ? AWAIT_MAX_MS : FOUND_MAX_MS) * MS || rounds < FOUND_MAX_MS / LISTEN_MS);
 	if (!root->machine_count && root->others)
 		return fay_error_set(error, FAY_E_REFUSED, "the query is about machine(\"%s\"), and none of those that answer is called so; `fay cluster status` lists them", root->options.named);
+	if (!root->machine_count && root->coverage.other_version)
+		return fay_error_set(error, FAY_E_REFUSED, "the machines of the cluster speak version %u of Fay's messages, and this is version %u: the same release must run on all",
+				     root->coverage.other_version, FAY_WIRE_VERSION);
 	if (!root->machine_count)
 		return fay_error_set(error, FAY_E_REFUSED, "no machine of the cluster answers%s",
 				     root->coverage.unknown ? " that is in the machines file" : "; does fayd run?");

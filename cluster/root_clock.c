@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "job.h"
 #include "root_private.h"
@@ -29,10 +30,12 @@ void fay_root_note_clock(struct fay_root *root, struct fay_machine *machine, con
 	machine->clock_offset = (int64_t)(hello->time - (hello->ping_time + error));
 }
 
-static bool make_ping(struct fay_root *root, uint32_t period)
+static bool make_ping(struct fay_root *root, uint32_t period, uint16_t version)
 {
 	root->ping_time = fay_realtime();
 	fay_wire_begin(&root->out, FAY_WIRE_PING, 0, 0);
+	if (!root->out.bad)
+		memcpy(root->out.bytes + FAY_WIRE_VERSION_AT, &version, sizeof(version));
 	fay_wire_put64(&root->out, root->ping_time);
 	fay_wire_put32(&root->out, period);
 	return fay_wire_end(&root->out, root->keys);
@@ -41,14 +44,17 @@ static bool make_ping(struct fay_root *root, uint32_t period)
 void fay_root_ping(struct fay_root *root)
 {
 	root->pinged = fay_monotonic();
-	if (make_ping(root, root->image ? (uint32_t)root->machine_count / FAY_ROOT_HELLOS_A_SECOND + 1 : 0))
+	/* Machines of the release before say that they are there, too, so that it can be said that they cannot be asked. */
+	if (!root->machine_count && make_ping(root, 0, FAY_WIRE_VERSION - 1))
+		fay_bus_send(root->bus, "fay.1.ping", root->out.bytes, root->out.size);
+	if (make_ping(root, root->image ? (uint32_t)root->machine_count / FAY_ROOT_HELLOS_A_SECOND + 1 : 0, FAY_WIRE_VERSION))
 		fay_bus_send(root->bus, "fay.1.ping", root->out.bytes, root->out.size);
 }
 
 void fay_root_ask_clocks(struct fay_root *root, struct fay_machine *const *machines, size_t count)
 {
 	char subject[64];
-	if (!make_ping(root, 0))
+	if (!make_ping(root, 0, FAY_WIRE_VERSION))
 		return;
 	for (size_t i = 0; i < count; i++) {
 		snprintf(subject, sizeof(subject), "fay.1.a.%016" PRIx64, machines[i]->id);

@@ -65,7 +65,10 @@ int fay_detached_open(const struct fay_bus_options *options, const struct fay_ke
 	if (fay_wire_open(detached->message.bytes, detached->message.size, &head) && head.type == FAY_WIRE_META && head.query == query &&
 	    !memcmp(head.key, keys->public, FAY_KEY_BYTES) && fay_wire_read_meta(head.body, &detached->meta))
 		return FAY_OK;
+	uint16_t version = fay_wire_version(detached->message.bytes, detached->message.size);
 	fay_detached_close(detached);
+	if (version != FAY_WIRE_VERSION)
+		return fay_error_set(error, FAY_E_REFUSED, "the query was asked by a release of Fay that speaks version %u of the messages, and this is version %u", version, FAY_WIRE_VERSION);
 	return fay_error_set(error, FAY_E_REFUSED, "the query was asked with another key");
 }
 
@@ -146,6 +149,7 @@ int fay_root_replay(struct fay_root *root, struct fay_error *error)
 		}
 		root->replayed = root->coverage.early > early ? 0 : last;
 	} while (root->coverage.early > early && root->coverage.merged > merged && !root->failure.code);
+	fay_root_excuse(root, fay_monotonic());
 	if (root->failure.code)
 		*error = root->failure;
 	return (int)root->failure.code;
@@ -157,8 +161,13 @@ void fay_root_end(struct fay_root *root)
 	fay_bus_flush(root->bus, 2000);
 }
 
-void fay_root_give_up(struct fay_root *root)
+bool fay_root_give_up(struct fay_root *root, uint64_t since)
 {
-	for (size_t i = 0; i < root->machine_count; i++)
-		root->machines[i]->lost = root->machines[i]->state == FAY_MACHINE_TRACING;
+	bool any = false;
+	for (size_t i = 0; i < root->machine_count; i++) {
+		struct fay_machine *machine = root->machines[i];
+		machine->lost = machine->state == FAY_MACHINE_TRACING && machine->heard < since;
+		any |= machine->state == FAY_MACHINE_TRACING && !machine->lost;
+	}
+	return !any;
 }

@@ -82,6 +82,18 @@ static void note_times(struct fay_root *root, const struct fay_wire_block *block
 	}
 }
 
+/* Before the rows, which may be shown as they come. */
+static void add_names(struct fay_root *root, const struct fay_wire_partial *partial)
+{
+	struct fay_reader rest = partial->rest;
+	for (uint16_t i = 0; i < partial->blocks; i++)
+		fay_wire_block(&rest, &root->verdict->schema);
+	for (uint16_t names = fay_wire_u16(&rest); names; names--) {
+		uint64_t hash = fay_wire_u64(&rest);
+		fay_names_add(&root->names, hash, fay_wire_string(&rest, FAY_WIRE_NAME_MAX));
+	}
+}
+
 static int merge_blocks(struct fay_root *root, struct fay_machine *machine, struct fay_wire_partial *partial, struct fay_error *error)
 {
 	if (root->replaces && !machine->own && fay_aggregator_create(&root->verdict->schema, &machine->own, error))
@@ -94,10 +106,6 @@ static int merge_blocks(struct fay_root *root, struct fay_machine *machine, stru
 		if (result)
 			return result;
 		note_times(root, &block);
-	}
-	for (uint16_t names = fay_wire_u16(&partial->rest); names; names--) {
-		uint64_t hash = fay_wire_u64(&partial->rest);
-		fay_names_add(&root->names, hash, fay_wire_string(&partial->rest, FAY_WIRE_NAME_MAX));
 	}
 	return FAY_OK;
 }
@@ -137,6 +145,7 @@ void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head)
 	root->coverage.early += state == FAY_LEDGER_FAR;
 	if (!known || state != FAY_LEDGER_NEW || root->failure.code)
 		return;
+	add_names(root, &partial);
 	/* After a failure nothing is acknowledged any more, and the trace ends. */
 	if (merge_blocks(root, machine, &partial, &root->failure))
 		return;

@@ -43,6 +43,8 @@ struct fay_machine *fay_root_find(struct fay_root *root, uint64_t id);
 /* Any message of the query. */
 void fay_root_receive(struct fay_root *root, const struct fay_message *message);
 void fay_root_send_control(struct fay_root *root, uint32_t flags);
+/* At each look at the machines. Who stood still itself did not listen meanwhile: that machines were silent for what is over the limit says nothing. */
+void fay_root_excuse(struct fay_root *root, uint64_t now);
 /* Serves HELLOs. */
 void fay_root_hear(struct fay_root *root, int timeout_ms);
 /* root_clock.c. To all agents: they say that they are there, and their time; how often else, so that no more come in all. */

@@ -101,6 +101,12 @@ bool fay_wire_open(const void *bytes, size_t size, struct fay_wire_head *head)
 	return !reader.bad && fay_keys_check(head->key, message, size - FAY_SIGNATURE_BYTES, message + size - FAY_SIGNATURE_BYTES);
 }
 
+uint16_t fay_wire_version(const void *bytes, size_t size)
+{
+	struct fay_reader reader = { .at = (const uint8_t *)bytes + FAY_WIRE_VERSION_AT, .end = (const uint8_t *)bytes + size };
+	return size < FAY_WIRE_HEADER || memcmp(bytes, "FAYc", 4) ? 0 : fay_wire_u16(&reader);
+}
+
 bool fay_wire_read_ping(struct fay_reader body, uint64_t *time, uint32_t *period)
 {
 	*time = fay_wire_u64(&body);
@@ -146,11 +152,34 @@ bool fay_wire_read_start(struct fay_reader body, struct fay_wire_start *start)
 	struct fay_text build_id = fay_wire_string(&body, FAY_WIRE_BUILD_ID_MAX);
 	start->build_id = (const uint8_t *)build_id.bytes;
 	start->build_id_size = build_id.size;
+	start->codes = read_list(&body, FAY_WIRE_CODES_MAX, FAY_WIRE_CODE);
 	start->image_size = fay_wire_u32(&body);
 	if (start->image_size > FAY_WIRE_IMAGE_MAX)
 		body.bad = true;
 	start->image = take(&body, start->image_size);
 	return complete(&body);
+}
+
+struct fay_wire_code fay_wire_code(const struct fay_wire_start *start, uint16_t index)
+{
+	const uint8_t *at = start->codes.bytes + (size_t)index * FAY_WIRE_CODE;
+	struct fay_reader reader = { .at = at, .end = at + FAY_WIRE_CODE };
+	struct fay_wire_code code = { .column = fay_wire_u16(&reader) };
+	code.flags = read8(&reader);
+	return code;
+}
+
+bool fay_wire_codes_fit(const struct fay_wire_start *start, const struct fay_schema *schema)
+{
+	for (uint16_t i = 0; i < start->codes.count; i++) {
+		struct fay_wire_code code = fay_wire_code(start, i);
+		if (code.column >= schema->column_count || code.flags & ~(FAY_CODE_EXACT | FAY_CODE_KERNEL))
+			return false;
+		const struct fay_schema_column *column = &schema->columns[code.column];
+		if (column->merge != FAY_MERGE_KEY || column->size % sizeof(uint64_t) || column->type == FAY_TYPE_FUNCTION)
+			return false;
+	}
+	return true;
 }
 
 void fay_wire_meta_machine(struct fay_reader *rest, uint64_t *agent, const uint8_t **key, struct fay_text *name)

@@ -13,7 +13,8 @@
 #include "fay/aggregator.h"
 #include "keys.h"
 
-#define FAY_WIRE_VERSION 4u
+#define FAY_WIRE_VERSION 5u
+#define FAY_WIRE_VERSION_AT 4u /* where it stands in the header */
 #define FAY_WIRE_HEADER 24u
 #define FAY_WIRE_TRAILER (FAY_KEY_BYTES + FAY_SIGNATURE_BYTES)
 #define FAY_WIRE_MAX (1u << 20)        /* bytes of a message; nats-server's own limit unless configured */
@@ -29,6 +30,7 @@
 #define FAY_WIRE_TEXT_MAX 16384u       /* of a query */
 #define FAY_WIRE_REASON_MAX 511u
 #define FAY_WIRE_BUILD_ID_MAX 64u
+#define FAY_WIRE_CODES_MAX 64u         /* columns of addresses of code */
 
 enum fay_wire_type {
 	FAY_WIRE_PING = 1,
@@ -86,9 +88,21 @@ struct fay_wire_start {
 	struct fay_text function; /* whose types the query uses; empty: none. Of this build: */
 	const uint8_t *build_id;
 	uint16_t build_id_size;
+	struct fay_list codes; /* columns that hold addresses of code; fay_wire_code() reads them */
 	const uint8_t *image;
 	uint32_t image_size;
 };
+/*
+ * A column of the image's schema whose words are addresses of code, zeros behind the last one. Its rows travel with hashes of what the addresses are called in their place, so that
+ * machines' rows can be merged.
+ */
+struct fay_wire_code {
+	uint16_t column;
+	uint8_t flags;
+};
+#define FAY_WIRE_CODE 3u
+#define FAY_CODE_EXACT 1u  /* the first word is an instruction's own address, else what a call returns to, as the others */
+#define FAY_CODE_KERNEL 2u /* of the kernel's code */
 #define FAY_START_WAIT 1u    /* processes of the names that come later, too */
 #define FAY_START_BPF 4u     /* the image is a BPF object (object.h) */
 #define FAY_START_SOME 8u    /* a process need not have all that is asked for */
@@ -96,6 +110,7 @@ struct fay_wire_start {
 #define FAY_START_DURABLE 2u /* what is sent is stored; the server that stores it acknowledges */
 #define FAY_START_DROP 32u   /* where a ring is full: FAY_FULL_DROP, else FAY_FULL_BLOCK */
 #define FAY_START_OVERWRITE 64u /* FAY_FULL_OVERWRITE */
+#define FAY_START_STACKS 128u /* the probes walk stacks: GLOBAL is to hold struct fay_stack_tables */
 /* What `fay attach` has to know of a detached query. */
 struct fay_wire_meta {
 	uint64_t began, window, life; /* ns; began: since the epoch */
@@ -154,11 +169,16 @@ struct fay_wire_block {
 
 /* Checks header, bounds and signature. false: not one of our messages. */
 bool fay_wire_open(const void *bytes, size_t size, struct fay_wire_head *head);
+/* The version of something that looks like a message of Fay's, signed or not; 0: it does not. */
+uint16_t fay_wire_version(const void *bytes, size_t size);
 
 /* `period`: seconds between two HELLOs that nobody asked for; 0: as before. */
 bool fay_wire_read_ping(struct fay_reader body, uint64_t *time, uint32_t *period);
 bool fay_wire_read_hello(struct fay_reader body, struct fay_wire_hello *hello);
 bool fay_wire_read_start(struct fay_reader body, struct fay_wire_start *start);
+struct fay_wire_code fay_wire_code(const struct fay_wire_start *start, uint16_t index);
+/* Whether all columns that START names are keys, or streamed, of whole words. */
+bool fay_wire_codes_fit(const struct fay_wire_start *start, const struct fay_schema *schema);
 bool fay_wire_read_meta(struct fay_reader body, struct fay_wire_meta *meta);
 void fay_wire_meta_machine(struct fay_reader *rest, uint64_t *agent, const uint8_t **key, struct fay_text *name);
 bool fay_wire_read_answer(struct fay_reader body, struct fay_wire_answer *answer);

@@ -88,6 +88,26 @@ bool fay_target_describe(struct fay_target *target, uint64_t address, struct fay
 	return false;
 }
 
+static bool same_module(const struct fay_module *a, const struct fay_module *b)
+{
+	if (a->device != b->device || a->inode != b->inode || a->range_count != b->range_count)
+		return false;
+	for (size_t i = 0; i < a->range_count; i++)
+		if (a->ranges[i].start != b->ranges[i].start || a->ranges[i].end != b->ranges[i].end || a->ranges[i].offset != b->ranges[i].offset)
+			return false;
+	return true;
+}
+
+bool fay_target_same_code(const struct fay_target *a, const struct fay_target *b)
+{
+	if (a->module_count != b->module_count)
+		return false;
+	for (size_t i = 0; i < a->module_count; i++)
+		if (!same_module(&a->modules[i], &b->modules[i]))
+			return false;
+	return true;
+}
+
 bool fay_target_code(struct fay_target *target, size_t index, struct fay_code_range *range, bool *more)
 {
 	*more = false;

@@ -234,6 +234,16 @@ void fay_plan_sources_schema(const struct fay_plan *plan, struct fay_schema *sch
 enum fay_kernel_kind fay_plan_kernel_kind(const struct fay_plan *plan, unsigned side);
 /* Of the finished rows: the same, unless groups are grouped again. */
 void fay_plan_result_schema(const struct fay_plan *plan, struct fay_schema *schema);
+/* Which of the columns that the probes fill, of a plan that does not join, hold addresses of code, or stacks of them. Returns how many. */
+#define FAY_PLAN_CODES_MAX 64u
+struct fay_plan_code {
+	uint32_t column; /* of the image's */
+	bool exact;      /* the first address is an instruction's own; the others, or all, are what calls return to */
+	bool kernel;     /* they are the kernel's */
+};
+uint32_t fay_plan_codes(const struct fay_plan *plan, struct fay_plan_code codes[FAY_PLAN_CODES_MAX]);
+/* Whether the probes compute something with such addresses (count different ones, for instance), which then is of one machine's. */
+bool fay_plan_computes_codes(const struct fay_plan *plan);
 /* A kernel event's `function` by its hash, or NULL. */
 const char *fay_plan_kernel_name(const struct fay_plan *plan, uint64_t hash);
 /* A function's or module's name by its hash, or NULL. */

@@ -36,6 +36,7 @@ static void read_all(struct fay_reader body, unsigned type)
 		fay_text_copy(text, sizeof(text), message.start.function);
 		uint8_t build_id[FAY_WIRE_BUILD_ID_MAX];
 		memcpy(build_id, message.start.build_id, message.start.build_id_size);
+		fay_wire_codes_fit(&message.start, &fixture_schema);
 	}
 	if (type == FAY_WIRE_ANSWER)
 		fay_wire_read_answer(body, &message.answer);
@@ -62,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct fixture fixture;
 	struct fay_wire_head whole;
 	fay_wire_open(bytes, size, &whole);
+	fay_wire_version(bytes, size);
 	read_object(bytes, size);
 	fixture_init(&fixture, 3);
 	fixture.root.machines[2]->inner = true;

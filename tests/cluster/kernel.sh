@@ -55,6 +55,18 @@ for _ in 1 2 3; do writes 10; sleep 0.3; done
 end_ask
 equal "writes in all windows" 60 "$(jq -s '[.[] | select(.type == "row") | .values] | group_by(.window) | map(.[-1].Count) | add' trace.json)"
 
+# Stacks of the kernel, by name: both agents' are one group. Stacks of programs need the agents to know the programs.
+ask --await 2 -p "$pid" 'from w in cluster.Syscall("write") group w by w.Stack(3) into g select new { k = g.Key, n = g.Count() }'
+writes 10
+until_rows 'map(.n) | add' 20
+end_ask
+equal "stacks that each agent had" 0 "$(jq -s '[.[] | select(.type == "row" and .final) | .values.n % 2] | add' trace.json)"
+names=$(jq -sr '[.[] | select(.type == "row" and .final) | .values.k[]] | unique | join(" ")' trace.json)
+echo "in the kernel: $names"
+[ "$(awk '$1 !~ /^0+$/ { shown = 1; exit } END { print shown + 0 }' /proc/kallsyms)" = 0 ] || [[ $names == *kernel!* ]] || fail "functions of the kernel have no names"
+exits "stacks of programs" 1 "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --await 2 --for 1s -p "$pid" 'from w in cluster.Syscall("write") group w by w.UserStack into g select new { g.Key, n = g.Count() }'
+contains "why" "$work/err" "stacks of programs at events of the kernel"
+
 # The whole machine: a tracepoint with members of structures, which needs the same kernel's types; they are compared.
 cp "$(type -P true)" "leaves$$"
 ask --await 2 "from e in cluster.Tracepoint(\"sched:sched_process_exit\") where e.p.comm == \"leaves$$\" group e by e.p.comm into g select new { k = g.Key, n = g.Count() }"
