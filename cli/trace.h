@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_windows.c, trace_stacks.c, trace_join.c, trace_counted.c, trace_file.c, trace_save.c, trace_budget.c, trace_analyze.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_follow.c, trace_modules.c, trace_windows.c, trace_stacks.c, trace_join.c, trace_counted.c, trace_file.c, trace_save.c, trace_budget.c, trace_analyze.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -59,11 +59,14 @@ struct trace {
 		pid_t pid;
 		uint64_t modules; /* fay_process_modules() before it was attached to, or last looked at */
 		uint64_t born;	  /* fay_process_start(): another process of that number is not watched */
+		struct fay_session *waits; /* the program has nothing of what is asked for, and waits when it loads modules (trace_modules.c); NULL */
+		struct fay_target *target; /* of `waits` */
 	} watched[TRACE_WATCHED_MAX]; /* processes that may load more of what is asked for, traced already or not */
 	size_t watched_count;
 	uint64_t next_look, next_names; /* monotonic ns */
 	struct fay_error first_failure; /* code 0: none */
 	size_t later, later_failures; /* processes and modules that came later */
+	uint64_t modules_late; /* times that a program that changed its modules went on before they were attached to; of sessions that are gone */
 	struct fay_cli_addresses addresses; /* processes whose addresses are shown */
 	struct fay_cli_stacks stacks; /* trace_stacks.c */
 	struct fay_stack_tables *stack_tables[FAY_CLI_MAX_TARGETS]; /* of each session; NULL: its probes walk no stacks */
@@ -207,6 +210,32 @@ bool fay_trace_watches(const struct trace *trace);
 int fay_trace_follow_tick(struct trace *trace, struct fay_error *error);
 /* Makes room for one more session, if need be by letting go of some whose process is gone. False: there is none. */
 bool fay_trace_make_room(struct trace *trace, struct fay_error *error);
+
+/* A program that waits until what it has loaded is attached to; the session by which it does is gone if the program is. */
+struct trace_waiting {
+	struct fay_session *session;
+	uint32_t number;
+};
+/* A process has other modules than before: what went is forgotten, what is new is attached to. NULL: it does not wait. */
+void fay_trace_attach_modules(struct trace *trace, pid_t pid, const struct trace_waiting *waiting);
+/* A session that is detached and whose results were taken up. */
+void fay_trace_forget_session(struct trace *trace, size_t index);
+
+/* trace_modules.c: programs that wait while they load and unload modules. */
+/* Serves those that wait. */
+void fay_trace_modules_tick(struct trace *trace);
+void fay_trace_modules_answer(const struct trace *trace, const struct trace_waiting *waiting);
+/* Functions of modules that are gone are forgotten; sessions that have no others end, but not while children that are followed call theirs. */
+void fay_trace_drop_unloaded(struct trace *trace, pid_t pid);
+void fay_trace_retire_empty(struct trace *trace, pid_t pid);
+/* The process, which has nothing of what is asked for yet, is to wait from now on. Takes the target if it does. */
+bool fay_trace_modules_wait(struct trace *trace, pid_t pid, struct fay_target *target);
+/* Whether it does so. */
+bool fay_trace_modules_waits(const struct trace *trace, pid_t pid);
+/* Ends that. */
+void fay_trace_modules_leave(struct trace *trace, struct trace_watched *watched);
+/* How often a program went on before what it had loaded was attached to. */
+uint64_t fay_trace_modules_late(const struct trace *trace);
 
 /* trace_run.c */
 int fay_trace_run(struct trace *trace, struct fay_error *error);

@@ -30,6 +30,8 @@ static int detach_all(struct trace *trace, struct fay_error *error)
 				       fay_target_pid(trace->targets[i]), one.message);
 		fprintf(stderr, "fay: %s\n", error->message);
 	}
+	for (size_t i = 0; i < trace->watched_count; i++)
+		fay_trace_modules_leave(trace, &trace->watched[i]);
 	fay_trace_stage(trace, "detach", since);
 	return result;
 }
@@ -74,7 +76,7 @@ void fay_trace_count_unknown(struct trace *trace)
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = trace->follow ? 0 : child_threads(trace);
-	uint64_t lost = lost_events(result), unknown = trace->unknown_calls;
+	uint64_t lost = lost_events(result), unknown = trace->unknown_calls, late = fay_trace_modules_late(trace);
 	if (fay_trace_is_file(trace))
 		lost = 0;
 	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count; side++)
@@ -90,9 +92,9 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 		fprintf(trace->writer.out,
 			",\"threads\":%u,\"events_lost\":%" PRIu64
 			",\"lost_reentrant\":%" PRIu64 ",\"lost_full\":%" PRIu64
-			",\"lost_no_slot\":%" PRIu64 ",\"lost_calls\":%" PRIu64 ",\"child_threads_not_counted\":%zu}\n",
+			",\"lost_no_slot\":%" PRIu64 ",\"lost_calls\":%" PRIu64 ",\"child_threads_not_counted\":%zu,\"modules_late\":%" PRIu64 "}\n",
 			result->threads, lost, result->events_lost_reentrant, result->events_lost_full,
-			result->events_lost_no_slot, result->calls_lost, children);
+			result->events_lost_no_slot, result->calls_lost, children, late);
 	}
 	if (trace->writer.format != FAY_FORMAT_JSON) {
 		fay_trace_join_print_end(trace);
@@ -116,6 +118,9 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	fprintf(stderr, "\n");
 	if (unknown)
 		fprintf(stderr, "fay: %" PRIu64 " call%s ended whose arguments were not kept; they are not in the result\n", unknown, unknown == 1 ? "" : "s");
+	if (late)
+		fprintf(stderr, "fay: %" PRIu64 " time%s a program that had changed its modules went on before fay had seen to them; calls of theirs may be missing\n", late,
+			late == 1 ? "" : "s");
 	if (children)
 		fprintf(stderr,
 			"fay: %zu thread%s of forked children called traced functions too; they are not counted\n",

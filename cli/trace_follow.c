@@ -16,8 +16,9 @@
 #define NAMES_EVERY 100000000u /* for new processes */
 #define FAILURES_SHOWN 10u
 
-static void forget_session(struct trace *trace, size_t index)
+void fay_trace_forget_session(struct trace *trace, size_t index)
 {
+	trace->modules_late += fay_session_modules_late(trace->sessions[index]);
 	struct fay_target **grown = realloc(trace->gone, (trace->gone_count + 1) * sizeof(*grown));
 	fay_trace_budget_forget(trace, trace->sessions[index]);
 	fay_session_destroy(trace->sessions[index]);
@@ -46,7 +47,7 @@ bool fay_trace_make_room(struct trace *trace, struct fay_error *error)
 		fay_session_run(trace->sessions[i], FAY_PROBE_END);
 		if (fay_aggregator_retire(trace->aggregator, fay_session_shm(trace->sessions[i], &size), error))
 			return false;
-		forget_session(trace, i);
+		fay_trace_forget_session(trace, i);
 	}
 	if (trace->session_count < FAY_CLI_MAX_TARGETS)
 		return true;
@@ -62,8 +63,10 @@ void fay_trace_watch(struct trace *trace, pid_t pid)
 	if (i == TRACE_WATCHED_MAX)
 		return;
 	if (i == trace->watched_count)
-		trace->watched_count++;
-	trace->watched[i] = (struct trace_watched){ pid, fay_process_modules(pid), fay_process_start(pid) };
+		trace->watched[trace->watched_count++] = (struct trace_watched){ 0 };
+	trace->watched[i].pid = pid;
+	trace->watched[i].modules = fay_process_modules(pid);
+	trace->watched[i].born = fay_process_start(pid);
 }
 
 /* 0: it has ended. */
@@ -148,16 +151,24 @@ static void look_for_names(struct trace *trace)
 
 /* --- modules ---------------------------------------------------------------------------------------------------------- */
 
-static void attach_to_new_modules(struct trace *trace, pid_t pid)
+/* What is followed may execute another program as soon as it goes on: it is taken again before. */
+void fay_trace_attach_modules(struct trace *trace, pid_t pid, const struct trace_waiting *waiting)
 {
+	bool followed = trace->follower.follower != 0;
 	if (trace->plan && trace->plan->addresses)
 		fay_cli_addresses_take(&trace->addresses, pid);
 	fay_trace_stacks_update(trace, pid);
-	if (trace->follower.follower)
+	if (followed)
 		fay_follow_release(&trace->follower, pid);
+	fay_trace_drop_unloaded(trace, pid);
 	attach_later(trace, pid);
-	if (trace->follower.follower)
-		fay_follow_take(&trace->follower, pid);
+	if (!followed)
+		fay_trace_modules_answer(trace, waiting);
+	fay_trace_retire_empty(trace, pid);
+	if (!followed)
+		return;
+	fay_follow_take(&trace->follower, pid);
+	fay_trace_modules_answer(trace, waiting);
 }
 
 /* ns of ours: waiting for a processor is not a look's cost. */
@@ -176,10 +187,12 @@ static uint64_t look_at_watched(struct trace *trace)
 		struct trace_watched *watched = &trace->watched[i];
 		uint64_t since = processor_time(), modules = modules_of(watched);
 		took += processor_time() - since;
+		if (watched->waits && (!modules || !fay_session_target_alive(watched->waits)))
+			fay_trace_modules_leave(trace, watched);
 		if (!modules)
 			*watched = trace->watched[--trace->watched_count];
 		else if (modules != watched->modules && (trace->follow || trace->wait || is_traced(trace, watched->pid)))
-			attach_to_new_modules(trace, watched->pid);
+			fay_trace_attach_modules(trace, watched->pid, NULL);
 	}
 	return took;
 }
@@ -205,6 +218,7 @@ int fay_trace_follow_tick(struct trace *trace, struct fay_error *error)
 		trace->next_names = now + NAMES_EVERY;
 		look_for_names(trace);
 	}
+	fay_trace_modules_tick(trace);
 	if (now >= trace->next_look)
 		look_for_modules(trace);
 	return FAY_OK;

@@ -38,6 +38,25 @@ static void say_later(struct trace *trace, size_t index)
 		fay_target_pid(trace->targets[index]), trace->later == LATER_SHOWN && !trace->verbose ? "; what follows is named with --verbose only" : "");
 }
 
+/* The last session's, with what its probes walk stacks by. */
+static int attach_session(struct trace *trace, struct fay_target *target, struct fay_attach_options *options, struct fay_error *error)
+{
+	struct fay_stack_tables *tables;
+	size_t index = trace->session_count;
+	if (trace->plan && trace->plan->typed && fay_cli_check_function(&trace->described, target, error))
+		return error->code;
+	if (fay_trace_stacks_make(trace, target, options, &tables, error))
+		return error->code;
+	if (fay_session_attach(target, &trace->verdict, options, &trace->sessions[index], error)) {
+		free(tables);
+		return error->code;
+	}
+	trace->targets[index] = target;
+	trace->stack_tables[index] = tables;
+	trace->session_count++;
+	return FAY_OK;
+}
+
 int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error)
 {
 	struct fay_session *beside[FAY_CLI_MAX_TARGETS];
@@ -50,38 +69,31 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 					      .when_full = trace->plan ? trace->plan->when_full : FAY_FULL_BLOCK,
 					      .costs = trace->budget > 0 || trace->analyze };
 	struct fay_target *target;
-	struct fay_stack_tables *tables;
 	size_t size;
 	fay_trace_watch(trace, pid); /* before its modules are read: one that comes meanwhile is seen later */
 	if (!fay_trace_make_room(trace, error))
 		return error->code;
 	size_t index = trace->session_count;
 	options.beside_count = sessions_of(trace, pid, beside);
+	options.modules = !options.beside_count && !fay_trace_modules_waits(trace, pid);
+	options.loading = !options.modules;
 	if (fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &target, error))
 		return error->code;
-	if (trace->plan && trace->plan->typed && fay_cli_check_function(&trace->described, target, error)) {
-		fay_target_close(target);
-		return error->code;
-	}
-	if (fay_trace_stacks_make(trace, target, &options, &tables, error)) {
-		fay_target_close(target);
-		return error->code;
-	}
-	if (fay_session_attach(target, &trace->verdict, &options, &trace->sessions[index], error)) {
-		free(tables);
-		fay_target_close(target);
+	if (attach_session(trace, target, &options, error)) {
+		if (error->code != FAY_E_USAGE || !trace->wait || !options.modules || !fay_trace_modules_wait(trace, pid, target))
+			fay_target_close(target);
 		return error->code;
 	}
 	if (trace->plan && trace->plan->addresses)
 		fay_cli_addresses_take(&trace->addresses, pid);
-	trace->targets[index] = target;
-	trace->stack_tables[index] = tables;
-	trace->session_count++;
-	struct fay_shm_control *shm = fay_session_shm(trace->sessions[index], &size);
+	struct fay_session *session = trace->sessions[index];
+	struct fay_shm_control *shm = fay_session_shm(session, &size);
 	if (!options.beside_count)
-		fay_session_run(trace->sessions[index], FAY_PROBE_BEGIN);
+		fay_session_run(session, FAY_PROBE_BEGIN);
 	if (later)
 		say_later(trace, index);
+	if (trace->verbose && fay_session_unhooked(session))
+		fprintf(stderr, "fay: process %d does not wait when it loads modules: %s; they are looked for\n", pid, fay_session_unhooked(session));
 	return fay_aggregator_add(trace->aggregator, shm, size, trace->follow ? 0 : shm->target_pid, error);
 }
 

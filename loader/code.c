@@ -86,6 +86,7 @@ static void write_runtime(struct fay_session *session, struct fay_zone_plan *zon
 		.key_step = session->thread_pointer ? 0 : 1,
 		.unwind_step = session->unwind_step,
 		.when_full = session->options.when_full,
+		.rendezvous = session->rendezvous,
 	};
 	struct stat status;
 	char path[64];
@@ -95,6 +96,8 @@ static void write_runtime(struct fay_session *session, struct fay_zone_plan *zon
 		config.pid_namespace[0] = status.st_dev;
 		config.pid_namespace[1] = status.st_ino;
 	}
+	if (stat("/proc/self/ns/pid", &status) == 0 && status.st_dev == config.pid_namespace[0] && status.st_ino == config.pid_namespace[1])
+		config.owner = (uint64_t)getpid();
 	config.pid_read = fay_session_reads(session, FAY_FIELD_PID);
 	memcpy(config.tids, session->tids, session->options.tid_count * sizeof(*config.tids));
 	config.tid_count = session->options.tid_count;
@@ -279,6 +282,18 @@ static int write_zone_list(struct fay_session *session, struct fay_error *error)
 	return 0;
 }
 
+/* A zone that serves nothing but the dynamic linker's function can be done without. */
+static bool leave_out_rendezvous(struct fay_session *session, const struct fay_zone_plan *zone)
+{
+	for (size_t i = zone->first; i < zone->last; i++)
+		if (session->points[i].usable && (session->points[i].hook != FAY_HOOK_MODULES || session->points[i].probe_count))
+			return false;
+	for (size_t i = zone->first; i < zone->last; i++)
+		session->points[i].usable = false;
+	snprintf(session->unhooked, sizeof(session->unhooked), "there is no free memory within 2 GiB of the dynamic linker");
+	return true;
+}
+
 int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct fay_error *error)
 {
 	size_t first = 0;
@@ -314,8 +329,13 @@ int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct f
 		grown += session->zone_count++;
 		*grown = (struct fay_zone_plan){ .first = first, .last = last };
 		code = zone_build(session, grown, maps, error);
-		if (code)
+		if (code == FAY_E_REFUSED && leave_out_rendezvous(session, grown)) {
+			free(grown->code);
+			free(grown->data);
+			session->zone_count--;
+		} else if (code) {
 			return code;
+		}
 		first = last;
 	}
 	return write_zone_list(session, error);

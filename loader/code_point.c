@@ -15,6 +15,7 @@ static uint64_t hook_address(const struct fay_zone_plan *zone, enum fay_hook hoo
 	case FAY_HOOK_FIND_OBJECT: return zone->address + header->find_object;
 	case FAY_HOOK_FIND_FDE: return zone->address + header->find_fde;
 	case FAY_HOOK_LONGJMP: return zone->address + header->longjmp;
+	case FAY_HOOK_MODULES: return zone->address + header->modules;
 	default: return 0;
 	}
 }
@@ -138,7 +139,7 @@ static void note_patch(struct fay_point *point, const struct fay_trampoline *mad
 						.link = copy,
 						.returns = made->returns ? address + made->returns : 0,
 						.linked = point->linked,
-						.kind = point->hook ? FAY_PATCH_HOOK : FAY_PATCH_PLACE,
+						.kind = point->hook && point->hook != FAY_HOOK_MODULES ? FAY_PATCH_HOOK : FAY_PATCH_PLACE,
 						.semaphore = marker_semaphore(&point->function) };
 	memcpy(point->patch.original, point->before, FAY_JUMP_BYTES);
 	if (point->linked)

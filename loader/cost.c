@@ -74,7 +74,7 @@ static struct fay_point_cost sum_of(const struct fay_session *session, const str
 {
 	const struct fay_shm_control *geometry = &session->geometry;
 	uint32_t used = __atomic_load_n(&session->shm->slot_next, __ATOMIC_ACQUIRE);
-	struct fay_point_cost sum = { .taken_out = point->taken_out, .fixed = point->hook != FAY_HOOK_NONE };
+	struct fay_point_cost sum = { .taken_out = point->taken_out || point->unloaded, .fixed = point->hook != FAY_HOOK_NONE };
 
 	for (uint32_t i = 0; i < used && i < geometry->slot_max && geometry->cost_count; i++) {
 		const char *slot = (const char *)session->shm + geometry->slots_offset + i * geometry->slot_stride;
@@ -118,7 +118,7 @@ struct taking_out {
 	struct fay_session *session;
 	const uint64_t *copies;
 	size_t count;
-	bool left;
+	bool *left;
 	struct fay_error *error;
 };
 
@@ -128,32 +128,38 @@ static int take_out_stopped(void *context)
 	struct taking_out *t = context;
 
 	return fay_zone_take_out(t->session->pid, t->session->id, t->copies, t->count, t->session->options.stop_timeout_ms,
-				 t->session->options.tracer_wait_ms, &t->left, &t->session->longest_pause, t->error);
+				 t->session->options.tracer_wait_ms, t->left, &t->session->longest_pause, t->error);
 }
 
-int fay_session_take_out(struct fay_session *session, const size_t *points, size_t count, struct fay_error *error)
+int fay_session_remove_points(struct fay_session *session, const size_t *points, size_t count, bool *left, struct fay_error *error)
 {
 	uint64_t *copies = calloc(count + 1, sizeof(*copies));
-	struct taking_out context = { session, copies, count, true, error };
-	int code = 0;
+	struct taking_out context = { session, copies, count, left, error };
+	int code;
 
+	*left = true;
 	if (!copies)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	for (size_t i = 0; i < count && !code; i++)
-		if (session->points[points[i]].hook)
-			code = fay_error_set(error, FAY_E_REFUSED, "%s is needed by the runtime itself", session->points[points[i]].function.name);
-	if (code) {
-		free(copies);
-		return code;
-	}
 	for (size_t i = 0; i < count; i++)
 		copies[i] = session->points[points[i]].patch.displaced;
 	qsort(copies, count, sizeof(*copies), by_value);
 	code = fay_keeper_run(take_out_stopped, &context, error);
-	if (!code && context.left)
+	free(copies);
+	return code;
+}
+
+int fay_session_take_out(struct fay_session *session, const size_t *points, size_t count, struct fay_error *error)
+{
+	bool left;
+	int code;
+
+	for (size_t i = 0; i < count; i++)
+		if (session->points[points[i]].hook)
+			return fay_error_set(error, FAY_E_REFUSED, "%s is needed by the runtime itself", session->points[points[i]].function.name);
+	code = fay_session_remove_points(session, points, count, &left, error);
+	if (!code && left)
 		code = fay_error_set(error, FAY_E_REFUSED, "process %d: the bytes at some place are no longer those that were written there", (int)session->pid);
 	for (size_t i = 0; i < count && !code; i++)
 		session->points[points[i]].taken_out = true;
-	free(copies);
 	return code;
 }

@@ -21,6 +21,21 @@
 #include "bisect.h"
 #include "target.h"
 
+#define DYNAMIC_MAX (64u << 10) /* bytes of a dynamic section */
+
+/* Whether the dynamic linker writes to the object's code when it loads it. */
+static bool has_text_relocations(Elf *elf, const Elf64_Phdr *dynamic)
+{
+	if (dynamic->p_filesz > DYNAMIC_MAX)
+		return true;
+	Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)dynamic->p_offset, dynamic->p_filesz, ELF_T_DYN);
+	const Elf64_Dyn *entries = data ? data->d_buf : NULL;
+	for (size_t i = 0; entries && i < data->d_size / sizeof(*entries) && entries[i].d_tag != DT_NULL; i++)
+		if (entries[i].d_tag == DT_TEXTREL || (entries[i].d_tag == DT_FLAGS && entries[i].d_un.d_val & DF_TEXTREL))
+			return true;
+	return false;
+}
+
 static int read_segments(struct fay_object *object, Elf *elf, const char *name, struct fay_error *error)
 {
 	size_t count;
@@ -35,6 +50,8 @@ static int read_segments(struct fay_object *object, Elf *elf, const char *name, 
 		return fay_error_set(error, FAY_E_LIMIT, "%s: out of memory", name);
 	for (size_t i = 0; i < count; i++) {
 		const Elf64_Phdr *header = &headers[i];
+		if (header->p_type == PT_DYNAMIC)
+			object->text_relocations = has_text_relocations(elf, header);
 		if (header->p_type != PT_LOAD)
 			continue;
 		object->segments[object->segment_count++] = (struct fay_segment){

@@ -11,10 +11,8 @@
 #include <unistd.h>
 
 #include "keeper.h"
+#include "session.h"
 #include "thread.h"
-#include "zone.h"
-
-#include "fay/loader.h"
 
 /* A session may have several zones, each within reach of its part of the program. */
 static struct fay_installed_session *find_or_add(struct fay_installed_sessions *list, uint64_t id)
@@ -115,6 +113,7 @@ int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_er
 		bool found, left;
 		if (list.items[i].owner_alive)
 			continue;
+		fay_rendezvous_release_other(pid, list.items[i].id);
 		code = fay_zone_remove_kept(pid, list.items[i].id, FAY_STOP_TIMEOUT_MS, FAY_TRACER_WAIT_MS, &found, &left, NULL, error);
 		*removed += !code && found && !left;
 		*kept += !code && found && left;

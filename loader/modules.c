@@ -274,6 +274,15 @@ int fay_target_read_maps(struct fay_target *target, struct fay_error *error)
 	return FAY_OK;
 }
 
+const struct fay_module *fay_target_module_at(const struct fay_target *target, uint64_t address)
+{
+	for (size_t i = 0; i < target->module_count; i++)
+		for (size_t k = 0; k < target->modules[i].range_count; k++)
+			if (address - target->modules[i].ranges[k].start < target->modules[i].ranges[k].end - target->modules[i].ranges[k].start)
+				return &target->modules[i];
+	return NULL;
+}
+
 /* --- opening ------------------------------------------------------------------------------------------------------- */
 
 /*

@@ -160,7 +160,7 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 	size_t capacity = 0;
 	int unmatched = 0;
 
-	for (uint32_t i = 0; i < verdict->probe_count; i++) {
+	for (uint32_t i = 0; i < verdict->probe_count && !session->options.modules_alone; i++) {
 		uint32_t kind = verdict->probes[i].kind;
 		struct fay_function_list list = { 0 };
 		int code;
@@ -195,6 +195,8 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 			return code;
 		session->calls_size = (size_t)session->options.slot_max * FAY_CALLS_STRIDE;
 	}
+	if (session->options.modules && !session->options.beside_count && fay_rendezvous_resolve(session, &capacity, error))
+		return error->code;
 	if (points_fold(session) || markers_prepare(session))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	fay_watch_languages(session);
@@ -207,6 +209,8 @@ int fay_session_skip(struct fay_session *session, struct fay_point *point, const
 		realloc(session->skipped, (session->skipped_count + 1) * sizeof(*grown));
 
 	point->usable = false;
+	if (point->hook == FAY_HOOK_MODULES)
+		snprintf(session->unhooked, sizeof(session->unhooked), "%.60s %.130s", point->function.name, reason);
 	if (!grown)
 		return -1;
 	session->skipped = grown;
@@ -394,6 +398,8 @@ static bool point_plan(struct fay_session *session, struct fay_point *point, con
 	size_t size = point->function.size, got, site = 0;
 	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
+	if (fay_rendezvous_unsettled(session, point, reason))
+		return false;
 	if (point->inside && at_back(session, point))
 		return snprintf(reason, FAY_REASON_MAX, "is traced at its entry, and +%#lx is too close to a jump back there", (unsigned long)point->offset) < 0;
 	if (point->inside)
@@ -462,12 +468,14 @@ int fay_points_plan(struct fay_session *session, const struct fay_zones *present
 		char reason[FAY_REASON_MAX];
 
 		point->usable = true;
+		if (point->hook == FAY_HOOK_MODULES)
+			*session->unhooked = 0;
 		if (!given_up(session, point, reason) && point_plan(session, point, present, memory, body, reason) && apart(session, i, reason)) {
 			if (!other_patch_near(present, point, FAY_PATCH_PLACE))
 				continue;
 			snprintf(reason, FAY_REASON_MAX, "has been patched by another trace too close to +%#lx", (unsigned long)point->offset);
 		}
-		if (point->hook && point->hook != FAY_HOOK_LONGJMP) {
+		if (point->hook == FAY_HOOK_FIND_OBJECT || point->hook == FAY_HOOK_FIND_FDE) {
 			free(body);
 			return fay_error_set(error, FAY_E_REFUSED, "process %d: calls cannot be watched until they return: exceptions could not pass, for %s!%s %s", (int)session->pid, point->function.module, point->function.name, reason);
 		}

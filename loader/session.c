@@ -111,26 +111,6 @@ static int check_rings(const struct fay_session *session, struct fay_error *erro
 	return FAY_OK;
 }
 
-static uint64_t auxiliary(pid_t pid, uint64_t type, bool *readable)
-{
-	char path[64];
-	Elf64_auxv_t entry;
-	uint64_t value = 0;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	*readable = false;
-	while (fd >= 0 && read(fd, &entry, sizeof(entry)) == (ssize_t)sizeof(entry) && entry.a_type != AT_NULL) {
-		*readable = true;
-		if (entry.a_type == type)
-			value = entry.a_un.a_val;
-	}
-	if (fd >= 0)
-		close(fd);
-	return value;
-}
-
 static int check_target(struct fay_session *session, struct fay_error *error)
 {
 	uint64_t hwcap2;
@@ -140,7 +120,7 @@ static int check_target(struct fay_session *session, struct fay_error *error)
 		return fay_error_set(error, FAY_E_USAGE, "no such process: %d", (int)session->pid);
 	if (session->pid == getpid())
 		return fay_error_set(error, FAY_E_USAGE, "a process cannot trace itself");
-	hwcap2 = auxiliary(session->pid, AT_HWCAP2, &readable);
+	hwcap2 = fay_process_auxiliary(session->pid, AT_HWCAP2, &readable);
 	if (readable && !(hwcap2 & HWCAP2_FSGSBASE))
 		return fay_error_set(error, FAY_E_REFUSED, "this CPU or kernel does not let programs read the fs base (FSGSBASE, Linux 5.9); the dispatcher needs that");
 	if (fay_thread_field(session->pid, session->pid, "Seccomp:") > 0)
@@ -157,10 +137,17 @@ static size_t usable_points(const struct fay_session *session)
 	return count;
 }
 
+static bool is_worth_it(const struct fay_session *session)
+{
+	return session->options.modules_alone ? fay_rendezvous_hooked(session) : usable_points(session) != 0;
+}
+
 static int nothing_usable(const struct fay_session *session, struct fay_error *error)
 {
 	const struct fay_skipped_point *first = session->skipped;
 
+	if (session->options.modules_alone)
+		return fay_error_set(error, FAY_E_REFUSED, "process %d: %s", (int)session->pid, session->unhooked);
 	if (session->skipped_count == 0)
 		return fay_error_set(error, FAY_E_REFUSED, "the image has no probe on a place in the program, only begin, end or timer probes");
 	if (session->skipped_count == 1)
@@ -213,10 +200,11 @@ static int plan(struct fay_session *session, struct fay_error *error)
 	}
 	if (!code && session->calls_size)
 		code = choose_unwind_step(session, &present, error);
-	if (!code && usable_points(session))
+	if (!code && is_worth_it(session))
 		code = fay_zones_build(session, &maps, error);
-	if (!code && !usable_points(session))
+	if (!code && !is_worth_it(session))
 		code = nothing_usable(session, error);
+	session->geometry.modules_follow = fay_rendezvous_hooked(session);
 	fay_zones_deinit(&present);
 	fay_maps_deinit(&maps);
 	return code;
@@ -277,7 +265,7 @@ static bool patched_by(const struct fay_session *other, const struct fay_point *
 		const struct fay_point *theirs = &other->points[i];
 		uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
 
-		if (!theirs->usable || theirs->function.address != point->function.address)
+		if (!theirs->usable || theirs->unloaded || theirs->function.address != point->function.address)
 			continue;
 		if (theirs->taken_out)
 			return true;

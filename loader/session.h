@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A session's parts, private to loader/: session.c (beginning), session_end.c, points.c and watch.c (what to patch), code.c and code_point.c (zones' bytes), install.c and install_memory.c (into the
+/* A session's parts, private to loader/: session.c (beginning), session_end.c, rendezvous.c and unload.c (modules that come and go), points.c and watch.c (what to patch), code.c and code_point.c (zones' bytes), install.c and install_memory.c (into the
  * target), cost.c, host.c (probes that run here). */
 #ifndef FAY_LOADER_SESSION_H
 #define FAY_LOADER_SESSION_H
@@ -43,9 +43,10 @@ struct fay_point {
 	bool careful; /* may be jumped to with flags and red zone in use: a part of a function, or known from the unwind table alone */
 	uint32_t cost; /* index of its struct fay_place_cost in each slot */
 	bool taken_out; /* its patch has been removed while the session goes on */
+	bool unloaded; /* likewise, with the module that it was in: what lies there now is another's */
 	bool watched; /* calls are watched until they return */
 	bool shared;  /* shares its trampoline */
-	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_FIND_OBJECT, FAY_HOOK_FIND_FDE, FAY_HOOK_LONGJMP } hook; /* what the runtime wants here itself */
+	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_FIND_OBJECT, FAY_HOOK_FIND_FDE, FAY_HOOK_LONGJMP, FAY_HOOK_MODULES } hook; /* what the runtime wants here itself */
 	struct fay_displaced displaced;
 	struct fay_zone_patch patch;
 };
@@ -109,6 +110,8 @@ struct fay_session {
 	size_t shared_points; /* points that share a trampoline */
 	uint32_t tids[FAY_TIDS_MAX]; /* the threads that are traced, as they know themselves; options.tid_count of them */
 	int32_t tid_offset;
+	uint64_t rendezvous; /* struct r_debug of the process's dynamic linker; 0: not known */
+	char unhooked[FAY_REASON_MAX]; /* why the program does not wait when it loads modules; "": it does, or nobody asked for that */
 	bool thread_pointer; /* fs:0 holds the fs base in every thread */
 	uint64_t time_multiplier, time_offset;
 	/* In the target. */
@@ -139,8 +142,21 @@ int fay_session_skip(struct fay_session *session, struct fay_point *point, const
 size_t fay_read_program(const struct fay_zones *present, int memory, uint64_t address, uint8_t *body, size_t size);
 void fay_points_deinit(struct fay_session *session);
 
+/* cost.c: takes places out in one stop, by their numbers. *left: not all could be. */
+int fay_session_remove_points(struct fay_session *session, const size_t *points, size_t count, bool *left, struct fay_error *error);
+
 /* inbound.c: sets points aside whose overwritten bytes other functions jump into. */
 int fay_inbound_search(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error);
+
+/* rendezvous.c: adds the hook by which the program waits when it loads modules; sets `rendezvous`, or `unhooked`. */
+int fay_rendezvous_resolve(struct fay_session *session, size_t *capacity, struct fay_error *error);
+/* Whether it is hooked, according to the plan. */
+bool fay_rendezvous_hooked(const struct fay_session *session);
+/* Whether the point is in code that the dynamic linker may still have to change. */
+bool fay_rendezvous_unsettled(const struct fay_session *session, const struct fay_point *point, char reason[FAY_REASON_MAX]);
+/* Nobody waits there any longer. The other one: for a session of a fay that is gone. */
+void fay_rendezvous_release(struct fay_session *session);
+void fay_rendezvous_release_other(pid_t pid, uint64_t id);
 
 /* watch.c: adds the points of hooks; sets walked_by; whether a function's calls cannot be watched, by its name. */
 int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_error *error);

@@ -72,6 +72,7 @@ int fay_session_detach(struct fay_session *session, struct fay_error *error)
 
 	if (!session->attached)
 		return 0;
+	fay_rendezvous_release(session);
 	if (fay_session_target_alive(session))
 		code = detach_one(session, session->pid, &left, error);
 	children = detach_children(session, &left, error);
@@ -117,7 +118,7 @@ bool fay_session_in_use(const struct fay_session *session)
 	while (proc && !found && (entry = readdir(proc))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		found = pid > 0 && pid != getpid() && maps_our_code(session, pid);
+		found = pid > 0 && pid != getpid() && pid != session->pid && maps_our_code(session, pid);
 	}
 	if (proc)
 		closedir(proc);

@@ -57,6 +57,7 @@ struct fay_object {
 	Elf *debug_elf;
 	char *made_names; /* of functions without a symbol */
 	uint16_t type;
+	bool text_relocations; /* the dynamic linker changes its code after it has mapped it */
 	struct fay_segment *segments;
 	size_t segment_count;
 	struct fay_symbol *symbols; /* of .symtab and .dynsym, in file order, not unique; then those of .eh_frame that no symbol names */
@@ -129,6 +130,8 @@ struct fay_target {
 int fay_target_read_maps(struct fay_target *target, struct fay_error *error);
 /* Opens a module's object and places its ranges. NULL (and module->unreadable) if it cannot be read. */
 struct fay_object *fay_module_object(const struct fay_target *target, struct fay_module *module);
+/* The module whose code is mapped at an address in the process; NULL. */
+const struct fay_module *fay_target_module_at(const struct fay_target *target, uint64_t address);
 bool fay_module_matches(const struct fay_module *module, const char *pattern);
 bool fay_module_add_name(struct fay_module *module, const char *name, size_t length);
 /* Derives all names from a file's base name: "libc.so.6" gives "libc", "libc.so.6", "libc.so". */

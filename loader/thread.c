@@ -2,6 +2,7 @@
 /* What /proc says of a thread. */
 #include "thread.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -129,4 +130,24 @@ pid_t fay_inner_id(pid_t pid, pid_t tid)
 		}
 	fclose(file);
 	return (pid_t)id;
+}
+
+uint64_t fay_process_auxiliary(pid_t pid, uint64_t type, bool *readable)
+{
+	char path[64];
+	Elf64_auxv_t entry;
+	uint64_t value = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	*readable = false;
+	while (fd >= 0 && read(fd, &entry, sizeof(entry)) == (ssize_t)sizeof(entry) && entry.a_type != AT_NULL) {
+		*readable = true;
+		if (entry.a_type == type)
+			value = entry.a_un.a_val;
+	}
+	if (fd >= 0)
+		close(fd);
+	return value;
 }

@@ -20,6 +20,8 @@ char fay_thread_state(pid_t pid, pid_t tid);
 uint64_t fay_ticks_now(void);
 /* Whether the process has ended, or given its memory back on its way there. */
 bool fay_process_gone(pid_t pid);
+/* What the kernel told the program of this type (getauxval(3)); 0 if there is none, or it is not `readable`. */
+uint64_t fay_process_auxiliary(pid_t pid, uint64_t type, bool *readable);
 /* "?" if the process is gone. */
 void fay_process_comm(pid_t pid, char comm[64]);
 /* A thread's id as the process itself sees it. */

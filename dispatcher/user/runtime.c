@@ -109,7 +109,7 @@ uint64_t fay_rt_acquire(uint64_t key)
 	return 0;
 }
 
-static uint64_t monotonic_ns(void)
+uint64_t fay_rt_monotonic_ns(void)
 {
 	int64_t time[2] = { 0, 0 };
 
@@ -117,7 +117,7 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)time[0] * 1000000000u + (uint64_t)time[1];
 }
 
-static void wake_consumer(void)
+void fay_rt_wake_consumer(void)
 {
 	struct fay_shm_control *control = control_page();
 
@@ -177,7 +177,7 @@ static bool ring_reserve(struct fay_slot_header *slot, uint64_t bytes)
 			return false; /* in fay itself the consumer is who would wait */
 		if (ring_used(slot) > fay_config.spill_size)
 			return false; /* overwritten, or the consumer refuses it: it will not be emptied */
-		uint64_t now = monotonic_ns(), look = now - looked;
+		uint64_t now = fay_rt_monotonic_ns(), look = now - looked;
 		waited += round == 0 ? 0 : look < ROOM_LOOK_NS ? look : ROOM_LOOK_NS;
 		looked = now;
 		if (waited > ROOM_WAIT_NS || round == ROOM_LOOKS_MAX) {
@@ -186,7 +186,7 @@ static bool ring_reserve(struct fay_slot_header *slot, uint64_t bytes)
 			return false;
 		}
 		if (round % 16 == 0)
-			wake_consumer();
+			fay_rt_wake_consumer();
 		if (round < 32)
 			system_call(SYS_SCHED_YIELD, 0, 0, 0, 0, 0, 0);
 		else
@@ -218,7 +218,7 @@ static void ring_publish(struct fay_slot_header *slot, uint64_t head)
 
 	__atomic_store_n(&slot->spill_head, head, __ATOMIC_RELEASE);
 	if (crossed && __atomic_load_n(&control_page()->consumer_alive, __ATOMIC_RELAXED))
-		wake_consumer();
+		fay_rt_wake_consumer();
 }
 
 static uint64_t lost_full(struct fay_slot_header *slot)

@@ -116,6 +116,8 @@ struct fay_runtime_config {
 	uint64_t pid_namespace[2]; /* st_dev, st_ino of the traced process's /proc/PID/ns/pid; 0: not known */
 	uint64_t pid_read;         /* some probe reads event.pid */
 	uint64_t when_full;        /* enum fay_when_full */
+	uint64_t rendezvous;   /* struct r_debug, which the dynamic linker writes; 0: not known */
+	uint64_t owner;        /* the fay that answers, as the traced process sees it; 0: it cannot */
 	uint64_t zone_count;   /* 0: there are too many (none of them watches calls) */
 	struct fay_runtime_zone {
 		uint64_t start, end; /* of a zone's code */
@@ -140,6 +142,7 @@ struct fay_runtime_header {
 	uint32_t longjmp;     /* hook at the start of longjmp */
 	uint32_t busy;        /* rsi = LOCAL of a thread that is marked busy -> zero flag set: by a probe that was left for good; it is no longer marked. Keeps every
 				 register */
+	uint32_t modules;     /* hook at the start of the function that the dynamic linker calls for debuggers */
 };
 
 /* The blob as built into libfay_dispatcher. */

@@ -19,6 +19,7 @@ fay_runtime_start:
 	.long fay_rt_find_fde_hook - fay_runtime_start
 	.long fay_rt_longjmp_hook - fay_runtime_start
 	.long fay_rt_busy_entry - fay_runtime_start
+	.long fay_rt_modules_hook - fay_runtime_start
 	.balign 64
 	.globl fay_config
 	.hidden fay_config
@@ -178,6 +179,15 @@ fay_rt_longjmp_hook:
 	enter_c
 	lea 16(%rbp), %rsi
 	call fay_rt_longjmp
+	leave_c
+	ret
+
+/* Called first thing in the dynamic linker's function for debuggers, which has neither arguments nor a result. */
+	.globl fay_rt_modules_hook
+	.type fay_rt_modules_hook, @function
+fay_rt_modules_hook:
+	enter_c
+	call fay_rt_modules
 	leave_c
 	ret
 

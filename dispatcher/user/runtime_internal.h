@@ -32,6 +32,11 @@ void *memset(void *to, int value, size_t size);
 uint64_t fay_rt_acquire(uint64_t key);
 int64_t fay_rt_try_read(void *to, uint64_t size, uint64_t address);
 
+/* By a system call; 0 where a sandbox grants none. */
+uint64_t fay_rt_monotonic_ns(void);
+/* The aggregator is to look now. */
+void fay_rt_wake_consumer(void);
+
 /* slots.c: the number of a slot for this thread, which is now this process's; slot_max if there is none. */
 uint32_t fay_rt_slot_take(void);
 /* The process's number: no two that have events have the same. No system call. */

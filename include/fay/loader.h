@@ -117,6 +117,13 @@ struct fay_attach_options {
 	enum fay_when_full when_full; /* what a thread does whose ring has no room; FAY_FULL_OVERWRITE: of images without tables only */
 	uint64_t ring_bytes; /* of each thread: a power of two from 4096 to FAY_RING_BYTES_MAX; 0: as the image needs it, 256 KiB at least */
 	bool costs;       /* measure what the probes cost; each function then has a trampoline of its own */
+	/*
+	 * The program waits, for a bounded time, whenever it has loaded or unloaded modules, until fay_session_modules_answer() is called: for the first of several sessions of a
+	 * process, if its dynamic linker can be hooked (fay_session_unhooked()).
+	 */
+	bool modules;
+	bool modules_alone; /* and the session is for that alone: it looks for no pattern */
+	bool loading; /* modules may be half-way through being loaded: those whose code the dynamic linker changes (text relocations) are left out */
 	bool plan_only;   /* find out what would be installed; the target is read, not stopped, and stays as it is */
 };
 
@@ -148,8 +155,20 @@ void fay_session_destroy(struct fay_session *session);
 
 /* Whether the program that was patched still runs: false after exit and after execve (the process may then run another program). */
 bool fay_session_target_alive(struct fay_session *session);
-/* Whether any process, a forked child of the target for one, still has the session's code mapped. Looks at every process. */
+/* Whether any other process, a forked child of the target for one, still has the session's code mapped. Looks at every process. */
 bool fay_session_in_use(const struct fay_session *session);
+/* Why the program does not wait when it loads modules, after fay_attach_options.modules; NULL: it does. */
+const char *fay_session_unhooked(const struct fay_session *session);
+/* Whether the program waits because its modules have changed; *number is for the answer. What it says may be untrue, as all that the program can write. */
+bool fay_session_modules_asked(struct fay_session *session, uint32_t *number);
+/* What came with its modules has been attached to: it goes on. */
+void fay_session_modules_answer(struct fay_session *session, uint32_t number);
+/* How often it went on without an answer. */
+uint32_t fay_session_modules_late(const struct fay_session *session);
+/* Forgets the points in modules that are no longer there, in one stop if there are any, so that what is mapped in their place is not taken for them. */
+int fay_session_drop_unloaded(struct fay_session *session, struct fay_error *error);
+/* false: all were dropped, and the session is of no use any more. */
+bool fay_session_has_points(const struct fay_session *session);
 /* A number that is another when modules were loaded or unloaded; 0: the process is gone or cannot be looked into. */
 uint64_t fay_process_modules(pid_t pid);
 /* When the process began, in clock ticks since the machine was started (proc(5), field 22 of stat): with its number it names one process only. 0: gone, or a zombie. */

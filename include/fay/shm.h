@@ -61,6 +61,12 @@ struct fay_shm_control {
 	_Alignas(64) uint64_t lost_no_slot; /* events lost because no slot was left; atomic */
 	_Alignas(64) uint32_t wake;        /* futex word: bumped by a producer whose spill ring is over half full */
 	uint32_t consumer_alive;           /* 1 while an aggregator polls; producers wait for room only then */
+	/* A program that has changed its modules waits until `modules_answered` is what it has counted `modules_asked` up to: docs/decisions/0015. */
+	_Alignas(64) uint32_t modules_asked; /* atomic */
+	uint32_t modules_seen;     /* what it was when the loader looked at it last */
+	uint32_t modules_answered; /* futex word */
+	uint32_t modules_follow;   /* 1: the loader answers. 0: nobody waits; a thread that waited in vain clears it, the next answer sets it */
+	uint32_t modules_late;     /* threads that waited in vain; atomic */
 };
 _Static_assert(sizeof(struct fay_shm_control) <= FAY_SHM_PAGE, "control page");
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs that wait while they load and unload modules (fay_attach_options.modules): what went with a module is forgotten, what came is attached to, and they go on. A process's first
+ * session makes it wait; one that has nothing of what is asked for yet gets a session for that alone, with --wait.
+ */
+#include "trace.h"
+
+void fay_trace_drop_unloaded(struct trace *trace, pid_t pid)
+{
+	for (size_t i = 0; i < trace->session_count; i++) {
+		struct fay_error error;
+		if (fay_target_pid(trace->targets[i]) != pid || !fay_session_target_alive(trace->sessions[i]))
+			continue;
+		if (fay_session_drop_unloaded(trace->sessions[i], &error) && trace->verbose)
+			fprintf(stderr, "fay: process %d: %s\n", pid, error.message);
+	}
+}
+
+void fay_trace_retire_empty(struct trace *trace, pid_t pid)
+{
+	for (size_t i = trace->session_count; i-- > 0;) {
+		struct fay_session *session = trace->sessions[i];
+		struct fay_error error;
+		size_t size;
+		if (fay_target_pid(trace->targets[i]) != pid || fay_session_has_points(session) || !fay_session_target_alive(session) ||
+		    (trace->follow && fay_session_in_use(session)) || fay_session_detach(session, &error))
+			continue;
+		fay_session_run(session, FAY_PROBE_END);
+		if (!fay_aggregator_retire(trace->aggregator, fay_session_shm(session, &size), &error))
+			fay_trace_forget_session(trace, i);
+	}
+}
+
+static bool is_there(const struct trace *trace, const struct fay_session *session)
+{
+	for (size_t i = 0; i < trace->session_count; i++)
+		if (trace->sessions[i] == session)
+			return true;
+	for (size_t i = 0; i < trace->watched_count; i++)
+		if (trace->watched[i].waits == session)
+			return true;
+	return false;
+}
+
+void fay_trace_modules_answer(const struct trace *trace, const struct trace_waiting *waiting)
+{
+	if (waiting && is_there(trace, waiting->session))
+		fay_session_modules_answer(waiting->session, waiting->number);
+}
+
+static void serve(struct trace *trace, struct fay_session *session, pid_t pid)
+{
+	struct trace_waiting waiting = { .session = session };
+	if (fay_session_modules_asked(session, &waiting.number))
+		fay_trace_attach_modules(trace, pid, &waiting);
+}
+
+void fay_trace_modules_tick(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->session_count; i++)
+		serve(trace, trace->sessions[i], fay_target_pid(trace->targets[i]));
+	for (size_t i = 0; i < trace->watched_count; i++)
+		if (trace->watched[i].waits)
+			serve(trace, trace->watched[i].waits, trace->watched[i].pid);
+}
+
+bool fay_trace_modules_waits(const struct trace *trace, pid_t pid)
+{
+	for (size_t i = 0; i < trace->watched_count; i++)
+		if (trace->watched[i].pid == pid && trace->watched[i].waits)
+			return fay_session_target_alive(trace->watched[i].waits);
+	return false;
+}
+
+bool fay_trace_modules_wait(struct trace *trace, pid_t pid, struct fay_target *target)
+{
+	struct fay_attach_options options = { .size = sizeof(options), .modules = true, .modules_alone = true };
+	for (size_t i = 0; i < trace->watched_count; i++) {
+		struct trace_watched *watched = &trace->watched[i];
+		struct fay_error error;
+		if (watched->pid != pid)
+			continue;
+		fay_trace_modules_leave(trace, watched);
+		if (!fay_session_attach(target, &trace->verdict, &options, &watched->waits, &error)) {
+			watched->target = target;
+			return true;
+		}
+		watched->waits = NULL;
+		if (trace->verbose)
+			fprintf(stderr, "fay: process %d does not wait when it loads modules: %s; they are looked for\n", pid, error.message);
+	}
+	return false;
+}
+
+void fay_trace_modules_leave(struct trace *trace, struct trace_watched *watched)
+{
+	if (!watched->waits)
+		return;
+	trace->modules_late += fay_session_modules_late(watched->waits);
+	fay_session_destroy(watched->waits);
+	fay_target_close(watched->target);
+	watched->waits = NULL;
+}
+
+uint64_t fay_trace_modules_late(const struct trace *trace)
+{
+	uint64_t late = trace->modules_late;
+	for (size_t i = 0; i < trace->session_count; i++)
+		late += fay_session_modules_late(trace->sessions[i]);
+	return late;
+}
