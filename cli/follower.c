@@ -39,6 +39,7 @@ struct follower {
 	pid_t *waiting; /* processes that stand at their entry point */
 	size_t waiting_count, waiting_room;
 	pid_t releasing; /* 0: none */
+	pid_t lent;      /* was released, and fay has not said yet whether it is taken again; 0: none */
 	bool taken;      /* any, ever */
 	int events;
 };
@@ -153,6 +154,7 @@ static void released(struct follower *follower)
 	if (!follower->releasing || any_thread(follower, follower->releasing))
 		return;
 	tell(follower, FAY_FOLLOW_RELEASED, follower->releasing);
+	follower->lent = follower->releasing;
 	follower->releasing = 0;
 }
 
@@ -176,6 +178,8 @@ static void obey(struct follower *follower, int orders)
 			kill(follower->waiting[i], SIGCONT);
 		_exit(0);
 	}
+	if (message.word != FAY_FOLLOW_RELEASE && message.pid == follower->lent)
+		follower->lent = 0;
 	if (message.word == FAY_FOLLOW_TAKE)
 		take(follower, message.pid);
 	else if (message.word == FAY_FOLLOW_RELEASE)
@@ -252,7 +256,7 @@ void fay_follower_main(int orders, int events)
 		} else if (tid > 0) {
 			forget(&follower, tid);
 		} else {
-			if (follower.taken && !follower.count && !follower.waiting_count && !follower.releasing)
+			if (follower.taken && !follower.count && !follower.waiting_count && !follower.releasing && !follower.lent)
 				_exit(0); /* nobody is left; fay sees the end of the pipe */
 			ppoll(&wait, 1, NULL, &none);
 			if (wait.revents)

@@ -290,6 +290,8 @@ static void look_for_modules(struct processes *processes)
 			fay_follow_release(&processes->follower, pid);
 		if (modules)
 			try_attach(processes, pid);
+		if (modules && follows(processes))
+			fay_follow_leave(&processes->follower, pid); /* unless it was taken */
 	}
 }
 

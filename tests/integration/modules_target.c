@@ -4,7 +4,7 @@
  *
  *	cycle FILE N COUNT   N times: dlopen, COUNT calls of the module's work, dlclose
  *	spaces FILE N COUNT  the same with dlmopen, each time into a namespace of its own
- *	threads FILE N COUNT the same as cycle, by four threads at once
+ *	threads FILE N COUNT the same as cycle, by four threads at once, each with a file of its own: FILE.0 to FILE.3
  *	fork FILE N COUNT    the same in a child
  *	signals              from now on SIGALRM comes a thousand times a second, and its handler calls main_work
  *	quiet                no more
@@ -66,8 +66,11 @@ static void run_threads(struct job *job)
 {
 	pthread_t threads[THREADS];
 	struct job jobs[THREADS];
+	char files[THREADS][4096];
 	for (int i = 0; i < THREADS; i++) {
+		snprintf(files[i], sizeof(files[i]), "%s.%d", job->file, i);
 		jobs[i] = *job;
+		jobs[i].file = files[i];
 		if (pthread_create(&threads[i], NULL, run, &jobs[i]))
 			abort();
 	}
@@ -130,7 +133,7 @@ int main(int argc, char **argv)
 				run_child(&job);
 			else
 				run(&job);
-			fprintf(stderr, "same %ld\n", job.same);
+			fprintf(stderr, "same place %ld times\n", job.same);
 			i += 3;
 		} else {
 			return 2;
