@@ -132,10 +132,10 @@ static inline void fay_copy_words(void *to, const void *from, size_t size)
 }
 
 /*
- * windows.c: takes drained rows whose first key is below `below` out and into *gone, which becomes the caller's. false: nothing was done, since there are few of them,
- * none, or no memory.
+ * windows.c: takes drained rows whose first key is below `below` out and into *gone, which becomes the caller's; with `told` those only that are the same
+ * there. false: nothing was done, since there are few of them, none, or no memory.
  */
-bool fay_aggregator_split(struct fay_aggregator *aggregator, uint32_t state, uint64_t below, struct fay_rows *gone);
+bool fay_aggregator_split(struct fay_aggregator *aggregator, uint32_t state, uint64_t below, const struct fay_rows *told, struct fay_rows *gone);
 
 /* snapshot.c: merges what is live in one source into what was drained; 0, or -1 over the budget. */
 int fay_source_take_over(struct fay_aggregator *aggregator, struct fay_source *source, uint32_t state);

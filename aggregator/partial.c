@@ -264,14 +264,37 @@ uint64_t fay_changes_missing(const struct fay_changes *changes)
 	return missing;
 }
 
+static void zero_values(const struct fay_rows *rows, uint8_t *row)
+{
+	for (unsigned i = rows->state->keys; i < (unsigned)rows->state->keys + rows->state->values; i++)
+		memset(row + rows->columns[i].offset, 0, rows->columns[i].size);
+}
+
+/*
+ * Rows of which nothing is live, by the snapshot that was told, are told once more, as final, and forgotten; the others stay. What is counted for such a row later, or was not seen by a
+ * torn snapshot, is a row of its own then, which elsewhere is merged with the final one.
+ */
+static void forget_final(struct fay_changes *changes, struct fay_aggregator *aggregator, uint32_t state, uint64_t below, struct fay_result *final)
+{
+	struct fay_rows gone, *last = &changes->last[state];
+	if (!fay_aggregator_split(aggregator, state, below, last, &gone))
+		return;
+	for (size_t i = 0; i < gone.count; i++)
+		zero_values(last, fay_rows_find(last, gone.rows + i * gone.state->row_size));
+	*final = (struct fay_result){ .state = state, .row_size = gone.state->row_size, .row_count = gone.count, .rows = gone.rows };
+	gone.rows = NULL;
+	fay_rows_deinit(&gone);
+	changes->forgot[state] = true;
+}
+
 /*
  * A row's last snapshot L was D, drained, and what lies in threads' tables and rings. With D forgotten later snapshots have their total less D; so L - D is what they are
  * compared with. Operators without differences are told whole again, which changes nothing.
  */
-void fay_changes_forget(struct fay_changes *changes, struct fay_aggregator *aggregator, uint32_t state, uint64_t below)
+static void forget_differences(struct fay_changes *changes, struct fay_aggregator *aggregator, uint32_t state, uint64_t below)
 {
 	struct fay_rows gone, *last = &changes->last[state];
-	if (changes->replaces || !fay_aggregator_split(aggregator, state, below, &gone))
+	if (!fay_aggregator_split(aggregator, state, below, NULL, &gone))
 		return;
 	for (size_t i = 0; i < gone.count; i++) {
 		const uint8_t *row = gone.rows + i * gone.state->row_size;
@@ -281,6 +304,15 @@ void fay_changes_forget(struct fay_changes *changes, struct fay_aggregator *aggr
 	}
 	fay_rows_deinit(&gone);
 	changes->forgot[state] = true;
+}
+
+void fay_changes_forget(struct fay_changes *changes, struct fay_aggregator *aggregator, uint32_t state, uint64_t below, struct fay_result *final)
+{
+	memset(final, 0, sizeof(*final));
+	if (changes->replaces)
+		forget_final(changes, aggregator, state, below, final);
+	else
+		forget_differences(changes, aggregator, state, below);
 }
 
 /* --- merging ---------------------------------------------------------------------------------------------------------- */
@@ -323,6 +355,21 @@ int fay_aggregator_merge(struct fay_aggregator *aggregator, uint32_t state, cons
 int fay_aggregator_replace(struct fay_aggregator *aggregator, uint32_t state, const uint8_t *rows, size_t count, struct fay_error *error)
 {
 	return put_rows(aggregator, state, rows, count, true, error);
+}
+
+int fay_aggregator_settle(struct fay_aggregator *settled, struct fay_aggregator *replaced, uint32_t state, const uint8_t *rows, size_t count, struct fay_error *error)
+{
+	if (fay_aggregator_merge(settled, state, rows, count, error))
+		return error->code;
+	struct fay_rows *there = &replaced->drained[state];
+	for (size_t i = 0; i < count; i++) {
+		_Alignas(8) uint8_t row[ROW_MAX];
+		memcpy(row, rows + i * there->state->row_size, there->state->row_size);
+		uint8_t *before = fay_rows_find(there, row);
+		if (before)
+			zero_values(there, before);
+	}
+	return FAY_OK;
 }
 
 int fay_aggregator_merge_all(struct fay_aggregator *to, const struct fay_aggregator *from, struct fay_error *error)

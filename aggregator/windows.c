@@ -50,7 +50,16 @@ int fay_result_window(const struct fay_schema *schema, const struct fay_result *
 	return fine ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "a window's rows are over the aggregator's memory limit");
 }
 
-bool fay_aggregator_split(struct fay_aggregator *aggregator, uint32_t state, uint64_t below, struct fay_rows *gone)
+/* Whether the row lies below, and is as it was told, if that matters. */
+static bool is_over(const struct fay_rows *rows, const uint8_t *row, uint64_t below, const struct fay_rows *told)
+{
+	if (pane_of(rows->columns, row) >= below)
+		return false;
+	const uint8_t *as_told = told ? fay_rows_find(told, row) : row;
+	return as_told && !memcmp(as_told, row, rows->state->row_size);
+}
+
+bool fay_aggregator_split(struct fay_aggregator *aggregator, uint32_t state, uint64_t below, const struct fay_rows *told, struct fay_rows *gone)
 {
 	struct fay_rows *rows = &aggregator->drained[state], kept;
 	bool fine = true;
@@ -58,14 +67,14 @@ bool fay_aggregator_split(struct fay_aggregator *aggregator, uint32_t state, uin
 	if (!rows->state->keys || rows->columns->size != sizeof(uint64_t))
 		return false;
 	for (size_t r = 0; r < rows->count; r++)
-		old += pane_of(rows->columns, rows->rows + r * rows->state->row_size) < below;
+		old += is_over(rows, rows->rows + r * rows->state->row_size, below, told);
 	if (old * 2 < rows->count || !old)
 		return false; /* not worth the copy yet */
 	fay_rows_init(&kept, aggregator->schema, state, &aggregator->budget);
 	fay_rows_init(gone, aggregator->schema, state, &aggregator->budget);
 	for (size_t r = 0; fine && r < rows->count; r++) {
 		const uint8_t *row = rows->rows + r * rows->state->row_size;
-		fine = fay_rows_merge(pane_of(rows->columns, row) < below ? gone : &kept, row);
+		fine = fay_rows_merge(is_over(rows, row, below, told) ? gone : &kept, row);
 	}
 	if (!fine) {
 		fay_rows_deinit(&kept);
@@ -80,6 +89,6 @@ bool fay_aggregator_split(struct fay_aggregator *aggregator, uint32_t state, uin
 void fay_aggregator_forget(struct fay_aggregator *aggregator, uint32_t state, uint64_t below)
 {
 	struct fay_rows gone;
-	if (fay_aggregator_split(aggregator, state, below, &gone))
+	if (fay_aggregator_split(aggregator, state, below, NULL, &gone))
 		fay_rows_deinit(&gone);
 }

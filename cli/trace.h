@@ -293,6 +293,9 @@ int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct f
 /* trace_cluster.c: a trace on a cluster, from the verified image on. */
 int fay_trace_cluster(struct trace *trace, struct fay_error *error);
 /* A picture of what is merged by now, and what it covers. */
+/* Where machines' rows replace: trace->aggregator is all that they have, put together anew, until fay_trace_cluster_gathered(). Nothing otherwise. */
+int fay_trace_cluster_gather(struct trace *trace, struct fay_error *error);
+void fay_trace_cluster_gathered(struct trace *trace);
 int fay_trace_cluster_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error);
 
 /* trace_budget.c: measures what the probes cost each so often, and takes the costliest points out where that is more than --budget allows. */

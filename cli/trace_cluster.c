@@ -47,8 +47,6 @@ static int check(const struct trace *trace, struct fay_error *error)
 									   "windows of so many events of the kernel cannot be asked of a cluster yet; ask each machine");
 	if (plan && plan->extended && trace->detach)
 		return fay_error_set(error, FAY_E_REFUSED, "a query that is extended by C files cannot be asked with --detach: `fay attach` reads the query, and may run where these files are not");
-	if (plan && plan->window_step && fay_schema_replaces(trace->schema))
-		return fay_error_set(error, FAY_E_REFUSED, "windows of time with TopK or Sample cannot be asked of a cluster yet");
 	if (!plan || !plan->typed)
 		return FAY_OK;
 	if (trace->join)
@@ -200,22 +198,32 @@ static void print_coverage(const struct trace *trace, bool final)
 	}
 }
 
-/* A picture of what is merged by now. Where rows replace, the machines' rows are put together anew. */
+int fay_trace_cluster_gather(struct trace *trace, struct fay_error *error)
+{
+	struct fay_aggregator *fresh;
+	if (!trace->root || !fay_root_replaces(trace->root))
+		return FAY_OK;
+	if (fay_aggregator_create(trace->schema, &fresh, error))
+		return error->code;
+	trace->aggregator = fresh;
+	return fay_root_gather(trace->root, fresh, error);
+}
+
+void fay_trace_cluster_gathered(struct trace *trace)
+{
+	if (!trace->root || trace->aggregator == trace->cluster_rows)
+		return;
+	fay_aggregator_destroy(trace->aggregator);
+	trace->aggregator = trace->cluster_rows;
+}
+
+/* A picture of what is merged by now. */
 int fay_trace_cluster_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
 {
-	struct fay_aggregator *fresh = NULL;
-	if (fay_root_replaces(trace->root)) {
-		if (fay_aggregator_create(trace->schema, &fresh, error))
-			return error->code;
-		if (fay_root_gather(trace->root, fresh, error)) {
-			fay_aggregator_destroy(fresh);
-			return error->code;
-		}
-		trace->aggregator = fresh;
-	}
-	int result = fay_trace_draw(trace, final, last, error);
-	trace->aggregator = trace->cluster_rows;
-	fay_aggregator_destroy(fresh);
+	int result = fay_trace_cluster_gather(trace, error);
+	if (!result)
+		result = fay_trace_draw(trace, final, last, error);
+	fay_trace_cluster_gathered(trace);
 	print_coverage(trace, final);
 	return result;
 }

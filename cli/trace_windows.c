@@ -88,7 +88,9 @@ static int look_again(struct trace *trace, const struct fay_result *all, uint64_
 	memmove(w->shown, w->shown + done, w->shown_count * sizeof(*w->shown));
 	w->changed_from = UINT64_MAX;
 	w->next_revision = now + REVISE_EVERY;
-	if (w->next > kept)
+	if (w->next > kept && trace->root && fay_root_replaces(trace->root))
+		fay_root_forget(trace->root, all->state, w->next - kept);
+	else if (w->next > kept)
 		fay_aggregator_forget(fay_trace_merged(trace), all->state, w->next - kept);
 	return result;
 }
@@ -160,8 +162,11 @@ int fay_trace_windows_tick(struct trace *trace, uint64_t now, struct fay_error *
 	bool changed = trace->root && w->shown_count && w->changed_from < w->shown[w->shown_count - 1].end && now >= w->next_revision;
 	if (until < w->next && !changed)
 		return FAY_OK;
-	struct fay_result all;
-	int result = close_until(trace, until, now, &all, error);
+	struct fay_result all = { 0 };
+	int result = fay_trace_cluster_gather(trace, error);
+	if (!result)
+		result = close_until(trace, until, now, &all, error);
+	fay_trace_cluster_gathered(trace);
 	fay_result_deinit(&all);
 	return result;
 }

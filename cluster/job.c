@@ -183,7 +183,8 @@ static void tell_function(void *context, uint64_t hash)
 	tell_name(job, hash, job->feed.name(job->feed.context, hash));
 }
 
-static bool tell_row(struct fay_job *job, uint64_t window, uint16_t state, uint8_t *row)
+/* `flags`: of the block, or 0. */
+static bool tell_row(struct fay_job *job, uint64_t window, uint16_t state, uint16_t flags, uint8_t *row)
 {
 	static const uint64_t none[FAY_WIRE_LOSSES];
 	uint32_t size = job->verdict->schema.states[state].row_size;
@@ -191,7 +192,7 @@ static bool tell_row(struct fay_job *job, uint64_t window, uint16_t state, uint8
 		return false;
 	if (job->feed.translate)
 		job->feed.translate(job->feed.context, state, row, tell_name, job);
-	fay_parts_row(&job->parts, state, row, size);
+	fay_parts_row(&job->parts, state | flags, row, size);
 	if (job->functions)
 		fay_row_functions(&job->verdict->schema, state, row, tell_function, job);
 	return true;
@@ -206,11 +207,28 @@ static bool tell_stream(struct fay_job *job, uint64_t window)
 		uint32_t size = job->verdict->schema.states[state].row_size;
 		memcpy(row, job->stream.bytes + at + sizeof(state), size);
 		at += sizeof(state) + size;
-		if (!tell_row(job, window, (uint16_t)state, row))
+		if (!tell_row(job, window, (uint16_t)state, 0, row))
 			return false;
 	}
 	job->stream.size = 0;
 	return true;
+}
+
+static bool tell_rows(struct fay_job *job, uint64_t window, uint16_t flags, const struct fay_result *rows)
+{
+	for (size_t i = 0; i < rows->row_count; i++)
+		if (!tell_row(job, window, (uint16_t)rows->state, flags, rows->rows + i * rows->row_size))
+			return false;
+	return true;
+}
+
+static bool forget_windows(struct fay_job *job, uint64_t window, uint32_t state)
+{
+	struct fay_result final;
+	job->feed.forget(job->feed.context, job->changes, state, fay_realtime() - job->horizon, &final);
+	bool fine = tell_rows(job, window, FAY_BLOCK_FINAL, &final);
+	fay_result_deinit(&final);
+	return fine;
 }
 
 static int tell_state(struct fay_job *job, uint64_t window, uint32_t state, struct fay_result *losses, struct fay_error *error)
@@ -230,11 +248,8 @@ static int tell_state(struct fay_job *job, uint64_t window, uint32_t state, stru
 	fay_result_deinit(&now);
 	if (result)
 		return result;
-	if (job->horizon && job->feed.forget)
-		job->feed.forget(job->feed.context, job->changes, state, fay_realtime() - job->horizon);
-	for (size_t i = 0; i < changed.row_count && !result; i++)
-		if (!tell_row(job, window, (uint16_t)state, changed.rows + i * changed.row_size))
-			result = fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	if (!tell_rows(job, window, 0, &changed) || (job->horizon && job->feed.forget && !forget_windows(job, window, state)))
+		result = fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	fay_result_deinit(&changed);
 	return result;
 }

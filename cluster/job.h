@@ -29,8 +29,8 @@ struct fay_feed {
 	bool (*is_busy)(void *context);
 	void (*stop)(void *context);   /* nothing is counted after this; snapshots still work */
 	int (*snapshot)(void *context, uint32_t state, struct fay_result *result, struct fay_error *error);
-	/* Groups of windows of time that are over, right behind a snapshot of that state; fay_changes_forget() says which. NULL: keeps them */
-	void (*forget)(void *context, struct fay_changes *changes, uint32_t state, uint64_t below);
+	/* Groups of windows of time that are over, right behind a snapshot of that state; fay_changes_forget() says which, and what is in *final. NULL: keeps them */
+	void (*forget)(void *context, struct fay_changes *changes, uint32_t state, uint64_t below, struct fay_result *final);
 	const char *(*name)(void *context, uint64_t hash);
 	/* In a row that is about to be told: hashes of names in place of addresses of code (codes.h). NULL: it has none */
 	void (*translate)(void *context, uint32_t state, uint8_t *row, void (*tell)(void *tell_context, uint64_t hash, const char *name), void *tell_context);

@@ -58,10 +58,10 @@ static int snapshot(void *context, uint32_t state, struct fay_result *result, st
 	return (int)error->code;
 }
 
-static void forget(void *context, struct fay_changes *changes, uint32_t state, uint64_t below)
+static void forget(void *context, struct fay_changes *changes, uint32_t state, uint64_t below, struct fay_result *final)
 {
 	struct kernel *kernel = context;
-	fay_changes_forget(changes, kernel->aggregator, state, below);
+	fay_changes_forget(changes, kernel->aggregator, state, below, final);
 }
 
 /* The asking side knows the names of what it asked for. */

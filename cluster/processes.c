@@ -378,10 +378,10 @@ static int snapshot(void *context, uint32_t state, struct fay_result *result, st
 	return (int)error->code;
 }
 
-static void forget(void *context, struct fay_changes *changes, uint32_t state, uint64_t below)
+static void forget(void *context, struct fay_changes *changes, uint32_t state, uint64_t below, struct fay_result *final)
 {
 	struct processes *processes = context;
-	fay_changes_forget(changes, processes->aggregator, state, below);
+	fay_changes_forget(changes, processes->aggregator, state, below, final);
 }
 
 static const char *name(void *context, uint64_t hash)

@@ -422,6 +422,7 @@ void fay_root_destroy(struct fay_root *root)
 		fay_bus_close(root->bus);
 	for (size_t i = 0; i < root->machine_count; i++) {
 		fay_aggregator_destroy(root->machines[i]->own);
+		fay_aggregator_destroy(root->machines[i]->settled);
 		free(root->machines[i]);
 	}
 	free(root->machines);
@@ -471,12 +472,25 @@ int fay_root_stop(struct fay_root *root, struct fay_error *error)
 
 int fay_root_gather(const struct fay_root *root, struct fay_aggregator *fresh, struct fay_error *error)
 {
-	for (size_t i = 0; root->replaces && i < root->machine_count; i++)
-		if (root->machines[i]->own && fay_aggregator_merge_all(fresh, root->machines[i]->own, error))
+	for (size_t i = 0; root->replaces && i < root->machine_count; i++) {
+		const struct fay_machine *machine = root->machines[i];
+		if (machine->own && (fay_aggregator_merge_all(fresh, machine->settled, error) || fay_aggregator_merge_all(fresh, machine->own, error)))
 			return error->code;
+	}
 	if (root->replaces)
 		fay_aggregator_account(fresh, &root->losses);
 	return FAY_OK;
+}
+
+void fay_root_forget(struct fay_root *root, uint32_t state, uint64_t below)
+{
+	for (size_t i = 0; i < root->machine_count; i++) {
+		const struct fay_machine *machine = root->machines[i];
+		if (!machine->own)
+			continue;
+		fay_aggregator_forget(machine->settled, state, below);
+		fay_aggregator_forget(machine->own, state, below);
+	}
 }
 
 bool fay_root_replaces(const struct fay_root *root)

@@ -69,7 +69,7 @@ struct fay_machine {
 	uint64_t pong;        /* the time of the last PING that it answered */
 	uint32_t tree; /* version that it has, as far as known */
 	uint64_t told; /* monotonic ns: when ASSIGN was last sent */
-	struct fay_aggregator *own; /* where rows replace */
+	struct fay_aggregator *own, *settled; /* where rows replace; settled: those that are final */
 };
 
 struct fay_coverage {
@@ -123,6 +123,8 @@ int fay_root_stop(struct fay_root *root, struct fay_error *error);
 /* Where rows replace: puts the machines' rows together in `fresh`, an empty aggregator. Does nothing otherwise. */
 int fay_root_gather(const struct fay_root *root, struct fay_aggregator *fresh, struct fay_error *error);
 bool fay_root_replaces(const struct fay_root *root);
+/* Where rows replace: forgets the machines' rows whose first key is below. */
+void fay_root_forget(struct fay_root *root, uint32_t state, uint64_t below);
 /*
  * Of a query with windows of time. The time, ns since the epoch by the machines' own clocks, up to which all events are merged that machines counted which are neither late
  * nor lost; UINT64_MAX: there is no such machine.

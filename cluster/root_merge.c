@@ -94,18 +94,35 @@ static void add_names(struct fay_root *root, const struct fay_wire_partial *part
 	}
 }
 
+static int merge_block(struct fay_root *root, struct fay_machine *machine, const struct fay_wire_block *block, struct fay_error *error)
+{
+	if (!root->replaces || root->verdict->schema.states[block->state].kind == FAY_STATE_STREAM)
+		return fay_aggregator_merge(root->aggregator, block->state, block->bytes, block->rows, error);
+	if (block->final)
+		return fay_aggregator_settle(machine->settled, machine->own, block->state, block->bytes, block->rows, error);
+	return fay_aggregator_replace(machine->own, block->state, block->bytes, block->rows, error);
+}
+
+/* Where a machine's rows replace: both or none. */
+static int make_own(struct fay_root *root, struct fay_machine *machine, struct fay_error *error)
+{
+	if (!root->replaces || machine->own)
+		return FAY_OK;
+	if (!machine->settled && fay_aggregator_create(&root->verdict->schema, &machine->settled, error))
+		return error->code;
+	return fay_aggregator_create(&root->verdict->schema, &machine->own, error);
+}
+
 static int merge_blocks(struct fay_root *root, struct fay_machine *machine, struct fay_wire_partial *partial, struct fay_error *error)
 {
-	if (root->replaces && !machine->own && fay_aggregator_create(&root->verdict->schema, &machine->own, error))
+	if (make_own(root, machine, error))
 		return error->code;
 	for (uint16_t i = 0; i < partial->blocks; i++) {
 		struct fay_wire_block block = fay_wire_block(&partial->rest, &root->verdict->schema);
-		bool stream = root->verdict->schema.states[block.state].kind == FAY_STATE_STREAM;
-		int result = root->replaces && !stream ? fay_aggregator_replace(machine->own, block.state, block.bytes, block.rows, error) :
-							 fay_aggregator_merge(root->aggregator, block.state, block.bytes, block.rows, error);
-		if (result)
-			return result;
-		note_times(root, &block);
+		if (merge_block(root, machine, &block, error))
+			return error->code;
+		if (!block.final) /* else nothing changed */
+			note_times(root, &block);
 	}
 	return FAY_OK;
 }

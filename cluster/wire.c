@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fay/partial.h"
+
 #include "wire.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the messages are little-endian");
@@ -258,7 +260,9 @@ struct fay_wire_block fay_wire_block(struct fay_reader *rest, const struct fay_s
 	struct fay_wire_block block = { 0 };
 	block.state = fay_wire_u16(rest);
 	block.rows = fay_wire_u32(rest);
-	if (block.state >= schema->state_count) {
+	block.final = block.state & FAY_BLOCK_FINAL;
+	block.state &= (uint16_t)~FAY_BLOCK_FINAL;
+	if (block.state >= schema->state_count || (block.final && (schema->states[block.state].kind == FAY_STATE_STREAM || !fay_schema_replaces(schema)))) {
 		rest->bad = true;
 		return block;
 	}

@@ -161,8 +161,10 @@ struct fay_wire_partial {
 	uint16_t blocks; /* fay_wire_block() reads them from `rest`, then fay_wire_name() the names */
 	struct fay_reader rest;
 };
+#define FAY_BLOCK_FINAL 0x8000u /* in a block's state: its rows are not replaced any more by what comes for them later */
 struct fay_wire_block {
 	uint16_t state;
+	bool final;
 	uint32_t rows;
 	const uint8_t *bytes;
 };

@@ -27,14 +27,17 @@ uint64_t fay_changes_missing(const struct fay_changes *changes);
 
 /*
  * As fay_aggregator_forget(), for an aggregator whose snapshot of that state was just given to fay_changes_take(), before anything else is drained: what
- * is counted later for such a row is told as what it is, a change. Where the schema replaces, nothing is forgotten.
+ * is counted later for such a row is told as what it is, a change. Where the schema replaces, *final are the rows that were forgotten, as they were told; what is told of them later does not
+ * replace them any more, but is to be merged with them: fay_aggregator_settle(). To be released with fay_result_deinit(); else it has no rows.
  */
-void fay_changes_forget(struct fay_changes *changes, struct fay_aggregator *aggregator, uint32_t state, uint64_t below);
+void fay_changes_forget(struct fay_changes *changes, struct fay_aggregator *aggregator, uint32_t state, uint64_t below, struct fay_result *final);
 
 /* Merges `count` rows of a state, which need not be aligned, as if they had been drained; a stream's go to the on_row function. */
 int fay_aggregator_merge(struct fay_aggregator *aggregator, uint32_t state, const uint8_t *rows, size_t count, struct fay_error *error);
 /* As fay_aggregator_merge(), but a row takes the place of the one with its key. */
 int fay_aggregator_replace(struct fay_aggregator *aggregator, uint32_t state, const uint8_t *rows, size_t count, struct fay_error *error);
+/* Rows that are final are merged into `settled`; in `replaced`, where they were put, the identity takes their place. The rows of a state are what both have, merged. */
+int fay_aggregator_settle(struct fay_aggregator *settled, struct fay_aggregator *replaced, uint32_t state, const uint8_t *rows, size_t count, struct fay_error *error);
 /* Merges all rows that were drained into or merged in `from`; not its losses. Same schema. */
 int fay_aggregator_merge_all(struct fay_aggregator *to, const struct fay_aggregator *from, struct fay_error *error);
 /* Adds losses and threads of elsewhere to every state's result. */

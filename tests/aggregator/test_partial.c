@@ -34,14 +34,14 @@ static void record_some(struct producer *producer, uint64_t *random)
 static void take_changes(struct fay_aggregator *aggregator, struct fay_changes *changes, uint64_t below, struct fay_result *out)
 {
 	struct fay_error error;
-	struct fay_result now;
+	struct fay_result now, final;
 	assert_true(fay_aggregator_poll(aggregator, &error) >= 0);
 	for (uint32_t state = 0; state < STATE_COUNT; state++) {
 		assert_int_equal(fay_aggregator_snapshot(aggregator, state, &now, &error), FAY_OK);
 		assert_int_equal(fay_changes_take(changes, &now, &out[state], &error), FAY_OK);
 		fay_result_deinit(&now);
 		if (below)
-			fay_changes_forget(changes, aggregator, state, below);
+			fay_changes_forget(changes, aggregator, state, below, &final);
 	}
 }
 
@@ -152,7 +152,7 @@ static void test_forget_limit(void **state)
 	struct fay_aggregator *aggregator;
 	struct fay_changes *changes;
 	struct fay_error error;
-	struct fay_result now, out;
+	struct fay_result now, out, final;
 	assert_int_equal(fay_aggregator_create(&test_schema, &aggregator, &error), FAY_OK);
 	assert_int_equal(fay_changes_create(&test_schema, 64 << 10, &changes, &error), FAY_OK);
 	for (int64_t key = 0; key < 10000; key++) {
@@ -162,7 +162,7 @@ static void test_forget_limit(void **state)
 		assert_true(now.row_count < 50);
 		assert_int_equal(fay_changes_take(changes, &now, &out, &error), FAY_OK);
 		assert_int_equal(out.row_count, 1);
-		fay_changes_forget(changes, aggregator, STATE_TABLE, key > 10 ? (uint64_t)key - 10 : 0);
+		fay_changes_forget(changes, aggregator, STATE_TABLE, key > 10 ? (uint64_t)key - 10 : 0, &final);
 		fay_result_deinit(&now);
 		fay_result_deinit(&out);
 	}
@@ -197,7 +197,7 @@ static void test_torn(void **state)
 	struct fay_aggregator *here, *there;
 	struct fay_changes *changes;
 	struct fay_error error;
-	struct fay_result result;
+	struct fay_result result, final;
 	assert_int_equal(fay_aggregator_create(&quantile_schema, &here, &error), FAY_OK);
 	assert_int_equal(fay_aggregator_create(&quantile_schema, &there, &error), FAY_OK);
 	assert_int_equal(fay_changes_create(&quantile_schema, 1 << 20, &changes, &error), FAY_OK);
@@ -206,7 +206,7 @@ static void test_torn(void **state)
 	struct quantile_row old = { 0, 0, { 1, 1 }, 2 };
 	assert_int_equal(fay_aggregator_merge(here, 0, (const uint8_t *)&old, 1, &error), FAY_OK);
 	tell(changes, there, &old, 1, true);
-	fay_changes_forget(changes, here, 0, 1);
+	fay_changes_forget(changes, here, 0, 1, &final);
 	rows[0] = (struct quantile_row){ 0, 1, { 2, 9 }, 11 };
 	tell(changes, there, rows, 1, true);
 	rows[0] = (struct quantile_row){ 0, 1, { 6, 9 }, 15 };
@@ -231,7 +231,7 @@ static void test_torn_always(void **state)
 	struct fay_aggregator *here, *there;
 	struct fay_changes *changes;
 	struct fay_error error;
-	struct fay_result result;
+	struct fay_result result, final;
 	struct quantile_row live = { 0, UINT64_MAX, { 1, 0 }, 1 };
 	assert_int_equal(fay_aggregator_create(&quantile_schema, &here, &error), FAY_OK);
 	assert_int_equal(fay_aggregator_create(&quantile_schema, &there, &error), FAY_OK);
@@ -241,7 +241,7 @@ static void test_torn_always(void **state)
 		struct quantile_row row = { 0, key, { 1, 1 }, 2 };
 		assert_int_equal(fay_aggregator_merge(here, 0, (const uint8_t *)&row, 1, &error), FAY_OK);
 		tell(changes, there, &row, 1, true);
-		fay_changes_forget(changes, here, 0, key + 1);
+		fay_changes_forget(changes, here, 0, key + 1, &final);
 	}
 	assert_int_equal(fay_changes_missing(changes), 1);
 	live = (struct quantile_row){ 0, UINT64_MAX, { 4, 0 }, 4 };
@@ -254,6 +254,110 @@ static void test_torn_always(void **state)
 	fay_changes_destroy(changes);
 	fay_aggregator_destroy(there);
 	fay_aggregator_destroy(here);
+}
+
+/* A state whose rows replace: a key, a summary of the most frequent two, a count. */
+static struct fay_schema_column top_columns[] = { { "key", FAY_TYPE_U64, FAY_MERGE_KEY, 8, 8, { 0 } }, { "t", FAY_TYPE_I64, FAY_MERGE_TOP, 16, 48, { 0 } },
+						  { "n", FAY_TYPE_U64, FAY_MERGE_COUNT, 64, 8, { 0 } } };
+static struct fay_schema_state top_state = { "t", FAY_STATE_TABLE, FAY_SCOPE_LOCAL, 0, 16 + 4 * 72, 4, 72, 0, 1, 2 };
+static const struct fay_schema top_schema = { .local_size = 512, .state_count = 1, .column_count = 3, .states = &top_state, .columns = top_columns };
+struct top_row {
+	uint64_t tag, key;
+	struct {
+		uint64_t total, error;
+		struct {
+			uint64_t item, count;
+		} pairs[2];
+	} top;
+	uint64_t n;
+};
+
+struct replacing {
+	struct fay_aggregator *here, *live, *own, *settled; /* what was drained and what is live on a machine; what the other side has of it */
+	struct fay_changes *changes;
+	uint64_t final; /* rows */
+};
+
+/* So many events of a group; live ones lie in a thread's table. */
+static void record_top(struct fay_aggregator *where, uint64_t key, uint64_t count)
+{
+	struct fay_error error;
+	struct top_row row = { .key = key, .top = { .total = count, .pairs = { { 7, count } } }, .n = count };
+	assert_int_equal(fay_aggregator_merge(where, 0, (const uint8_t *)&row, 1, &error), FAY_OK);
+}
+
+/* A picture is told, and then what lies below is forgotten. */
+static void tell_top(struct replacing *r, uint64_t below, bool torn)
+{
+	struct fay_aggregator *all;
+	struct fay_error error;
+	struct fay_result now, out;
+	assert_int_equal(fay_aggregator_create(&top_schema, &all, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_merge_all(all, r->here, &error), FAY_OK);
+	if (!torn)
+		assert_int_equal(fay_aggregator_merge_all(all, r->live, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_snapshot(all, 0, &now, &error), FAY_OK);
+	now.torn = torn;
+	assert_int_equal(fay_changes_take(r->changes, &now, &out, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_replace(r->own, 0, out.rows, out.row_count, &error), FAY_OK);
+	fay_result_deinit(&out);
+	fay_changes_forget(r->changes, r->here, 0, below, &out);
+	r->final += out.row_count;
+	assert_int_equal(fay_aggregator_settle(r->settled, r->own, 0, out.rows, out.row_count, &error), FAY_OK);
+	fay_result_deinit(&out);
+	fay_result_deinit(&now);
+	fay_aggregator_destroy(all);
+}
+
+static void assert_tops(struct replacing *r, const uint64_t want[2])
+{
+	struct fay_error error;
+	struct fay_result result;
+	struct fay_aggregator *all;
+	assert_int_equal(fay_aggregator_create(&top_schema, &all, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_merge_all(all, r->settled, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_merge_all(all, r->own, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_snapshot(all, 0, &result, &error), FAY_OK);
+	assert_int_equal(result.row_count, 2);
+	for (uint64_t i = 0; i < 2; i++) {
+		const struct top_row *row = (const struct top_row *)result.rows + i;
+		assert_int_equal(row->key, i + 1);
+		assert_int_equal(row->n, want[i]);
+		assert_int_equal(row->top.pairs[0].count, want[i]);
+	}
+	fay_result_deinit(&result);
+	fay_aggregator_destroy(all);
+}
+
+/* Rows that replace are forgotten once nothing of them is live; what comes for them later, even just as much as before, or was not seen by a torn picture, is added. */
+static void test_forget_replaced(void **state)
+{
+	struct replacing r = { 0 };
+	struct fay_error error;
+	assert_int_equal(fay_aggregator_create(&top_schema, &r.here, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_create(&top_schema, &r.live, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_create(&top_schema, &r.own, &error), FAY_OK);
+	assert_int_equal(fay_aggregator_create(&top_schema, &r.settled, &error), FAY_OK);
+	assert_int_equal(fay_changes_create(&top_schema, 1 << 20, &r.changes, &error), FAY_OK);
+	record_top(r.here, 1, 5);
+	record_top(r.here, 2, 3);
+	record_top(r.live, 2, 4);
+	tell_top(&r, 3, false); /* 2 is live */
+	assert_int_equal(r.final, 1);
+	assert_tops(&r, (const uint64_t[]){ 5, 7 });
+	record_top(r.here, 1, 5); /* late, and as much as before */
+	tell_top(&r, 0, false);
+	assert_tops(&r, (const uint64_t[]){ 10, 7 });
+	tell_top(&r, 3, true); /* what is live of 2 is not seen */
+	assert_int_equal(r.final, 3);
+	tell_top(&r, 3, false);
+	assert_tops(&r, (const uint64_t[]){ 10, 7 });
+	assert_int_equal(fay_aggregator_row_bytes(r.here), 0);
+	fay_changes_destroy(r.changes);
+	fay_aggregator_destroy(r.here);
+	fay_aggregator_destroy(r.live);
+	fay_aggregator_destroy(r.own);
+	fay_aggregator_destroy(r.settled);
 }
 
 static void test_replace(void **state)
@@ -292,7 +396,7 @@ static void test_limit(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_changes), cmocka_unit_test(test_forget), cmocka_unit_test(test_forget_limit), cmocka_unit_test(test_torn), cmocka_unit_test(test_torn_always),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_changes), cmocka_unit_test(test_forget), cmocka_unit_test(test_forget_limit), cmocka_unit_test(test_torn), cmocka_unit_test(test_torn_always), cmocka_unit_test(test_forget_replaced),
 					    cmocka_unit_test(test_replace), cmocka_unit_test(test_limit) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

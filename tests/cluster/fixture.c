@@ -74,6 +74,7 @@ void fixture_deinit(struct fixture *fixture)
 	fay_wire_free(&fixture->inner.out);
 	for (size_t i = 0; i < fixture->root.machine_count; i++) {
 		fay_aggregator_destroy(fixture->root.machines[i]->own);
+		fay_aggregator_destroy(fixture->root.machines[i]->settled);
 		free(fixture->root.machines[i]);
 	}
 	free(fixture->root.machines);
