@@ -83,13 +83,24 @@ bool fay_trace_watches(const struct trace *trace)
 	return false;
 }
 
+static bool has_session(const struct trace *trace, pid_t pid)
+{
+	for (size_t i = 0; i < trace->session_count; i++)
+		if (fay_target_pid(trace->targets[i]) == pid)
+			return true;
+	return false;
+}
+
 static void attach_later(struct trace *trace, pid_t pid)
 {
 	struct fay_error error = { 0 };
+	bool known = has_session(trace, pid);
 	if (!fay_trace_attach_one(trace, pid, true, &error) || error.code == FAY_E_USAGE)
 		return;
+	if (known && !fay_process_start(pid)) /* it has ended meanwhile, with its new modules */
+		return;
 	if (++trace->later_failures <= FAILURES_SHOWN || trace->verbose)
-		fprintf(stderr, "fay: process %d is not traced: %s\n", pid, error.message);
+		fprintf(stderr, "fay: process %d: %s: %s\n", pid, known ? "modules that it has loaded are not traced" : "not traced", error.message);
 }
 
 static bool is_traced(const struct trace *trace, pid_t pid)

@@ -258,13 +258,23 @@ static int attempt(struct fay_session *session, struct fay_error *error)
 	return code ? code : fay_keeper_run(install_stopped, &context, error);
 }
 
-/* Whether another session of ours has its jump at this function now, or has taken it out for good. (A module that was unloaded and loaded again lies there without.) */
-static bool patched_by(const struct fay_session *other, const struct fay_point *point)
+static bool is_same_function(const struct fay_function *one, const struct fay_function *other)
+{
+	return one->address == other->address && !strcmp(one->name, other->name) && !strcmp(one->path, other->path);
+}
+
+/*
+ * Whether another session of ours has its jump at this function now, has taken it out for good, or has found that it cannot be patched, and said so. (A module that was unloaded
+ * and loaded again lies there without a jump.)
+ */
+static bool is_left_to(const struct fay_session *other, const struct fay_point *point)
 {
 	for (size_t i = 0; i < other->point_count; i++) {
 		const struct fay_point *theirs = &other->points[i];
 		uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
 
+		if (!theirs->usable && !theirs->unloaded && is_same_function(&theirs->function, &point->function))
+			return true;
 		if (!theirs->usable || theirs->unloaded || theirs->function.address != point->function.address)
 			continue;
 		if (theirs->taken_out)
@@ -285,7 +295,7 @@ static int leave_to_others(struct fay_session *session, struct fay_error *error)
 		struct fay_point *point = &session->points[i];
 
 		for (size_t k = 0; k < session->options.beside_count && point->probe_count; k++)
-			if (patched_by(session->options.beside[k], point))
+			if (is_left_to(session->options.beside[k], point))
 				point->probe_count = 0;
 		if (!point->probe_count && !point->hook) {
 			free(point->probes);
