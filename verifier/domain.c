@@ -232,36 +232,65 @@ bool fay_scalar_contains(const struct fay_scalar *s, uint64_t number)
 	return fay_scalar_includes(s, &one);
 }
 
+/* No more than `most`, no less than `least`: what holds already is not looked at again. */
+static bool at_most(struct fay_scalar *s, uint64_t most)
+{
+	if (s->umax <= most)
+		return true;
+	s->umax = most;
+	return s->umin <= s->umax && fay_scalar_normalise(s);
+}
+
+static bool at_least(struct fay_scalar *s, uint64_t least)
+{
+	if (s->umin >= least)
+		return true;
+	s->umin = least;
+	return s->umin <= s->umax && fay_scalar_normalise(s);
+}
+
+static bool at_most_signed(struct fay_scalar *s, int64_t most)
+{
+	if (s->smax <= most)
+		return true;
+	s->smax = most;
+	return s->smin <= s->smax && fay_scalar_normalise(s);
+}
+
+static bool at_least_signed(struct fay_scalar *s, int64_t least)
+{
+	if (s->smin >= least)
+		return true;
+	s->smin = least;
+	return s->smin <= s->smax && fay_scalar_normalise(s);
+}
+
 bool fay_scalar_assume_ult(struct fay_scalar *x, struct fay_scalar *y)
 {
-	if (y->umax == 0 || x->umin == UINT64_MAX)
-		return false;
-	x->umax = min_u(x->umax, y->umax - 1);
-	y->umin = max_u(y->umin, x->umin + 1);
-	return x->umin <= x->umax && y->umin <= y->umax && fay_scalar_normalise(x) && fay_scalar_normalise(y);
+	uint64_t least = x->umin;
+
+	return y->umax != 0 && least != UINT64_MAX && at_most(x, y->umax - 1) && at_least(y, least + 1);
 }
 
 bool fay_scalar_assume_ule(struct fay_scalar *x, struct fay_scalar *y)
 {
-	x->umax = min_u(x->umax, y->umax);
-	y->umin = max_u(y->umin, x->umin);
-	return x->umin <= x->umax && y->umin <= y->umax && fay_scalar_normalise(x) && fay_scalar_normalise(y);
+	uint64_t least = x->umin;
+
+	return at_most(x, y->umax) && at_least(y, least);
 }
 
 bool fay_scalar_assume_slt(struct fay_scalar *x, struct fay_scalar *y)
 {
-	if (y->smax == INT64_MIN || x->smin == INT64_MAX)
-		return false;
-	x->smax = min_s(x->smax, y->smax - 1);
-	y->smin = max_s(y->smin, x->smin + 1);
-	return x->smin <= x->smax && y->smin <= y->smax && fay_scalar_normalise(x) && fay_scalar_normalise(y);
+	int64_t least = x->smin;
+
+	return y->smax != INT64_MIN && least != INT64_MAX && at_most_signed(x, y->smax - 1) && at_least_signed(y, least + 1);
 }
 
 bool fay_scalar_assume_sle(struct fay_scalar *x, struct fay_scalar *y)
 {
-	x->smax = min_s(x->smax, y->smax);
-	y->smin = max_s(y->smin, x->smin);
-	return x->smin <= x->smax && y->smin <= y->smax && fay_scalar_normalise(x) && fay_scalar_normalise(y);
+	int64_t least = x->smin;
+
+	return at_most_signed(x, y->smax) && at_least_signed(y, least);
 }
 
 bool fay_scalar_assume_eq(struct fay_scalar *x, struct fay_scalar *y)

@@ -163,9 +163,12 @@ static bool forgettable(const struct fay_value *v)
 
 void fay_live_forget(struct fay_state *s, uint32_t live)
 {
-	for (unsigned r = 0; r < 16; r++)
-		if (!(live >> r & 1) && r != FAY_RSP && forgettable(&s->loc[r]))
-			s->loc[r] = fay_value_uninit();
+	for (uint32_t dead = ~live & UINT16_MAX & ~BIT(FAY_RSP); dead; dead &= dead - 1) {
+		struct fay_value *v = &s->loc[__builtin_ctz(dead)];
+
+		if (forgettable(v))
+			*v = fay_value_uninit();
+	}
 	if (live >> FLAGS_SHIFT)
 		return;
 	s->flags_undefined = FLAG_ALL;

@@ -100,6 +100,8 @@ static bool term_find(const struct fay_state *s, const struct names *n, uint32_t
 			t->modulus = v.modulus;
 			t->remainder = v.remainder;
 		}
+		if (!v.modulus) /* one number: the others cannot say more */
+			break;
 	}
 	return found && t->low <= t->high;
 }

@@ -60,13 +60,16 @@ static void read_model(struct query *q, struct fay_model *out)
 	Z3_model_dec_ref(q->z, model);
 }
 
+/* Milliseconds for one question. */
+static unsigned budget(const struct fay_analysis *an) { return an->policy->solver_ms ? an->policy->solver_ms : 1000; }
+
 static enum fay_answer ask(struct query *q, struct fay_model *model)
 {
 	Z3_params params = Z3_mk_params(q->z);
 	Z3_tactic tactic;
 	Z3_lbool answer;
 	uint64_t now = fay_monotonic_ns();
-	unsigned ms = q->an->policy->solver_ms ? q->an->policy->solver_ms : 1000;
+	unsigned ms = q->ms;
 	bool keyed;
 	uint8_t key[32];
 
@@ -136,6 +139,7 @@ struct query *fay_smt_query_create(struct fay_analysis *an)
 	Z3_del_config(config);
 	Z3_set_error_handler(q->z, on_error);
 	q->an = an;
+	q->ms = budget(an);
 	q->now.slot = q->now_slots;
 	for (unsigned i = 0; i < FAY_SMT_EVENT_WORDS; i++) {
 		char name[16];
@@ -160,8 +164,9 @@ void fay_smt_query_destroy(struct query *q)
 	free(q);
 }
 
-/* Asks about the ways from `cut` to o. last: else only a proof is of use, and work is limited more. */
-static enum fay_answer ask_from(struct fay_analysis *an, const struct fay_obligation *o, uint32_t cut, bool last, struct fay_model *model, struct fay_smt2 *out)
+/* Asks about the ways from `cut` to o, for `ms` milliseconds at most. last: else only a proof is of use, and work is limited more. */
+static enum fay_answer ask_from(struct fay_analysis *an, const struct fay_obligation *o, uint32_t cut, bool last, unsigned ms, struct fay_model *model,
+				struct fay_smt2 *out)
 {
 	struct query *q = fay_smt_query_create(an);
 	enum fay_answer answer = ANSWER_UNKNOWN;
@@ -172,6 +177,7 @@ static enum fay_answer ask_from(struct fay_analysis *an, const struct fay_obliga
 	q->o = o;
 	q->target = o->node;
 	q->cut = cut;
+	q->ms = ms;
 	q->work = last ? RLIMIT : NEAR_RLIMIT;
 	an->checking = false;
 	if (fay_smt_find_region(q) && fay_smt_build(q)) {
@@ -184,11 +190,22 @@ static enum fay_answer ask_from(struct fay_analysis *an, const struct fay_obliga
 	return answer;
 }
 
+unsigned fay_smt_near_ms(unsigned ms) { return ms / 4; }
+
+unsigned fay_smt_whole_ms(unsigned ms, uint64_t spent_ns)
+{
+	uint64_t spent = (spent_ns + 999999) / 1000000;
+
+	return spent < ms ? ms - (unsigned)spent : 1;
+}
+
 enum fay_answer fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, struct fay_smt2 *out)
 {
 	uint32_t cut = fay_smt_cut(an, o->node), near = fay_smt_near_cut(an, o->node, cut);
+	unsigned ms = budget(an);
+	uint64_t begin = fay_monotonic_ns();
 
-	if (near != cut && ask_from(an, o, near, false, NULL, out) == ANSWER_PROVED)
+	if (near != cut && fay_smt_near_ms(ms) && ask_from(an, o, near, false, fay_smt_near_ms(ms), NULL, out) == ANSWER_PROVED)
 		return ANSWER_PROVED;
-	return ask_from(an, o, cut, true, model, out);
+	return ask_from(an, o, cut, true, fay_smt_whole_ms(ms, near != cut ? fay_monotonic_ns() - begin : 0), model, out);
 }

@@ -31,6 +31,10 @@ struct fay_model {
  */
 enum fay_answer fay_smt_ask(struct fay_analysis *an, const struct fay_obligation *o, struct fay_model *model, struct fay_smt2 *out);
 
+/* What a question about the near way may take of an obligation's `ms` milliseconds, and then the one about the whole, `spent_ns` being gone. 0: not asked. */
+unsigned fay_smt_near_ms(unsigned ms);
+unsigned fay_smt_whole_ms(unsigned ms, uint64_t spent_ns);
+
 /* Visits of `header` for each time its loop is entered, at most, where the solver shows that each round makes something less; UINT64_MAX: no bound found. */
 uint64_t fay_smt_loop_bound(struct fay_analysis *an, uint32_t header);
 

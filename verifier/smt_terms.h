@@ -40,6 +40,7 @@ struct query {
 	struct sym *again;    /* loop bounds: what comes around to the cut, and there is no obligation; else NULL */
 	uint32_t ranked[FAY_RANKED], ranked_count; /* locations, and their terms at the cut */
 	Z3_ast ranked_terms[FAY_RANKED];
+	unsigned ms;          /* limit in time */
 	unsigned work;        /* limit in Z3's measure; 0: RLIMIT */
 	uint32_t *nodes;      /* of the region, ascending */
 	uint32_t node_count;

@@ -119,16 +119,16 @@ static bool value_includes(const struct fay_value *outer, const struct fay_value
 	return !(outer->init & ~inner->init) && fay_scalar_includes(&outer->s, &inner->s);
 }
 
-/* Does inner know what outer says: location i is its leader plus delta? */
-static inline bool tie_included(const struct fay_state *outer, const struct fay_state *inner, uint32_t i)
+static bool tied(const struct fay_value *v, uint32_t i) { return v->id != i + 1 && v->id && fay_value_numeric(v); }
+
+/* Does inner know what outer says: location i, which is tied, is its leader plus delta? */
+static bool tie_included(const struct fay_state *outer, const struct fay_state *inner, uint32_t i)
 {
 	const struct fay_value *v = &outer->loc[i];
 	uint32_t leader = v->id - 1;
 	uint64_t di, dl;
 	uint32_t ni, nl;
 
-	if (leader == i || v->id == 0 || !fay_value_numeric(v))
-		return true;
 	if (fay_scalar_is_const(&outer->loc[i].s) && fay_scalar_is_const(&outer->loc[leader].s))
 		return true;
 	ni = name_of(&inner->loc[i], &di);
@@ -150,8 +150,6 @@ static inline bool alike(const struct fay_value *a, const struct fay_value *b)
 /* What outer says of location i, its tie to other locations apart. */
 static bool location_included(const struct fay_value *outer, const struct fay_value *inner, uint32_t i)
 {
-	if (alike(outer, inner)) /* as most are */
-		return true;
 	if (i >= LOC_SLOTS && outer->kind != KIND_UPPER && inner->kind != KIND_UPPER && outer->size != inner->size && outer->kind != KIND_UNINIT)
 		return false;
 	if (i >= LOC_SLOTS && outer->kind == KIND_UNINIT && outer->tag == TAG_NONE)
@@ -178,10 +176,15 @@ bool fay_state_includes(const struct fay_state *outer, struct fay_state *inner)
 	for (uint32_t i = LOC_SLOTS; i < outer->count; i++)
 		if (inner->loc[i].kind == KIND_UPPER && outer->loc[i].kind != KIND_UPPER)
 			fay_state_split_slot(inner, i);
-	for (uint32_t i = 0; i < outer->count; i++) {
-		if (i >= LOC_FLAGS_A && i <= LOC_FLAGS_R && outer->record == RECORD_NONE)
+	for (const struct fay_value *o = outer->loc, *v = inner->loc; o < outer->loc + outer->count; o++, v++) {
+		uint32_t i = (uint32_t)(o - outer->loc);
+
+		if (i == LOC_FLAGS_A && outer->record == RECORD_NONE) {
+			o += LOC_SLOTS - 1 - LOC_FLAGS_A;
+			v += LOC_SLOTS - 1 - LOC_FLAGS_A;
 			continue;
-		if (!location_included(&outer->loc[i], &inner->loc[i], i) || !tie_included(outer, inner, i))
+		}
+		if ((!alike(o, v) && !location_included(o, v, i)) || (tied(o, i) && !tie_included(outer, inner, i)))
 			return false;
 	}
 	return fay_fills_include(outer, inner) && fay_relations_include(outer, inner);

@@ -25,7 +25,13 @@ struct classes {
 };
 _Static_assert(FAY_MAX_LOCATIONS < UINT16_MAX, "an index holds the number of any class");
 
-static struct classes *classes_create(uint32_t locations)
+/* Room for the table of a state of ordinary size, as the caller's variable. */
+struct small_classes {
+	_Alignas(struct class) char bytes[sizeof(struct classes) + 128 * sizeof(uint16_t) + 64 * sizeof(struct class)];
+};
+
+/* In `small`, if it fits; to be released with classes_release(). NULL: out of memory. */
+static struct classes *classes_create(uint32_t locations, struct small_classes *small)
 {
 	uint32_t size = 64;
 	size_t head;
@@ -34,13 +40,19 @@ static struct classes *classes_create(uint32_t locations)
 	while (size < 2 * locations)
 		size *= 2;
 	head = sizeof(*c) + size * sizeof(c->index[0]);
-	c = malloc(head + locations * sizeof(c->list[0]));
+	c = head + locations * sizeof(c->list[0]) <= sizeof(*small) ? (struct classes *)small->bytes : malloc(head + locations * sizeof(c->list[0]));
 	if (c) {
 		memset(c, 0, head);
 		c->mask = size - 1;
 		c->list = (struct class *)((char *)c + head);
 	}
 	return c;
+}
+
+static void classes_release(struct classes *c, struct small_classes *small)
+{
+	if ((char *)c != small->bytes)
+		free(c);
 }
 
 static uint64_t class_hash(uint32_t a, uint32_t b, uint64_t apart)
@@ -151,7 +163,8 @@ static void forget_record(struct fay_state *s)
 
 bool fay_state_canonical(struct fay_state *s)
 {
-	struct classes *c = classes_create(s->count);
+	struct small_classes small;
+	struct classes *c = classes_create(s->count, &small);
 
 	if (!c)
 		return false;
@@ -175,7 +188,7 @@ bool fay_state_canonical(struct fay_state *s)
 		rename_relations(s, c);
 	if (s->fill_count)
 		rename_fills(s, c);
-	free(c);
+	classes_release(c, &small);
 	return true;
 }
 
@@ -252,7 +265,8 @@ static void record_join(struct fay_state *a, struct fay_state *b)
 
 bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_join_plan *plan)
 {
-	struct classes *c = classes_create(a->count);
+	struct small_classes small;
+	struct classes *c = classes_create(a->count, &small);
 	struct fay_relation_join relations;
 	struct fay_fill_join fills;
 
@@ -265,19 +279,20 @@ bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_j
 	fay_relations_gather(&relations, a, b, plan);
 	for (uint32_t i = 0; i < a->count; i++) {
 		struct fay_value *v = &a->loc[i];
+		const struct fay_value *other = &b->loc[i];
 		uint64_t da, db;
 		uint32_t na, nb;
 
-		if (v->kind == b->loc[i].kind && v->tag == b->loc[i].tag &&
+		if (v->kind == other->kind && v->tag == other->tag &&
 		    (v->kind == KIND_UNINIT || v->kind == KIND_SAVED || v->kind == KIND_UPPER)) { /* nothing to be joined */
 			v->origin = 0;
 			name_apart(v, i);
 			continue;
 		}
 		na = name_of(v, &da);
-		nb = name_of(&b->loc[i], &db);
-		origin_join(v, &b->loc[i]);
-		value_join(v, &b->loc[i]);
+		nb = name_of(other, &db);
+		origin_join(v, other);
+		value_join(v, other);
 		if (na && nb && fay_value_numeric(v)) {
 			struct class *e = class_of(c, na, nb, da - db, i, da);
 
@@ -290,7 +305,7 @@ bool fay_state_join(struct fay_state *a, struct fay_state *b, const struct fay_j
 	a->next_id = a->count + 1;
 	fay_relations_scatter(&relations, a);
 	fay_fills_scatter(&fills, a);
-	free(c);
+	classes_release(c, &small);
 	return true;
 }
 

@@ -284,9 +284,7 @@ static void name_exact(struct fay_state *s, const struct fay_triple *t)
 		apart = wrapped;
 	else
 		return;
-	for (uint32_t i = 0; i < s->count; i++) {
-		struct fay_value *v = &s->loc[i];
-
+	for (struct fay_value *v = s->loc, *end = v + s->count; v < end; v++) {
 		if (v->id != t->r.id || !fay_value_numeric(v) || v->init != 0xff)
 			continue;
 		if (v->delta == t->r.delta)
@@ -310,12 +308,9 @@ static bool tell(struct fay_state *s, const struct fay_triple *t)
 		if (a == nobody && b == nobody && r == nobody)
 			return true;
 	}
-	for (uint32_t i = 0; i < s->count; i++) {
-		uint32_t id = s->loc[i].id;
-
-		if ((id == a || id == b || id == r) && !fay_flags_learn(&s->loc[i], t))
+	for (struct fay_value *v = s->loc, *end = v + s->count; v < end; v++)
+		if ((v->id == a || v->id == b || v->id == r) && !fay_flags_learn(v, t))
 			return false;
-	}
 	return true;
 }
 

@@ -311,10 +311,11 @@ void fay_widening_apply(struct fay_widening *w, struct fay_state *joined, const 
 	for (uint32_t i = 0; i < joined->count; i++) {
 		struct fay_value *v = &joined->loc[i];
 		const struct fay_scalar *before = &old->loc[i].s;
-		struct growth g = { .up = v->s.smax > before->smax, .down = v->s.smin < before->smin };
+		struct growth g;
 
 		if (!fay_value_numeric(v) || fay_scalar_equal(&v->s, before))
 			continue;
+		g = (struct growth){ .up = v->s.smax > before->smax, .down = v->s.smin < before->smin };
 		fay_state_widen_one(joined, old, i, thresholds(w, i, round, mode, g, &own));
 		if (round > ROUNDS_BITS)
 			forget_low_bits(&v->s);

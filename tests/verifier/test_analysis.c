@@ -17,6 +17,7 @@
 
 #include "analysis.h"
 #include "fay/verify.h"
+#include "smt.h"
 
 static char directory[] = "/tmp/fay-analysis-XXXXXX";
 static uint8_t bytes[1 << 20];
@@ -420,6 +421,20 @@ static void inclusion_notices_every_difference(void **state)
 	is_refused();
 }
 
+/* Both questions of an obligation together take no longer than the policy allows, and each that is asked has some time. */
+static void two_questions_share_their_time(void **state)
+{
+	for (unsigned ms = 1; ms < 5000; ms++) {
+		unsigned near = fay_smt_near_ms(ms), whole = fay_smt_whole_ms(ms, (uint64_t)near * 1000000);
+
+		assert_true(near + whole <= ms && whole >= near && whole > 0);
+		assert_int_equal(fay_smt_whole_ms(ms, 0), ms);
+		assert_int_equal(fay_smt_whole_ms(ms, (uint64_t)ms * 2000000), 1);
+	}
+	assert_int_equal(fay_smt_near_ms(2000), 500);
+	assert_int_equal(fay_smt_whole_ms(2000, 499000001), 1500);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,6 +443,7 @@ int main(void)
 		cmocka_unit_test(worst_cases_are_exact),
 		cmocka_unit_test(the_solver_proves_the_rest),
 		cmocka_unit_test(questions_are_asked_once),
+		cmocka_unit_test(two_questions_share_their_time),
 		cmocka_unit_test(counterexamples_are_replayed),
 		cmocka_unit_test(unproved_is_not_unsafe),
 		cmocka_unit_test(speculation_needs_more_than_a_branch),
