@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runtime.h"
 #include "thread.h"
 
 #define PAGE 4096u
@@ -67,6 +66,14 @@ static uint64_t point_room(const struct fay_session *session, const struct fay_p
 	return room;
 }
 
+static bool sees_exceptions(const struct fay_session *session)
+{
+	for (uint32_t i = 0; i < session->verdict->probe_count; i++)
+		if (session->verdict->probes[i].kind == FAY_PROBE_EXCEPTION)
+			return true;
+	return false;
+}
+
 static void write_runtime(struct fay_session *session, struct fay_zone_plan *zone, uint64_t states)
 {
 	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
@@ -87,6 +94,7 @@ static void write_runtime(struct fay_session *session, struct fay_zone_plan *zon
 		.unwind_step = session->unwind_step,
 		.when_full = session->options.when_full,
 		.rendezvous = session->rendezvous,
+		.sees_exceptions = sees_exceptions(session),
 	};
 	struct stat status;
 	char path[64];
@@ -180,6 +188,30 @@ static int write_points(struct fay_session *session, struct fay_zone_plan *zone,
 	return 0;
 }
 
+static int by_point(const void *a, const void *b)
+{
+	const struct fay_return_point *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Behind the return points those of other sessions that were there before, for the same functions: of several sessions that watch a call, the first has its own on the stack. */
+static void write_aliases(const struct fay_session *session, struct fay_zone_plan *zone)
+{
+	struct fay_return_point *points = (void *)(zone->code + zone->returns_at), *own = points, *alias = points + zone->return_count;
+
+	for (size_t i = zone->first; i < zone->last; i++) {
+		const struct fay_point *point = &session->points[i];
+
+		if (!point->usable || !point->patch.returns)
+			continue;
+		for (unsigned k = 0; k < point->lower_return_count; k++)
+			alias[zone->alias_count++] = (struct fay_return_point){ .address = point->lower_returns[k], .exception = own->exception };
+		own++;
+	}
+	qsort(alias, zone->alias_count, sizeof(*alias), by_point);
+}
+
 /* The data part's address must be known for the link slots: it lies behind the code's full capacity. */
 static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, struct fay_maps *maps,
 		      struct fay_error *error)
@@ -203,7 +235,8 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 		if (!point->usable)
 			continue;
 		capacity += fay_zone_set_of(zone, point) ? FAY_SHARED_STUB_MAX + FAY_DISPLACED_ROOM + 32 : point_room(session, point);
-		watched += point->watched;
+		if (point->watched)
+			watched += 1 + point->lower_return_count;
 	}
 	for (size_t i = 0; i < session->back_count; i++)
 		backs += session->backs[i].point >= zone->first && session->backs[i].point < zone->last;
@@ -248,6 +281,7 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 	code = write_points(session, zone, error);
 	if (code)
 		return code;
+	write_aliases(session, zone);
 	memcpy(zone->data, &zone->header, sizeof(zone->header));
 	return 0;
 }
@@ -271,7 +305,8 @@ static int write_zone_list(struct fay_session *session, struct fay_error *error)
 		config.zones[i] = (struct fay_runtime_zone){ .start = zone->address,
 							     .end = zone->address + zone->capacity,
 							     .returns = zone->address + zone->returns_at,
-							     .return_count = zone->return_count };
+							     .return_count = (uint32_t)zone->return_count,
+							     .alias_count = (uint32_t)zone->alias_count };
 	}
 	for (size_t i = 0; i < session->zone_count; i++) {
 		struct fay_runtime_config *own = (void *)(session->zones[i].code + header->config);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime.h"
 
 static uint64_t hook_address(const struct fay_zone_plan *zone, enum fay_hook hook)
 {

@@ -18,7 +18,6 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#include "runtime.h"
 
 #define PAGE 4096u
 #define CATCH_UP_MAX 1000u /* periods of one timer made up for at once */

@@ -14,7 +14,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "runtime.h"
 #include "thread.h"
 
 #ifndef MFD_EXEC

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime.h"
 #include "target.h"
 
 #define BODY_MAX (1u << 20) /* bytes of a function that are searched for jumps to its start */
@@ -193,7 +192,7 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 
 		if (code)
 			return code;
-		session->calls_size = (size_t)session->options.slot_max * FAY_CALLS_STRIDE;
+		session->calls_size = (size_t)session->options.slot_max * FAY_CALLS_STRIDE + FAY_OTHERS_BYTES;
 	}
 	if (session->options.modules && !session->options.beside_count && fay_rendezvous_resolve(session, &capacity, error))
 		return error->code;
@@ -279,6 +278,7 @@ static bool link_plan(struct fay_point *point, const struct fay_zones *present, 
 	const struct fay_zone_patch *patch;
 
 	point->linked = memcmp(point->before, point->program, point->before_size) != 0;
+	point->lower_return_count = 0;
 	if (!point->linked)
 		return true;
 	patch = fay_zones_patch_at(present, point->site, point->before);
@@ -292,6 +292,7 @@ static bool link_plan(struct fay_point *point, const struct fay_zones *present, 
 		return false;
 	}
 	point->lower = patch->back ? patch->inner : patch->trampoline;
+	point->lower_return_count = fay_zones_lower_returns(present, point->site, point->before, point->lower_returns, FAY_WATCHING_SESSIONS);
 	return true;
 }
 

@@ -10,13 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fay/shm.h"
-#include "runtime.h"
 #include "text.h"
 #include "thread.h"
 
 #define REMOVE_ROUNDS 7u /* waits of 1, 2, 4 ... 64 ms for threads to leave */
-#define CALL_STACKS_MAX 65536u /* more than a session has slots */
 #define STANDING_ROUNDS 60u /* further ones of 64 ms for threads that stand in our code: on a busy machine they do not get to run */
 
 static int by_value(const void *a, const void *b)
@@ -95,13 +92,7 @@ struct inside_context {
 
 static const struct fay_zone *zone_around(const struct inside_context *inside, uint64_t address)
 {
-	for (size_t i = 0; i < inside->zones->count; i++) {
-		const struct fay_zone_header *header = &inside->zones->items[i].header;
-
-		if (header->session == inside->session && address - header->code < header->code_size)
-			return &inside->zones->items[i];
-	}
-	return NULL;
+	return fay_zones_around(inside->zones, inside->session, address);
 }
 
 static bool is_return_point(const struct fay_zone *zone, uint64_t address)
@@ -137,84 +128,28 @@ static bool somebody_stands_inside(const struct fay_stop *stop, const struct fay
 	return false;
 }
 
+/* The unwinder, or another session's trampoline, which moves a return point from the stack to its record or back, has one in a register. */
+static bool somebody_carries(const struct fay_stop *stop, const struct inside_context *inside)
+{
+	for (size_t i = 0; i < stop->count; i++) {
+		uint64_t words[sizeof(stop->threads[i].registers) / 8];
+
+		memcpy(words, &stop->threads[i].registers, sizeof(words));
+		for (size_t k = 0; !stop->threads[i].gone && k < sizeof(words) / sizeof(*words); k++) {
+			const struct fay_zone *zone = zone_around(inside, words[k]);
+
+			if (zone && is_return_point(zone, words[k]))
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool somebody_inside(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
 {
 	struct inside_context context = { .zones = zones, .session = session };
 
-	return somebody_stands_inside(stop, zones, session) || fay_stop_visit_words(stop, is_held, &context);
-}
-
-/*
- * Puts the real return addresses of one thread's watched calls with this mark back, newest first: of several calls at one place on the stack the newest is the one
- * under way, and where it was itself a tail call, the older ones follow.
- */
-static void return_calls(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session, const struct fay_call *calls,
-			 size_t count, uint64_t mark)
-{
-	struct inside_context context = { .zones = zones, .session = session };
-
-	for (size_t i = count; i-- > 0;) {
-		uint64_t slot = calls[i].slot ^ mark, word;
-
-		if (slot % 8 == 0 && calls[i].address && !fay_stop_read(stop, slot, &word, 8) && zone_around(&context, word))
-			fay_stop_write(stop, slot, &calls[i].address, 8);
-	}
-}
-
-static bool is_live_thread(const struct fay_stop *stop, uint64_t key)
-{
-	for (size_t i = 0; i < stop->count; i++)
-		if (!stop->threads[i].gone && key - stop->threads[i].registers.fs_base <= 1)
-			return true;
-	return false;
-}
-
-/* How many places of a call stack are to be looked at: what the thread table says, if that is plausible, as in calls.c; else all. */
-static size_t call_places(struct fay_stop *stop, const struct fay_call_stack *stack, uint64_t first)
-{
-	const size_t most = FAY_CALLS_MAX + FAY_CALLS_SPARE;
-	uint64_t top;
-
-	if (fay_stop_read(stop, stack->entry + offsetof(struct fay_thread_entry, top), &top, sizeof(top)) ||
-	    top - first > most * sizeof(struct fay_call))
-		return most;
-	return (top - first) / sizeof(struct fay_call);
-}
-
-/*
- * After this, calls under way return straight to their callers. Live threads first: what an ended one left behind may name places on stacks that are in
- * use again; and last, for the same reason, calls that a longjmp seems to have left, which may be under way on stacks that are switched by longjmp. What is read is the
- * target's and proves nothing: every count is bounded.
- */
-static int return_all(struct fay_stop *stop, const struct fay_zones *zones, const struct fay_zone_header *header,
-		      struct fay_error *error)
-{
-	struct fay_call *calls = malloc((FAY_CALLS_MAX + FAY_CALLS_SPARE) * sizeof(*calls));
-	struct fay_shm_control control;
-	struct fay_call_stack stack;
-	uint64_t used;
-
-	if (!calls)
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	used = fay_stop_read(stop, header->shm, &control, sizeof(control)) ? 0 : control.slot_next;
-	if (used > header->calls_size / FAY_CALLS_STRIDE)
-		used = header->calls_size / FAY_CALLS_STRIDE;
-	if (used > CALL_STACKS_MAX)
-		used = CALL_STACKS_MAX;
-	for (uint64_t i = 0; i < 4 * used; i++) {
-		uint64_t at = header->calls + i % used * FAY_CALLS_STRIDE, first = at + FAY_CALLS_FIRST;
-		bool live = i / used % 2 == 0;
-		size_t count;
-
-		if (fay_stop_read(stop, at, &stack, sizeof(stack)) || !stack.used ||
-		    is_live_thread(stop, stack.key) != live)
-			continue;
-		count = call_places(stop, &stack, first);
-		if (!fay_stop_read(stop, first, calls, count * sizeof(*calls)))
-			return_calls(stop, zones, header->session, calls, count, i < 2 * used ? 0 : FAY_CALL_LEFT);
-	}
-	free(calls);
-	return 0;
+	return somebody_stands_inside(stop, zones, session) || somebody_carries(stop, &context) || fay_stop_visit_words(stop, is_held, &context);
 }
 
 static int unmap(struct fay_stop *stop, uint64_t address, uint64_t size, struct fay_error *error)
@@ -382,7 +317,7 @@ static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, stru
 			    bool *left, bool *standing, struct fay_error *error)
 {
 	struct selection places = { .session = session }, hooks = { .session = session, .hooks = true };
-	bool reachable, returned = false;
+	bool reachable, returned = false, doubt = false;
 	int code = 0;
 
 	for (size_t i = 0; i < zones->count; i++) {
@@ -391,21 +326,23 @@ static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, stru
 		if (header->session != session)
 			continue;
 		if (!returned && header->calls)
-			code = return_all(stop, zones, header, error);
+			code = fay_calls_return(stop, zones, header, &doubt, error);
 		*found = returned = true;
 	}
 	reachable = take_out(stop, zones, text, &places);
 	if (code || !*found)
 		return code;
-	if (last || !somebody_inside(stop, zones, session))
+	if (!doubt && (last || !somebody_inside(stop, zones, session)))
 		reachable |= take_out(stop, zones, text, &hooks);
 	/* A program that went under seccomp while traced could be killed for munmap. */
-	*left = reachable || somebody_inside(stop, zones, session) || fay_stop_confined(stop);
+	*left = reachable || doubt || somebody_inside(stop, zones, session) || fay_stop_confined(stop);
 	if (!*left)
+		code = fay_others_write(stop, zones, session, error);
+	if (!*left && !code)
 		return session_unmap(stop, zones, session, error);
 	*standing = somebody_stands_inside(stop, zones, session);
 	mark_removed(stop, zones, text, session);
-	return 0;
+	return code;
 }
 
 /* The zones of the process, and the pages that the session patched. Both are the caller's, whatever is returned. */

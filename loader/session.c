@@ -173,10 +173,11 @@ static int choose_unwind_step(struct fay_session *session, const struct fay_zone
 
 	for (size_t i = 0; i < present->count; i++)
 		taken |= 1u << (present->items[i].header.unwind_step & 7);
-	for (session->unwind_step = 1; session->unwind_step < 8; session->unwind_step++)
+	for (session->unwind_step = 1; session->unwind_step <= FAY_WATCHING_SESSIONS; session->unwind_step++)
 		if (!(taken >> session->unwind_step & 1))
 			return 0;
-	return fay_error_set(error, FAY_E_REFUSED, "process %d: 7 other traces watch calls until they return, more are not possible", (int)session->pid);
+	return fay_error_set(error, FAY_E_REFUSED, "process %d: %u other traces watch calls until they return, more are not possible", (int)session->pid,
+			     FAY_WATCHING_SESSIONS);
 }
 
 static int plan(struct fay_session *session, struct fay_error *error)

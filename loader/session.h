@@ -8,6 +8,7 @@
 #include "maps.h"
 #include "markers.h"
 #include "relocate.h"
+#include "runtime.h"
 #include "stop.h"
 #include "text.h"
 #include "trampoline.h"
@@ -38,6 +39,8 @@ struct fay_point {
 	unsigned back;   /* the jump is written that many bytes before the place (relocate.h, fay_patchable_before) */
 	uint64_t copy;   /* where the instructions that are overwritten have their copy; `displaced` maps them */
 	uint64_t lower;  /* linked: where the trampoline goes on */
+	uint64_t lower_returns[FAY_WATCHING_SESSIONS]; /* and the return points of the sessions below, lower_return_count of them */
+	unsigned lower_return_count;
 	struct fay_marker_place *marker; /* what its trampoline needs; NULL: no marker */
 	const char *walked_by; /* language whose run-time system does not stand watched calls; NULL: none */
 	bool careful; /* may be jumped to with flags and red zone in use: a part of a function, or known from the unwind table alone */
@@ -79,6 +82,7 @@ struct fay_zone_plan {
 	struct fay_shared_set sets[FAY_SHARED_SETS];
 	size_t set_count;
 	size_t returns_at, return_count; /* struct fay_return_point[] in the code */
+	size_t alias_count;              /* behind them: return points of other sessions for the same functions */
 	struct fay_zone_header header;
 	uint8_t *data;  /* header and patches, data_size bytes */
 	bool mapped, data_mapped; /* in the target */

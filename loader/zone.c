@@ -88,8 +88,8 @@ struct fay_zone_patch *fay_zone_next_at(const struct fay_zone *zone, uint64_t si
 	return patch && patch->site == site ? patch : NULL;
 }
 
-/* False: it is none, or has more than `most` patches. */
-static bool zone_read(const struct fay_map *map, int memory, uint32_t most, struct fay_zone *zone)
+/* False: it is none, or has more than `most` patches. Not `patched`: none of them is read. */
+static bool zone_read(const struct fay_map *map, int memory, bool patched, uint32_t most, struct fay_zone *zone)
 {
 	struct fay_zone_header *header = &zone->header;
 	size_t size;
@@ -100,6 +100,8 @@ static bool zone_read(const struct fay_map *map, int memory, uint32_t most, stru
 	    header->code != map->start || header->code + header->code_size != map->end ||
 	    header->data != map->end || header->patch_count > FAY_ZONE_MAX_PATCHES || header->patch_count > most)
 		return false;
+	if (!patched)
+		header->patch_count = 0;
 	size = header->patch_count * sizeof(struct fay_zone_patch);
 	if (size + sizeof(*header) > header->data_size)
 		return false;
@@ -113,7 +115,7 @@ static bool zone_read(const struct fay_map *map, int memory, uint32_t most, stru
 	return true;
 }
 
-int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error)
+static int zones_read(const struct fay_maps *maps, int memory, bool patched, struct fay_zones *zones, struct fay_error *error)
 {
 	uint32_t patches = 0;
 
@@ -123,7 +125,7 @@ int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zo
 		struct fay_zone zone = { 0 }, *grown;
 
 		if (map->permissions[2] != 'x' || strncmp(map->name, "/memfd:" FAY_ZONE_MEMFD, 15) ||
-		    !zone_read(map, memory, FAY_ZONES_MAX_PATCHES - patches, &zone))
+		    !zone_read(map, memory, patched, FAY_ZONES_MAX_PATCHES - patches, &zone))
 			continue;
 		patches += zone.header.patch_count;
 		grown = realloc(zones->items, (zones->count + 1) * sizeof(zone));
@@ -136,6 +138,27 @@ int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zo
 		zones->items[zones->count++] = zone;
 	}
 	return 0;
+}
+
+int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error)
+{
+	return zones_read(maps, memory, true, zones, error);
+}
+
+int fay_zones_read_headers(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error)
+{
+	return zones_read(maps, memory, false, zones, error);
+}
+
+const struct fay_zone *fay_zones_around(const struct fay_zones *zones, uint64_t session, uint64_t address)
+{
+	for (size_t i = 0; i < zones->count; i++) {
+		const struct fay_zone_header *header = &zones->items[i].header;
+
+		if (header->session == session && address - header->code < header->code_size)
+			return &zones->items[i];
+	}
+	return NULL;
 }
 
 void fay_zones_deinit(struct fay_zones *zones)
@@ -171,6 +194,21 @@ void fay_zones_uncover(const struct fay_zones *zones, uint64_t site, uint8_t byt
 	/* Each step goes down one patch; more steps than zones would be a cycle made by a hostile target. */
 	for (size_t step = 0; step < zones->count && (patch = fay_zones_patch_at(zones, site, bytes)); step++)
 		memcpy(bytes, patch->original, FAY_JUMP_BYTES);
+}
+
+unsigned fay_zones_lower_returns(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], uint64_t *returns, unsigned most)
+{
+	uint8_t now[FAY_JUMP_BYTES];
+	const struct fay_zone_patch *patch;
+	unsigned count = 0;
+
+	memcpy(now, bytes, sizeof(now));
+	for (size_t step = 0; step < zones->count && (patch = fay_zones_patch_at(zones, site, now)); step++) {
+		if (patch->returns && count < most)
+			returns[count++] = patch->returns;
+		memcpy(now, patch->original, sizeof(now));
+	}
+	return count;
 }
 
 bool fay_zone_owner_alive(const struct fay_zone_header *header)

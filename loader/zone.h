@@ -21,7 +21,7 @@
 #include "stop.h"
 
 #define FAY_ZONE_MAGIC 0x4549524e4f5a5946u
-#define FAY_ZONE_VERSION 6u
+#define FAY_ZONE_VERSION 7u
 #define FAY_ZONE_MEMFD "fay-code"
 #define FAY_ZONE_MAX_PATCHES (1u << 20)
 #define FAY_ZONES_MAX_PATCHES (1u << 21) /* of all zones in a process that are looked at: anybody can make memory that looks like zones */
@@ -38,8 +38,8 @@ struct fay_zone_header {
 	uint32_t owner_pid;         /* the fay that installed it */
 	uint32_t reserved;
 	uint64_t owner_start;       /* field 22 of its /proc/PID/stat */
-	uint64_t calls, calls_size; /* the session's call stacks (struct fay_call_stack), FAY_CALLS_STRIDE bytes each; 0: none */
-	uint64_t unwind_step;       /* 1 to 7, unlike other sessions'; 0: watches no calls */
+	uint64_t calls, calls_size; /* the session's call stacks (struct fay_call_stack), FAY_CALLS_STRIDE bytes each, then struct fay_others; 0: none */
+	uint64_t unwind_step;       /* 1 to FAY_WATCHING_SESSIONS, unlike other sessions'; 0: watches no calls */
 };
 
 enum fay_patch_kind {
@@ -85,7 +85,11 @@ struct fay_zones {
 
 /* All zones in a process. `memory` is /proc/PID/mem. */
 int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error);
+/* The same without their patches. */
+int fay_zones_read_headers(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error);
 void fay_zones_deinit(struct fay_zones *zones);
+/* The session's zone whose code the address is in; NULL: none. */
+const struct fay_zone *fay_zones_around(const struct fay_zones *zones, uint64_t session, uint64_t address);
 /* Into by_site: the first patch whose site is not below the address; patch_count if there is none. */
 uint32_t fay_zone_first_at(const struct fay_zone *zone, uint64_t site);
 /* The next of the patches at a site; *at begins as fay_zone_first_at() says. NULL: no more. */
@@ -98,6 +102,16 @@ bool fay_semaphore_add(struct fay_stop *stop, uint64_t address, int step);
 const struct fay_zone_patch *fay_zones_patch_at(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES]);
 /* Replaces, in a copy of the bytes at `site`, patches by what is under them: the program's own bytes. */
 void fay_zones_uncover(const struct fay_zones *zones, uint64_t site, uint8_t bytes[FAY_JUMP_BYTES]);
+/* Where the sessions whose jumps lie there, one over the other, have watched calls return to. Returns how many do, `most` at most. */
+unsigned fay_zones_lower_returns(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], uint64_t *returns, unsigned most);
+
+/* calls.c: tells each session that watches calls where the code of the others is, but for that of the session `gone` (0: all). The process is stopped. */
+int fay_others_write(struct fay_stop *stop, const struct fay_zones *zones, uint64_t gone, struct fay_error *error);
+/*
+ * After this, calls under way that the session watches return straight to their callers, or to the other sessions that watch them, too. *doubt: not all could be
+ * followed, or the unwinder is just passing some; then the session must stay mapped.
+ */
+int fay_calls_return(struct fay_stop *stop, const struct fay_zones *zones, const struct fay_zone_header *header, bool *doubt, struct fay_error *error);
 
 /*
  * Removes one session from one process: bytes back, memory unmapped. pid may be gone (0 is returned, *found false).

@@ -10,7 +10,7 @@
  *	- it returns,
  *	- an exception passes it (the personality routine marks it: calls_left.c),
  *	- a longjmp goes over it (a hook at longjmp's start marks it, there, too; should that have been a switch of stacks, it may still return),
- *	- its slot no longer holds a return point of ours: something else has been written there.
+ *	- its slot no longer holds a return point, ours or another session's: something else has been written there.
  *
  * What is neither returned nor known dead (frames that a longjmp left, stacks of coroutines) stays, and costs room only. A call that returns in
  * another thread than it began in is looked for in all call stacks; what an exception comes to there is taken over into the thread's own.
@@ -69,36 +69,67 @@ struct fay_call *fay_rt_calls_top(struct fay_call_stack *stack)
 	return top;
 }
 
-/* The return point at this address. */
-const struct fay_return_point *fay_rt_return_point(uint64_t address)
+static const struct fay_return_point *find_point(const struct fay_return_point *points, uint32_t count, uint64_t address)
 {
-	for (uint64_t i = 0; i < fay_config.zone_count; i++) {
-		const struct fay_runtime_zone *zone = &fay_config.zones[i];
-		const struct fay_return_point *points = (const struct fay_return_point *)zone->returns;
-		uint64_t low = 0, high = zone->return_count;
+	uint32_t low = 0, high = count;
 
-		if (address - zone->start >= zone->end - zone->start)
-			continue;
-		while (low < high) {
-			uint64_t middle = low + (high - low) / 2;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
 
-			if (points[middle].address == address)
-				return &points[middle];
-			if (points[middle].address < address)
-				low = middle + 1;
-			else
-				high = middle;
-		}
+		if (points[middle].address == address)
+			return &points[middle];
+		if (points[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
 	}
 	return NULL;
 }
 
-/* Another call began at the same slot, and not by a tail call from this one: the frame is gone. */
-static bool superseded(const struct fay_call *call, const struct fay_call *top)
+const struct fay_return_point *fay_rt_return_point(uint64_t address)
+{
+	for (uint64_t i = 0; i < fay_config.zone_count; i++) {
+		const struct fay_runtime_zone *zone = &fay_config.zones[i];
+
+		if (address - zone->start < zone->end - zone->start)
+			return find_point((const struct fay_return_point *)zone->returns, zone->return_count, address);
+	}
+	return NULL;
+}
+
+const struct fay_return_point *fay_rt_point_of(uint64_t address)
+{
+	const struct fay_return_point *found = fay_rt_return_point(address);
+
+	for (uint64_t i = 0; i < fay_config.zone_count && !found; i++) {
+		const struct fay_runtime_zone *zone = &fay_config.zones[i];
+
+		found = find_point((const struct fay_return_point *)zone->returns + zone->return_count, zone->alias_count, address);
+	}
+	return found;
+}
+
+bool fay_rt_is_return_point(uint64_t address)
+{
+	const struct fay_others *others = fay_others();
+
+	if (fay_rt_return_point(address))
+		return true;
+	for (const struct fay_other_code *range = others->ranges; (uint64_t)range < others->end && range < others->ranges + FAY_OTHERS_MAX; range++)
+		if (address - range->start < range->end - range->start)
+			return true;
+	return false;
+}
+
+/*
+ * Another call began at the same slot, and not by a tail call from this one: the frame is gone. Where sessions that came later watch the same calls each call returns to a return point of
+ * theirs, a tail call or not: then only what may still return is not taken for gone.
+ */
+static bool superseded(const struct fay_call *call, const struct fay_call *top, bool may_return)
 {
 	for (const struct fay_call *newer = call + 1; newer < top && newer <= call + FAY_CALLS_NEWER; newer++)
 		if (newer->address && ((newer->slot ^ call->slot) & ~(uint64_t)FAY_CALL_MARKS) == 0)
-			return !fay_rt_return_point(newer->address);
+			return !(may_return ? fay_rt_is_return_point(newer->address) : fay_rt_return_point(newer->address) != NULL);
 	return false;
 }
 
@@ -109,18 +140,19 @@ static bool superseded(const struct fay_call *call, const struct fay_call *top)
 static bool still_there(const struct fay_call_stack *stack, const struct fay_call *call, const struct fay_call *top, uint64_t here)
 {
 	uint64_t slot = call->slot & ~(uint64_t)FAY_CALL_MARKS, left = call->slot & FAY_CALL_MARKS, word;
+	bool may_return = left == FAY_CALL_LEFT && stack->switches;
 
 	if (call->slot == 0)
 		return false;
 	if (call->address == 0)
 		return !left;
-	if (left && slot < here && !(left == FAY_CALL_LEFT && stack->switches))
+	if (left && slot < here && !may_return)
 		return false;
-	if (left && superseded(call, top))
+	if (left && superseded(call, top, may_return))
 		return false;
 	if (fay_rt_try_read(&word, 8, slot))
 		return fay_rt_try_read(&word, 8, (uint64_t)stack); /* gone with its stack; but where a sandbox lets nothing be read, nothing is known to be dead */
-	return fay_rt_return_point(word) || (!left && word == call->address);
+	return fay_rt_is_return_point(word) || (!left && word == call->address);
 }
 
 /* In the order that tells what a signal handler must not take for an empty place. */
@@ -128,6 +160,23 @@ void fay_rt_end_call(struct fay_call *call)
 {
 	__atomic_store_n(&call->address, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&call->slot, 0, __ATOMIC_RELEASE);
+}
+
+void fay_rt_move_begin(struct fay_call_stack *stack)
+{
+	__atomic_store_n(&stack->moves, stack->moves | 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void fay_rt_move_end(struct fay_call_stack *stack)
+{
+	__atomic_store_n(&stack->moves, (stack->moves | 1) + 1, __ATOMIC_RELEASE);
+}
+
+bool fay_rt_moved(const struct fay_call_stack *stack, uint64_t before)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return before % 2 || __atomic_load_n(&stack->moves, __ATOMIC_RELAXED) != before;
 }
 
 /* Ends calls from `from` up that are known to be dead; `here` is where the thread's stack ends. */
@@ -166,6 +215,7 @@ static void compact(struct fay_call_stack *stack)
 	for (struct fay_call *call = to; call < top; call++)
 		if (call->slot && call->address == 0)
 			return;
+	fay_rt_move_begin(stack);
 	for (struct fay_call *call = to; call < top; call++) {
 		if (call->slot == 0)
 			continue;
@@ -175,6 +225,7 @@ static void compact(struct fay_call_stack *stack)
 		}
 		to++;
 	}
+	fay_rt_move_end(stack);
 	trim(stack, fay_first_call(stack));
 }
 
@@ -202,25 +253,38 @@ static struct fay_call *find_hidden(struct fay_call_stack *stack, uint64_t slot)
 	return call ? call : find_below(stack, end, slot | FAY_CALL_LEFT);
 }
 
-/* A call with this slot, its mark included, that began in another thread, or before this process was forked. */
-static uint64_t leave_elsewhere(uint64_t slot, uint64_t *cycles)
+/* The address of the newest call with this slot, its mark included, on another thread's stack, which is marked as gone; 0: there is none. */
+static uint64_t leave_on(struct fay_call_stack *stack, uint64_t slot, uint64_t *cycles)
 {
-	uint32_t used = slots_used();
+	for (unsigned tries = 0; tries < FAY_MOVED_TRIES; tries++) {
+		uint64_t moves = __atomic_load_n(&stack->moves, __ATOMIC_ACQUIRE), expected = slot, address;
+		struct fay_call *call = fay_rt_find_call(stack, slot);
 
-	for (uint32_t i = 0; i < used; i++) {
-		struct fay_call_stack *stack = fay_rt_call_stack(i);
-		struct fay_call *call = stack->used ? fay_rt_find_call(stack, slot) : NULL;
-		uint64_t address, expected = slot;
-
+		if (!call && !fay_rt_moved(stack, moves))
+			return 0;
 		if (!call)
 			continue;
 		address = call->address;
 		*cycles = call->cycles;
-		if (__atomic_compare_exchange_n(&call->slot, &expected, slot | FAY_CALL_GONE, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&call->slot, &expected, slot | FAY_CALL_GONE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return address;
 	}
 	return 0;
+}
+
+/* A call with this slot, its mark included, that began in another thread, or before this process was forked. */
+static uint64_t leave_elsewhere(uint64_t slot, uint64_t *cycles)
+{
+	uint32_t used = slots_used();
+	uint64_t address = 0;
+
+	for (uint32_t i = 0; i < used && !address; i++) {
+		struct fay_call_stack *stack = fay_rt_call_stack(i);
+
+		if (stack->used)
+			address = leave_on(stack, slot, cycles);
+	}
+	return address;
 }
 
 /*
@@ -310,9 +374,11 @@ static void inherit_calls(struct fay_call_stack *stack, uint32_t index, uint64_t
 		if (i == index || !other->used || other->key != key || slot->process == process)
 			continue;
 		size = (uint64_t)fay_rt_calls_top(other) - (uint64_t)first;
+		fay_rt_move_begin(stack);
 		memcpy(fay_first_call(stack), first, size);
 		*fay_rt_calls_known_top(stack) = (uint64_t)fay_first_call(stack) + size;
 		memset(first, 0, size);
+		fay_rt_move_end(stack);
 	}
 }
 

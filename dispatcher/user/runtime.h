@@ -68,7 +68,7 @@ struct fay_call {
 #define FAY_CALL_LEFT 1u /* by a longjmp: it returns if that was a switch of stacks */
 #define FAY_CALL_GONE 2u /* by the unwinder, or returned in another thread: it does not return */
 #define FAY_CALL_MARKS (FAY_CALL_LEFT | FAY_CALL_GONE)
-#define FAY_CALLS_FIRST 704u /* bytes from the call stack's start to its first call */
+#define FAY_CALLS_FIRST 1728u /* bytes from the call stack's start to its first call */
 struct fay_call_stack {
 	uint64_t used;  /* 1 once a thread has taken it */
 	uint64_t entry; /* address of the thread's struct fay_thread_entry; wiped on fork */
@@ -76,7 +76,8 @@ struct fay_call_stack {
 	uint64_t zero;
 	uint32_t full, patience; /* times found full; the count at which dead calls are looked for again */
 	uint64_t switches; /* a longjmp has led down the stack, that is, to another: so may those have done that lead up */
-	uint8_t unwind[FAY_CALLS_FIRST - 72]; /* unwind information for this thread: .eh_frame_hdr, CIE, FDE */
+	uint64_t moves;    /* odd while calls are copied to other places: some lie here twice, or in another stack, too */
+	uint8_t unwind[FAY_CALLS_FIRST - 80]; /* unwind information for this thread: .eh_frame_hdr, CIE, FDE */
 	struct fay_call before; /* looks like a call under way that is nobody's, so that an empty stack needs no test */
 };
 _Static_assert(sizeof(struct fay_call_stack) == FAY_CALLS_FIRST, "call stack");
@@ -87,6 +88,22 @@ _Static_assert(FAY_CALLS_FIRST + (FAY_CALLS_MAX + FAY_CALLS_SPARE) * sizeof(stru
 	       "stride of call stacks");
 
 #define FAY_RUNTIME_MAX_ZONES 8u
+
+/*
+ * Where the code of the process's other sessions that watch calls lies. Of several sessions that watch a call one has its return point in the slot, each other in the record of the one
+ * before it. On a page of its own behind the call stacks; written by the loader, while the process is stopped, as sessions come and go. A range keeps its place; empty ones are { 0, 0 }.
+ */
+#define FAY_WATCHING_SESSIONS 7u
+#define FAY_OTHERS_MAX (FAY_WATCHING_SESSIONS * FAY_RUNTIME_MAX_ZONES)
+#define FAY_OTHERS_BYTES 4096u
+struct fay_others {
+	uint64_t end; /* address behind the last range that is not empty; 0: there is none */
+	uint64_t reserved;
+	struct fay_other_code {
+		uint64_t start, end;
+	} ranges[FAY_OTHERS_MAX];
+};
+_Static_assert(sizeof(struct fay_others) <= FAY_OTHERS_BYTES, "other sessions' code");
 
 /* Where watched calls of one function return to. */
 struct fay_return_point {
@@ -107,10 +124,10 @@ struct fay_runtime_config {
 	uint32_t slot_max;
 	uint64_t time_multiplier; /* event.time = (tsc * multiplier >> 32) + offset */
 	uint64_t time_offset;
-	uint64_t calls;       /* slot_max call stacks; 0: no call is watched */
+	uint64_t calls;       /* slot_max call stacks, behind them struct fay_others; 0: no call is watched */
 	uint64_t hosted_pid;  /* the runtime is mapped in fay itself: the traced process, whose memory is read; else 0 */
 	uint64_t key_step;    /* 0 where the trampolines read the fs base at fs:0, and so none is 0; else 1 */
-	uint64_t unwind_step; /* 1 to 7, different for each session in a process; see calls.c */
+	uint64_t unwind_step; /* 1 to FAY_WATCHING_SESSIONS, different for each session in a process; see calls_unwind.c */
 	uint32_t tids[16];    /* the threads that are traced, tid_count of them; 0: all */
 	uint64_t tid_count;
 	uint64_t pid_namespace[2]; /* st_dev, st_ino of the traced process's /proc/PID/ns/pid; 0: not known */
@@ -118,11 +135,12 @@ struct fay_runtime_config {
 	uint64_t when_full;        /* enum fay_when_full */
 	uint64_t rendezvous;   /* struct r_debug, which the dynamic linker writes; 0: not known */
 	uint64_t owner;        /* the fay that answers, as the traced process sees it; 0: it cannot */
+	uint64_t sees_exceptions;  /* 1: the session has exception probes; else 0 */
 	uint64_t zone_count;   /* 0: there are too many (none of them watches calls) */
 	struct fay_runtime_zone {
 		uint64_t start, end; /* of a zone's code */
-		uint64_t returns;    /* struct fay_return_point[return_count], sorted */
-		uint64_t return_count;
+		uint64_t returns;    /* struct fay_return_point[return_count], sorted; behind it alias_count more, sorted, for the same functions: the return points of sessions that were there before */
+		uint32_t return_count, alias_count;
 	} zones[FAY_RUNTIME_MAX_ZONES];
 };
 #define FAY_RUNTIME_CONFIG_ROOM 512u

@@ -2,7 +2,7 @@
 // What calls can do other than return, one scenario a run. All functions named traced_* are traced by the test (calls.sh). Each scenario checks for itself
 // that the program works as it would untraced, and ends by printing how many of these calls began, returned, and were left by unwinding:
 //
-//     calls_target SCENARIO [ROUNDS]  ->  "ENTRIES RETURNS EXCEPTIONS"
+//     calls_target SCENARIO [ROUNDS [wait]]  ->  "ENTRIES RETURNS EXCEPTIONS"
 #include <alloca.h>
 #include <atomic>
 #include <csetjmp>
@@ -671,6 +671,11 @@ int main(int argc, char **argv)
 	for (auto &s : scenarios) {
 		if (strcmp(s.name, name))
 			continue;
+		if (argc > 3) {
+			puts("ready");
+			fflush(stdout);
+			getchar();
+		}
 		s.run();
 		printf("%ld %ld %ld\n", entries.load(), returns.load(), exceptions.load());
 		return 0;

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/replay_lib.sh"
 
-both='from f in cluster.Function("replayed_target!work_???") join r in cluster.Return("replayed_target!work_???") on f.tid equals r.tid within 1s where !r.Failed select new { f, r }'
+both='from f in cluster.Function("replayed_target!work_???") join r in cluster.Return("replayed_target!work_???") on f.tid equals r.tid within 1s where r.Failed || !r.Failed select new { f, r }'
 entries='from x in cluster.Function("replayed_target!work_???")'
 ends='from x in cluster.Return("replayed_target!work_???")'
 
@@ -27,14 +27,14 @@ ask_all() {
 		0 sliding:300000000:100000000 by:comm count last:Arg\(1\)
 	asked every 2 'from x in cluster.Function("replayed_target!work_???").Where(x => x.Arg(0) < 2).Every(50) group x by x.function into g select new { g.Key, n = g.Count(), sum = g.Sum(x => x.Arg(1)) }' \
 		0 where:Arg\(0\):lt:2 every:50 by:function count sum:Arg\(1\)
-	asked ends 1 "$ends group x by x.function into g select new { g.Key, n = g.Count(), sum = g.Sum(x => x.ReturnValue), took = g.Sum(x => x.Duration), least = g.Min(x => x.Duration),
+	asked ends 2 "$ends group x by new { x.function, x.Failed } into g select new { g.Key, n = g.Count(), sum = g.Sum(x => x.ReturnValue), took = g.Sum(x => x.Duration), least = g.Min(x => x.Duration),
 		most = g.Max(x => x.Duration), mean = g.Average(x => x.Duration), spread = g.Histogram(x => x.Duration) }" \
-		1 by:function count sum:ReturnValue sum:Duration min:Duration max:Duration average:Duration histogram:Duration
+		1 by:function by:Failed count sum:ReturnValue sum:Duration min:Duration max:Duration average:Duration histogram:Duration
 	asked returned 1 "$ends where x.ReturnValue > 0 group x by x.function into g select new { g.Key, n = g.Count(), sum = g.Sum(x => x.ReturnValue), half = g.Quantile(0.5, x => x.Duration) }" \
-		1 where:ReturnValue:gt:0 by:function count sum:ReturnValue quantile:0.5:Duration
+		1 where:Failed:eq:false where:ReturnValue:gt:0 by:function count sum:ReturnValue quantile:0.5:Duration
 	asked joined 1 'from l in cluster.Function("replayed_target!work_???") join r in cluster.Return("replayed_target!work_???") on new { l.tid, l.function } equals new { r.tid, r.function } within 1h
-		where r.time > l.time && l.Arg(1) > 300 group new { l, r } by r.function into g select new { g.Key, n = g.Count(), sum = g.Sum(x => x.l.Arg(1)), returned = g.Sum(x => x.r.ReturnValue), most = g.Max(x => x.r.ReturnValue) }' \
-		0,1 on:l.tid:r.tid on:l.function:r.function within:3600000000000 ordered where:l.Arg\(1\):gt:300 by:r.function count sum:l.Arg\(1\) sum:r.ReturnValue max:r.ReturnValue
+		where r.time > l.time && l.Arg(1) > 300 group new { l, r } by r.Failed into g select new { g.Key, n = g.Count(), sum = g.Sum(x => x.l.Arg(1)), returned = g.Sum(x => x.r.ReturnValue), most = g.Max(x => x.r.ReturnValue) }' \
+		0,1 on:l.tid:r.tid on:l.function:r.function within:3600000000000 ordered where:l.Arg\(1\):gt:300 by:r.Failed count sum:l.Arg\(1\) sum:r.ReturnValue max:r.ReturnValue
 	saved last "$both"
 	finish
 }
@@ -57,3 +57,14 @@ finish
 "$FAY" trace --json "from x in file(\"$work/thrown.fay\") group x by new { x.function, x.Failed } into g select new { g.Key, n = g.Count(), sum = g.Sum(x => x.ReturnValue), took = g.Sum(x => x.Duration) }" \
 	>"$work/asked.json" 2>"$work/err" || { cat "$work/err" >&2; fail "the file"; }
 judge asked 2 thrown thrown 0 by:function by:Failed count sum:ReturnValue sum:Duration
+
+# A recursion that is deeper than calls are watched, by two sessions: the program lives, and each call is counted or lost.
+queries=() live=()
+start_target ready "$bin/replayed_target" 1 0 6000
+deep='cluster.Return("replayed_target!deeper").Count()'
+tracer_of one --json "$deep"
+tracer_of two --json "$deep"
+finish
+for name in one two; do
+	equal "$name: calls" 6001 "$(jq -s '(map(select(.type == "row" and .final))[0].values.Count) + (map(select(.type == "end"))[0].lost_calls)' "$work/$name.json")"
+done

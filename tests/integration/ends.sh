@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Two traces of the ends of the same functions: the program lives and computes what it would untraced, and each trace counts what the program itself has counted (ends_target.cc),
+# whatever becomes of the calls and whichever trace ends first.
+. "$(dirname "$0")/lib.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+bin=$(dirname "$FAY")
+for program in ends_target calls_target; do
+	sed "s/PROGRAM/$program/" "$here/calls.c" >"$work/$program.c"
+	"$FAY" cc "$work/$program.c" -o "$work/$program.fay" || fail "the probe for $program does not compile"
+done
+
+# watch NAME PROGRAM: a trace of $target; its pid in tracers[NAME]
+declare -A tracers
+watch() {
+	rm -f "$work/$1.err"
+	"$FAY" trace --json ${FAY_TRACE_OPTIONS:-} -p "$target" --probe "$work/$2.fay" >"$work/$1.json" 2>"$work/$1.err" &
+	tracers[$1]=$!
+	own $!
+	wait_for "$work/$1.err" "fay: tracing"
+}
+watched() { # NAME: the trace has ended
+	local code=0
+	ended "${tracers[$1]}" || code=$?
+	[ "$code" = 0 ] || { cat "$work/$1.err" >&2; fail "trace $1 exited with $code"; }
+}
+unwatch() { # NAME
+	kill -INT "${tracers[$1]}"
+	watched "$1"
+}
+value() { jq -s --arg c "$2" '[.[] | select(.type == "row" and .final) | .values[$c] // empty | numbers] | add // 0' "$work/$1.json"; }
+ending() { jq -s "map(select(.type == \"end\"))[0].$2" "$work/$1.json"; }
+counted() { echo "$(value "$1" entries) $(value "$1" returns) $(value "$1" exceptions)"; }
+go_on() { echo >&9; }
+finished() { # WHAT: the program has ended well; its tally into e, r, x
+	local code=0
+	exec 9>&-
+	ended "$target" || code=$?
+	[ "$code" = 0 ] || { cat "$work/target.out" >&2; fail "$1: the program's exit code is $code"; }
+	read -r e r x < <(tail -1 "$work/target.out")
+}
+names="one two"
+begin() { # PROGRAM ARGUMENTS...
+	start_target ready "$bin/$@"
+	for name in $names; do watch $name "$1"; done
+}
+# whole PROGRAM ARGUMENTS...: from begin to end under all traces
+whole() {
+	begin "$@"
+	go_on
+	finished "$*"
+	for name in $names; do watched $name; done
+}
+exact() {
+	whole "$@"
+	for name in $names; do
+		equal "$*, $name: entries, returns, exceptions" "$e $r $x" "$(counted $name)"
+		equal "$*, $name: lost" 0 "$(ending $name events_lost)"
+	done
+}
+gone() { # WHAT
+	equal "$1: text" "$before" "$(text_hash "$target")"
+	equal "$1: mappings left" 0 "$(grep -c fay-code "/proc/$target/maps" || true)"
+}
+
+# Calls that both watch are under way, one of them by a tail call, and end after one trace or both have ended: by returning, by an exception.
+for scenario in blocked blocked_throw; do
+	for order in "one two" "two one"; do
+		read -r first last <<<"$order"
+		begin ends_target $scenario
+		go_on
+		wait_for "$work/target.out" inside
+		unwatch "$first"
+		unwatch "$last"
+		gone "$scenario, $first first"
+		go_on
+		finished "$scenario, $first first"
+		equal "$scenario, $first first: entries" "3 3" "$(value one entries) $(value two entries)"
+
+		begin ends_target $scenario
+		go_on
+		wait_for "$work/target.out" inside
+		unwatch "$first"
+		go_on
+		finished "$scenario, $first alone"
+		watched "$last"
+		equal "$scenario, $last goes on: entries, returns, exceptions" "$e $r $x" "$(counted "$last")"
+		equal "$scenario, $last: lost" 0 "$(ending "$last" events_lost)"
+	done
+done
+
+for scenario in thrown jumped tails; do exact ends_target $scenario; done
+
+whole ends_target deep
+for name in $names; do
+	equal "deep, $name: entries" "$e" "$(value $name entries)"
+	equal "deep, $name: returns and lost ones" "$r" $(($(value $name returns) + $(ending $name lost_calls)))
+done
+
+# Longer chains of tail calls, and longjmp out of one: the first trace does not know all functions whose calls end so; those are lost, and counted.
+for scenario in chain leaps; do
+	whole ends_target $scenario
+	for name in $names; do
+		equal "$scenario, $name: entries" "$e" "$(value $name entries)"
+		equal "$scenario, $name: exceptions and lost ones" "$x" $(($(value $name exceptions) + $(ending $name lost_calls)))
+	done
+	equal "$scenario, two: lost" 0 "$(ending two events_lost)"
+done
+
+for scenario in values recursion tail exceptions mirror jumps coroutines migration thread_exit forks threads; do exact calls_target $scenario 30 wait; done
+
+names="one two three"
+for scenario in thrown jumped tails; do exact ends_target $scenario; done
+exact calls_target exceptions 30 wait
