@@ -111,12 +111,25 @@ void fay_cli_stacks_fill(struct fay_cli_stacks *stacks, struct fay_target *targe
 	tables->current = !current;
 }
 
-size_t fay_cli_stacks_size(const struct fay_stack_tables *tables)
+/* How many of the tables' bytes are used. */
+static size_t used_size(const struct fay_stack_tables *tables)
 {
 	return offsetof(struct fay_stack_tables, rows) + tables->row_count * sizeof(tables->rows[0]);
 }
 
-void fay_cli_stacks_publish(const struct fay_stack_tables *tables, uint64_t rows, struct fay_session *session)
+int fay_cli_stacks_make(struct fay_cli_stacks *stacks, struct fay_target *target, struct fay_attach_options *options, struct fay_stack_tables **tables, struct fay_error *error)
+{
+	*tables = calloc(1, sizeof(**tables));
+	if (!*tables)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	fay_cli_stacks_fill(stacks, target, *tables);
+	options->global = *tables;
+	options->global_size = used_size(*tables);
+	return FAY_OK;
+}
+
+/* They are written and never read: the program can write there, too. */
+static void publish(const struct fay_stack_tables *tables, uint64_t rows, struct fay_session *session)
 {
 	size_t size;
 	struct fay_stack_tables *there = fay_session_global(session, &size);
@@ -125,4 +138,11 @@ void fay_cli_stacks_publish(const struct fay_stack_tables *tables, uint64_t rows
 	memcpy(&there->rows[rows], &tables->rows[rows], (tables->row_count - rows) * sizeof(tables->rows[0]));
 	there->lists[tables->current] = tables->lists[tables->current];
 	__atomic_store_n(&there->current, tables->current, __ATOMIC_RELEASE);
+}
+
+void fay_cli_stacks_renew(struct fay_cli_stacks *stacks, struct fay_target *target, struct fay_stack_tables *tables, struct fay_session *session)
+{
+	uint64_t rows = tables->row_count;
+	fay_cli_stacks_fill(stacks, target, tables);
+	publish(tables, rows, session);
 }

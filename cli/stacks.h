@@ -19,12 +19,9 @@ struct fay_cli_stacks {
 void fay_cli_stacks_deinit(struct fay_cli_stacks *stacks);
 /* Fills the tables, zero at first, for what the process has mapped; again: for what it has mapped by now. */
 void fay_cli_stacks_fill(struct fay_cli_stacks *stacks, struct fay_target *target, struct fay_stack_tables *tables);
-/* How many of the tables' bytes are used. */
-size_t fay_cli_stacks_size(const struct fay_stack_tables *tables);
-/*
- * Brings those in a session's memory, which were these up to `rows` of them, up to date while its probes run. They are written and never read: the program can write
- * there, too.
- */
-void fay_cli_stacks_publish(const struct fay_stack_tables *tables, uint64_t rows, struct fay_session *session);
+/* Tables of malloc(3) for a session that is about to be attached to the process, into `options`. */
+int fay_cli_stacks_make(struct fay_cli_stacks *stacks, struct fay_target *target, struct fay_attach_options *options, struct fay_stack_tables **tables, struct fay_error *error);
+/* Brings a session's tables up to date while its probes run: the process has loaded modules. */
+void fay_cli_stacks_renew(struct fay_cli_stacks *stacks, struct fay_target *target, struct fay_stack_tables *tables, struct fay_session *session);
 
 #endif

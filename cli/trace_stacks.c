@@ -20,10 +20,9 @@ int fay_trace_stacks_check(const struct trace *trace, struct fay_error *error)
 	return FAY_OK;
 }
 
-static void fill(struct trace *trace, struct fay_target *target, struct fay_stack_tables *tables)
+/* `before`: mappings for which there was no room until now. */
+static void say_left_out(const struct trace *trace, const struct fay_target *target, size_t before)
 {
-	size_t before = trace->stacks.left_out;
-	fay_cli_stacks_fill(&trace->stacks, target, tables);
 	if (trace->stacks.left_out > before && !before)
 		fprintf(stderr, "fay: process %d has more code than stacks can be walked in; they end in what was mapped last\n", fay_target_pid(target));
 }
@@ -34,14 +33,12 @@ int fay_trace_stacks_make(struct trace *trace, struct fay_target *target, struct
 	*tables = NULL;
 	if (!trace->plan || !trace->plan->walks_stacks)
 		return FAY_OK;
-	*tables = calloc(1, sizeof(**tables));
-	if (!*tables)
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	uint64_t since = fay_cli_monotonic();
-	fill(trace, target, *tables);
+	size_t before = trace->stacks.left_out;
+	if (fay_cli_stacks_make(&trace->stacks, target, options, tables, error))
+		return error->code;
+	say_left_out(trace, target, before);
 	fay_trace_stage(trace, "unwind tables", since);
-	options->global = *tables;
-	options->global_size = fay_cli_stacks_size(*tables);
 	return FAY_OK;
 }
 
@@ -54,9 +51,9 @@ void fay_trace_stacks_update(struct trace *trace, pid_t pid)
 		struct fay_stack_tables *tables = trace->stack_tables[i];
 		if (!tables || fay_target_pid(trace->targets[i]) != pid)
 			continue;
-		uint64_t rows = tables->row_count;
-		fill(trace, target, tables);
-		fay_cli_stacks_publish(tables, rows, trace->sessions[i]);
+		size_t before = trace->stacks.left_out;
+		fay_cli_stacks_renew(&trace->stacks, target, tables, trace->sessions[i]);
+		say_left_out(trace, target, before);
 	}
 	fay_target_close(target);
 }

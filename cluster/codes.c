@@ -91,15 +91,7 @@ void fay_codes_translate(struct fay_codes *codes, uint32_t state, uint8_t *row, 
 int fay_codes_tables(struct fay_codes *codes, struct fay_target *target, struct fay_attach_options *options, struct fay_stack_tables **tables, struct fay_error *error)
 {
 	*tables = NULL;
-	if (!codes->walks)
-		return FAY_OK;
-	*tables = calloc(1, sizeof(**tables));
-	if (!*tables)
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	fay_cli_stacks_fill(&codes->stacks, target, *tables);
-	options->global = *tables;
-	options->global_size = fay_cli_stacks_size(*tables);
-	return FAY_OK;
+	return codes->walks ? fay_cli_stacks_make(&codes->stacks, target, options, tables, error) : FAY_OK;
 }
 
 void fay_codes_update(struct fay_codes *codes, pid_t pid, struct fay_stack_tables *tables, struct fay_session *session)
@@ -107,8 +99,6 @@ void fay_codes_update(struct fay_codes *codes, pid_t pid, struct fay_stack_table
 	struct fay_target *target;
 	if (!tables || fay_target_open_pid(pid, &target, NULL))
 		return;
-	uint64_t rows = tables->row_count;
-	fay_cli_stacks_fill(&codes->stacks, target, tables);
-	fay_cli_stacks_publish(tables, rows, session);
+	fay_cli_stacks_renew(&codes->stacks, target, tables, session);
 	fay_target_close(target);
 }
