@@ -80,6 +80,32 @@ static struct fay_machine *add_machine(struct fay_root *root, const struct fay_w
 	return machine;
 }
 
+static uint32_t start_flags(const struct fay_root_options *options)
+{
+	return (options->wait ? FAY_START_WAIT : 0) | (options->some ? FAY_START_SOME : 0) | (options->durable ? FAY_START_DURABLE : 0) |
+	       (options->is_bpf ? FAY_START_BPF : 0) | (options->follow ? FAY_START_FOLLOW : 0) | (options->when_full == FAY_FULL_DROP ? FAY_START_DROP : 0) |
+	       (options->when_full == FAY_FULL_OVERWRITE ? FAY_START_OVERWRITE : 0) | (options->stacks ? FAY_START_STACKS : 0);
+}
+
+static void put_processes(struct fay_writer_buffer *out, const struct fay_root_options *options)
+{
+	fay_wire_put16(out, (uint16_t)options->comm_count);
+	for (size_t i = 0; i < options->comm_count; i++)
+		fay_wire_put_text(out, options->comms[i], FAY_WIRE_NAME_MAX);
+	fay_wire_put16(out, (uint16_t)options->pid_count);
+	for (size_t i = 0; i < options->pid_count; i++)
+		fay_wire_put32(out, (uint32_t)options->pids[i]);
+}
+
+static void put_codes(struct fay_writer_buffer *out, const struct fay_root_options *options)
+{
+	fay_wire_put16(out, options->code_count);
+	for (uint16_t i = 0; i < options->code_count; i++) {
+		fay_wire_put16(out, options->codes[i].column);
+		fay_wire_put8(out, options->codes[i].flags);
+	}
+}
+
 static void send_start(struct fay_root *root, struct fay_machine *machine)
 {
 	const struct fay_root_options *options = &root->options;
@@ -96,26 +122,15 @@ static void send_start(struct fay_root *root, struct fay_machine *machine)
 	fay_wire_put64(out, options->life);
 	fay_wire_put64(out, options->horizon);
 	fay_wire_put64(out, options->one_clock ? -(uint64_t)machine->clock_offset : 0);
-	fay_wire_put32(out, (options->wait ? FAY_START_WAIT : 0) | (options->some ? FAY_START_SOME : 0) | (options->durable ? FAY_START_DURABLE : 0) |
-				    (options->is_bpf ? FAY_START_BPF : 0) | (options->follow ? FAY_START_FOLLOW : 0) | (options->when_full == FAY_FULL_DROP ? FAY_START_DROP : 0) |
-				    (options->when_full == FAY_FULL_OVERWRITE ? FAY_START_OVERWRITE : 0) | (options->stacks ? FAY_START_STACKS : 0));
+	fay_wire_put32(out, start_flags(options));
 	fay_wire_put32(out, options->bytes_per_second);
 	fay_wire_put_text(out, options->text, FAY_WIRE_TEXT_MAX);
-	fay_wire_put16(out, (uint16_t)options->comm_count);
-	for (size_t i = 0; i < options->comm_count; i++)
-		fay_wire_put_text(out, options->comms[i], FAY_WIRE_NAME_MAX);
-	fay_wire_put16(out, (uint16_t)options->pid_count);
-	for (size_t i = 0; i < options->pid_count; i++)
-		fay_wire_put32(out, (uint32_t)options->pids[i]);
+	put_processes(out, options);
 	fay_wire_put_text(out, options->function ? options->function : "", FAY_WIRE_NAME_MAX);
 	fay_wire_put16(out, (uint16_t)options->build_id_size);
 	if (options->build_id_size)
 		fay_wire_put(out, options->build_id, options->build_id_size);
-	fay_wire_put16(out, options->code_count);
-	for (uint16_t i = 0; i < options->code_count; i++) {
-		fay_wire_put16(out, options->codes[i].column);
-		fay_wire_put8(out, options->codes[i].flags);
-	}
+	put_codes(out, options);
 	fay_wire_put32(out, (uint32_t)root->image_size);
 	fay_wire_put(out, root->image, root->image_size);
 	snprintf(subject, sizeof(subject), "fay.1.a.%016" PRIx64, machine->id);
@@ -466,89 +481,4 @@ int fay_root_stop(struct fay_root *root, struct fay_error *error)
 		if (fay_root_tick(root, 5, error))
 			return error->code;
 	return FAY_OK;
-}
-
-/* --- what it covers -------------------------------------------------------------------------------------------------------------- */
-
-int fay_root_gather(const struct fay_root *root, struct fay_aggregator *fresh, struct fay_error *error)
-{
-	for (size_t i = 0; root->replaces && i < root->machine_count; i++) {
-		const struct fay_machine *machine = root->machines[i];
-		if (machine->own && (fay_aggregator_merge_all(fresh, machine->settled, error) || fay_aggregator_merge_all(fresh, machine->own, error)))
-			return error->code;
-	}
-	if (root->replaces)
-		fay_aggregator_account(fresh, &root->losses);
-	return FAY_OK;
-}
-
-void fay_root_forget(struct fay_root *root, uint32_t state, uint64_t below)
-{
-	for (size_t i = 0; i < root->machine_count; i++) {
-		const struct fay_machine *machine = root->machines[i];
-		if (!machine->own)
-			continue;
-		fay_aggregator_forget(machine->settled, state, below);
-		fay_aggregator_forget(machine->own, state, below);
-	}
-}
-
-bool fay_root_replaces(const struct fay_root *root)
-{
-	return root->replaces;
-}
-
-static uint64_t magnitude(int64_t value)
-{
-	return value < 0 ? -(uint64_t)value : (uint64_t)value;
-}
-
-void fay_root_coverage(const struct fay_root *root, struct fay_coverage *coverage)
-{
-	*coverage = root->coverage;
-	coverage->windows = UINT64_MAX;
-	coverage->clock_error = UINT64_MAX;
-	for (size_t i = 0; i < root->machine_count; i++) {
-		const struct fay_machine *machine = root->machines[i];
-		coverage->asked++;
-		coverage->tracing += machine->state == FAY_MACHINE_TRACING && !machine->lost;
-		coverage->refused += machine->state == FAY_MACHINE_REFUSED;
-		coverage->finished += machine->state == FAY_MACHINE_FINISHED;
-		coverage->incomplete += machine->state == FAY_MACHINE_FINISHED && machine->why != FAY_FINAL_STOPPED && machine->why != FAY_FINAL_ENDED;
-		coverage->late += machine->late && !machine->lost;
-		coverage->lost += machine->lost;
-		if (machine->state == FAY_MACHINE_TRACING && !machine->lost && machine->window < coverage->windows)
-			coverage->windows = machine->window;
-		if (machine->clock_error == UINT64_MAX)
-			coverage->clocks_unknown++;
-		else if (machine->clock_error > coverage->clock_bound)
-			coverage->clock_bound = machine->clock_error;
-		if (machine->clock_error != UINT64_MAX &&
-		    (coverage->clock_error == UINT64_MAX || magnitude(machine->clock_offset) > magnitude(coverage->clock_offset))) {
-			coverage->clock_offset = machine->clock_offset;
-			coverage->clock_error = machine->clock_error;
-		}
-	}
-	if (coverage->windows == UINT64_MAX)
-		coverage->windows = root->last_window;
-}
-
-const char *fay_root_function_name(const struct fay_root *root, uint64_t hash)
-{
-	return fay_names_find(&root->names, hash);
-}
-
-size_t fay_root_machine_count(const struct fay_root *root)
-{
-	return root->machine_count;
-}
-
-const struct fay_machine *fay_root_machine(const struct fay_root *root, size_t index)
-{
-	return root->machines[index];
-}
-
-uint64_t fay_root_query(const struct fay_root *root)
-{
-	return root->query;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to root*.c: root.c finds machines and serves messages, root_clock.c compares clocks, root_merge.c merges, root_tree.c builds the tree and acknowledges. */
+/* Private to root*.c: root.c finds machines and serves messages, root_clock.c compares clocks, root_coverage.c says what the result covers, root_merge.c merges, root_tree.c builds the tree and acknowledges. */
 #ifndef FAY_CLUSTER_ROOT_PRIVATE_H
 #define FAY_CLUSTER_ROOT_PRIVATE_H
 
