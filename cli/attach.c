@@ -58,6 +58,14 @@ static int parse(struct trace *trace, struct attach *attach, int argc, char **ar
 	return FAY_OK;
 }
 
+static void read_known(struct fay_cli_functions *known, const struct fay_wire_meta *meta)
+{
+	fay_text_copy(known->pattern, sizeof(known->pattern), meta->function);
+	fay_text_copy(known->path, sizeof(known->path), meta->path);
+	known->file.build_id_size = meta->build_id.size;
+	memcpy(known->file.build_id, meta->build_id.bytes, meta->build_id.size);
+}
+
 /* The query's own image and text. */
 static int prepare(struct trace *trace, struct attach *attach, const struct fay_keys *keys, struct fay_error *error)
 {
@@ -67,6 +75,7 @@ static int prepare(struct trace *trace, struct attach *attach, const struct fay_
 	fay_text_copy(attach->text, sizeof(attach->text), meta->text);
 	memcpy(attach->text, meta->text.bytes, meta->text.size); /* the query may have lines */
 	trace->asked = meta->began;
+	read_known(&trace->known, meta);
 	*(meta->is_query ? &trace->query : &trace->probe_path) = attach->text;
 	trace->image.data = malloc(meta->image_size + 1u);
 	if (!trace->image.data)

@@ -65,10 +65,10 @@ struct fay_cli_functions {
 	const char *const *comms;
 	size_t comm_count;
 	char **command;
-	const char *none; /* why it is not looked for; NULL */
+	const struct fay_cli_functions *known; /* it is this one's file, by path and build ID, or none; NULL */
 	/* what was found last */
 	struct fay_function_file file; /* fd and path are not valid any more */
-	char pattern[256];
+	char pattern[256], path[4096];
 };
 #define FAY_CLI_PROCESSES_MAX 64u
 /* Those that the query names, or those of the command line. */

@@ -25,6 +25,7 @@ static int find_in(struct fay_cli_functions *functions, struct fay_target *targe
 		snprintf(function->path, sizeof(function->path), "%s", functions->file.path);
 		snprintf(function->name, sizeof(function->name), "%s", list.items[0].name);
 		snprintf(functions->pattern, sizeof(functions->pattern), "%s", pattern);
+		snprintf(functions->path, sizeof(functions->path), "%s", functions->file.path);
 		function->address = functions->file.address;
 		function->count = list.count;
 	}
@@ -52,6 +53,24 @@ static int find_in_file(struct fay_cli_functions *functions, const char *path, c
 	code = find_in(functions, target, pattern, function, error);
 	fay_target_close(target);
 	return code;
+}
+
+static bool same_build(const struct fay_function_file *a, const struct fay_function_file *b)
+{
+	return a->build_id_size == b->build_id_size && !memcmp(a->build_id, b->build_id, a->build_id_size);
+}
+
+static int find_known(struct fay_cli_functions *functions, const char *pattern, struct fay_query_function *function, struct fay_error *error)
+{
+	const struct fay_cli_functions *known = functions->known;
+	bool found = !find_in_file(functions, known->path, pattern, function, error);
+	if (found && same_build(&functions->file, &known->file))
+		return FAY_OK;
+	if (found)
+		close(function->fd);
+	function->fd = -1;
+	return fay_error_set(error, FAY_E_REFUSED, "the query's names are those of %s as it was when the query was asked, and %s: attach where it is as it was", known->path,
+			     found ? "here it is another build" : "here it is not to be read");
 }
 
 /* As execvp() finds it. */
@@ -113,9 +132,9 @@ int fay_cli_find_function(void *context, const char *pattern, struct fay_query_f
 	pid_t pids[FAY_CLI_PROCESSES_MAX];
 	char module[256], name[256], path[4096];
 	struct fay_error unused;
+	if (functions->known)
+		return find_known(functions, pattern, function, error);
 	size_t count = fay_cli_processes(functions, function->process, pids);
-	if (functions->none)
-		return fay_error_set(error, FAY_E_REFUSED, "%s", functions->none);
 	for (size_t i = 0; i < count; i++)
 		if (!find_in_process(functions, pids[i], pattern, function, error))
 			return FAY_OK;
@@ -138,8 +157,7 @@ int fay_cli_check_function(const struct fay_cli_functions *functions, struct fay
 	if (fay_target_find(target, functions->pattern, &list, NULL))
 		return FAY_OK; /* it is not traced there */
 	bool found = fay_target_file_of(target, &list.items[0], &file);
-	bool same = found && (known->build_id_size ? known->build_id_size == file.build_id_size && !memcmp(known->build_id, file.build_id, known->build_id_size) :
-						     known->device == file.device && known->inode == file.inode);
+	bool same = found && (known->build_id_size ? same_build(known, &file) : known->device == file.device && known->inode == file.inode);
 	fay_function_list_deinit(&list);
 	if (same)
 		return FAY_OK;

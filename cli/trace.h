@@ -71,6 +71,7 @@ struct trace {
 	struct fay_cli_stacks stacks; /* trace_stacks.c */
 	struct fay_stack_tables *stack_tables[FAY_CLI_MAX_TARGETS]; /* of each session; NULL: its probes walk no stacks */
 	struct fay_cli_functions described; /* whose types the query uses, if the plan is `typed` */
+	struct fay_cli_functions known;     /* of a detached query: what that was when it was asked; path "": there is none */
 	/* pipeline */
 	struct fay_plan *plan;
 	struct fay_buffer image;

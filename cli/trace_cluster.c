@@ -109,6 +109,7 @@ static void set_options(struct trace *trace)
 		options->function = trace->described.pattern;
 		options->build_id = trace->described.file.build_id;
 		options->build_id_size = trace->described.file.build_id_size;
+		options->path = trace->described.path;
 	}
 }
 

@@ -24,7 +24,7 @@ static int plan_query(struct trace *trace, struct fay_error *error)
 		.comms = trace->comms,
 		.comm_count = trace->comm_count,
 		.command = trace->command,
-		.none = trace->detach ? "names of arguments cannot be asked with --detach" : NULL,
+		.known = trace->known.path[0] ? &trace->known : NULL,
 	};
 	if (fay_query_plan_with(trace->query, &options, &trace->plan, error))
 		return error->code;

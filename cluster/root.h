@@ -36,6 +36,7 @@ struct fay_root_options {
 	const char *function;      /* whose types the query uses, module!function; NULL: none */
 	const uint8_t *build_id;   /* of the file it is in; machines that have another one refuse */
 	size_t build_id_size;      /* 1 to FAY_WIRE_BUILD_ID_MAX, if there is a function */
+	const char *path;          /* of that file, for who attaches to a detached query */
 	bool one_clock;            /* events have times by our clock, as far as the machines' can be measured before they begin; else by their own */
 	unsigned await;            /* begin when so many machines were found, however long that takes; 0: those that answer at once */
 	uint64_t window, lease, lost_after; /* ns */

@@ -29,6 +29,10 @@ int fay_root_detach(struct fay_root *root, struct fay_error *error)
 	fay_wire_put64(out, root->options.life);
 	fay_wire_put8(out, root->options.is_query);
 	fay_wire_put_text(out, root->options.text, FAY_WIRE_TEXT_MAX);
+	fay_wire_put_text(out, root->options.function ? root->options.function : "", FAY_WIRE_NAME_MAX);
+	fay_wire_put16(out, (uint16_t)root->options.build_id_size);
+	fay_wire_put(out, root->options.build_id, root->options.build_id_size);
+	fay_wire_put_text(out, root->options.path ? root->options.path : "", FAY_WIRE_PATH_MAX);
 	fay_wire_put16(out, count);
 	for (size_t i = 0; i < root->machine_count; i++) {
 		const struct fay_machine *machine = root->machines[i];

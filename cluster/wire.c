@@ -201,6 +201,9 @@ bool fay_wire_read_meta(struct fay_reader body, struct fay_wire_meta *meta)
 	meta->life = fay_wire_u64(&body);
 	meta->is_query = read8(&body) == 1;
 	meta->text = fay_wire_string(&body, FAY_WIRE_TEXT_MAX);
+	meta->function = fay_wire_string(&body, FAY_WIRE_NAME_MAX);
+	meta->build_id = fay_wire_string(&body, FAY_WIRE_BUILD_ID_MAX);
+	meta->path = fay_wire_string(&body, FAY_WIRE_PATH_MAX);
 	meta->machines = fay_wire_u16(&body);
 	meta->rest = body;
 	if (meta->machines > FAY_WIRE_AGENTS_MAX)

@@ -30,6 +30,7 @@
 #define FAY_WIRE_TEXT_MAX 16384u       /* of a query */
 #define FAY_WIRE_REASON_MAX 511u
 #define FAY_WIRE_BUILD_ID_MAX 64u
+#define FAY_WIRE_PATH_MAX 4095u
 #define FAY_WIRE_CODES_MAX 64u         /* columns of addresses of code */
 
 enum fay_wire_type {
@@ -116,6 +117,8 @@ struct fay_wire_meta {
 	uint64_t began, window, life; /* ns; began: since the epoch */
 	bool is_query;                /* text is one; else a file's name */
 	struct fay_text text;
+	struct fay_text function;     /* whose types the query uses; empty: none. In a file of this build: */
+	struct fay_text build_id, path;
 	uint16_t machines;            /* fay_wire_meta_machine() reads them from `rest` */
 	struct fay_reader rest;
 	const uint8_t *image;

@@ -12,6 +12,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
+static void read_machines(const struct fay_wire_meta *meta)
+{
+	struct fay_reader rest = meta->rest;
+	uint64_t agent;
+	const uint8_t *key;
+	struct fay_text name;
+	char text[FAY_WIRE_PATH_MAX + 1];
+	fay_text_copy(text, sizeof(text), meta->path);
+	for (uint16_t i = 0; i < meta->machines; i++)
+		fay_wire_meta_machine(&rest, &agent, &key, &name);
+	assert(!rest.bad);
+}
+
 static void read_all(struct fay_reader body, unsigned type)
 {
 	union {
@@ -20,6 +33,7 @@ static void read_all(struct fay_reader body, unsigned type)
 		struct fay_wire_answer answer;
 		struct fay_wire_assign assign;
 		struct fay_wire_control control;
+		struct fay_wire_meta meta;
 	} message;
 	uint64_t time;
 	uint32_t period;
@@ -44,6 +58,8 @@ static void read_all(struct fay_reader body, unsigned type)
 		fay_wire_read_assign(body, &message.assign);
 	if (type == FAY_WIRE_CONTROL)
 		fay_wire_read_control(body, &message.control);
+	if (type == FAY_WIRE_META && fay_wire_read_meta(body, &message.meta))
+		read_machines(&message.meta);
 }
 
 static void read_object(const uint8_t *bytes, size_t size)
@@ -68,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	fixture_init(&fixture, 3);
 	fixture.root.machines[2]->inner = true;
 	while (size >= 4) {
-		uint8_t type = bytes[0] & 7, from = bytes[1] % 4;
+		uint8_t type = bytes[0] & 15, from = bytes[1] % 4;
 		size_t length = bytes[2] | bytes[3] << 8;
 		bytes += 4;
 		size -= 4;

@@ -3,7 +3,7 @@
 # The asking side is outside of the nodes' process namespaces and sees their programs: the one of least number is where it takes the types from.
 . "$(dirname "$0")/lib.sh"
 command -v gcc >/dev/null || skip "gcc is not installed"
-server 0
+server 0 -js -sd "$work/store"
 # build DIRECTORY ORDER [OPTIONS...]: a program whose structure has its members in that order
 build() {
 	mkdir -p "$1"
@@ -67,6 +67,18 @@ until_rows 'map(.n) | add' 2000
 end_ask
 equal "results by a named argument" '[[13,2000]]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values | [.value, .n]]' trace.json)"
 
+# A query whose asking side goes away: who attaches needs the file as it was.
+id=$("$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --await 3 --detach --every 100ms --comm worker "$query" 2>detach.err) || { cat detach.err >&2; fail "detach"; }
+for n in 1 2 3; do calls $n 1000; done
+cp other/worker newer
+mv same/worker older
+mv newer same/worker
+exits "attaching with another build" 2 "$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}"
+contains "why" "$work/err" "same/worker as it was when the query was asked, and here it is another build"
+mv -f older same/worker
+"$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --stop >trace.json 2>trace.err || { cat trace.err >&2; fail "attach"; }
+equal "a detached query's groups by a named member" '[[0,1000,10000],[1,1000,10000]]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values | [.kind, .n, .size]] | sort' trace.json)"
+
 # Now the only one that runs is of the other build.
 for n in 1 2; do kill_target $n; done
 ask --await 3 --comm worker "$query"
@@ -80,7 +92,5 @@ kill_target 3
 asks() { PATH=$work/$1:$PATH "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --await 3 --for 1s --comm worker "${@:2}"; }
 exits "a file without a build ID" 1 asks none "$query"
 contains "why" "$work/err" "has no build ID"
-exits "with --detach" 2 asks same --detach "$query"
-contains "why" "$work/err" "names of arguments cannot be asked with --detach"
 exits "a name that is none" 2 asks same 'cluster.Function("worker!handle").Count(e => e.sizes == 1)'
 contains "why" "$work/err" 'did you mean `size`?'
