@@ -46,14 +46,14 @@ void fay_buffer_deinit(struct fay_buffer *buffer)
 	fay_buffer_init(buffer);
 }
 
-static LLVMAttributeRef enum_attribute(struct fay_unit *unit, const char *name)
+static LLVMAttributeRef enum_attribute(struct fay_unit *unit, const char *name, uint64_t value)
 {
-	return LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0);
+	return LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), value);
 }
 
 static void set_flag(LLVMValueRef function, struct fay_unit *unit, const char *name)
 {
-	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, enum_attribute(unit, name));
+	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, enum_attribute(unit, name, 0));
 }
 
 static void set_text(LLVMValueRef function, struct fay_unit *unit, const char *name, const char *value)
@@ -104,8 +104,10 @@ static void set_attributes(struct fay_unit *unit, LLVMValueRef function)
 	set_text(function, unit, "disable-tail-calls", "true");
 	set_text(function, unit, "frame-pointer", "none");
 	set_text(function, unit, "no-realign-stack", ""); /* rsp stays a constant distance from its value at entry */
+	/* Frames are whole words, or what vectors need, also where nothing lies on the stack but a byte. */
+	LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, enum_attribute(unit, "alignstack", unit->vectors ? 16 : 8));
 	if (probe && LLVMCountParams(function) > 0) /* nothing that the probe writes is part of the event */
-		LLVMAddAttributeAtIndex(function, 1, enum_attribute(unit, "noalias"));
+		LLVMAddAttributeAtIndex(function, 1, enum_attribute(unit, "noalias", 0));
 	LLVMSetSection(function, NULL);
 	LLVMSetLinkage(function, probe ? LLVMExternalLinkage : LLVMInternalLinkage);
 	if (!probe)
