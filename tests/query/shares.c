@@ -1,90 +1,96 @@
 /* SPDX-License-Identifier: MIT */
 #include "shares.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* An operator is in a query if one of the texts is. */
+#define P QUERIES_OF_PROGRAMS
+#define K QUERIES_OF_KERNEL
+#define S QUERIES_OF_SAVED
+
+/* An operator is in a query if one of the texts is; `in`: the queries of which some have it. */
 static struct operator {
 	const char *name, *texts[3];
-	bool not_kernel;
-	unsigned pairs;
+	unsigned in, pairs;
 } operators[] = {
-	{"Function", {".Function("}, true, 0},
-	{"Return", {".Return("}, true, 0},
-	{"Usdt", {".Usdt("}, true, 0},
-	{"Syscall", {".Syscall("}, false, 0},
-	{"functions of the kernel", {"(kernel, "}, true, 0},
-	{"process", {"process("}, true, 0},
-	{"machine", {"machine("}, true, 0},
-	{"WhenFull", {".WhenFull("}, true, 0},
-	{"where", {" where ", ".Where(x"}, false, 0},
-	{"let", {" let "}, false, 0},
-	{"group by", {" group ", ".GroupBy("}, false, 0},
-	{"element", {" group x.", " group (x.", ", x => "}, false, 0},
-	{"group of a group", {" group g ", ".GroupBy(g"}, false, 0},
-	{"condition on groups", {" into g where g.", " let v = g.", ".Where(g"}, false, 0},
-	{"part of a group", {"g.Where(x"}, false, 0},
-	{"select", {" select ", ".Select("}, false, 0},
-	{"into behind select", {" into y"}, false, 0},
-	{"orderby", {" orderby ", ".OrderBy("}, false, 0},
-	{"descending", {" descending", "Descending("}, false, 0},
-	{"take", {" take ", ".Take("}, false, 0},
-	{"skip", {" skip ", ".Skip("}, false, 0},
-	{"distinct", {" distinct", ".Distinct()"}, false, 0},
-	{"fold of rows", {"(z", ").Count()"}, false, 0},
-	{"Tumbling", {".Tumbling("}, true, 0},
-	{"Sliding", {".Sliding("}, true, 0},
-	{"Every", {".Every("}, false, 0},
-	{"KMeans", {".KMeans("}, false, 0},
-	{"Count", {"Count()"}, false, 0},
-	{"Count of a condition", {"Count(x"}, false, 0},
-	{"Any", {"Any("}, false, 0},
-	{"All", {"All("}, false, 0},
-	{"Sum", {"Sum("}, false, 0},
-	{"Min", {"Min("}, false, 0},
-	{"Max", {"Max("}, false, 0},
-	{"Average", {"Average("}, false, 0},
-	{"StdDev", {"StdDev("}, false, 0},
-	{"Histogram", {"Histogram("}, false, 0},
-	{"Quantile", {"Quantile("}, false, 0},
-	{"DistinctCount", {"DistinctCount("}, false, 0},
-	{"TopK", {"TopK("}, false, 0},
-	{"First", {"First("}, false, 0},
-	{"Last", {"Last("}, false, 0},
-	{"real numbers", {"1.0 * "}, false, 0},
-	{"time", {"x.time"}, true, 0},
-	{"pid", {"x.pid"}, false, 0},
-	{"tid", {"x.tid"}, false, 0},
-	{"cpu", {"x.cpu"}, false, 0},
-	{"comm", {"x.comm"}, false, 0},
-	{"function", {"x.function"}, false, 0},
-	{"module", {"x.module"}, true, 0},
-	{"cycles", {"x.cycles"}, true, 0},
-	{"Duration", {"x.Duration"}, true, 0},
-	{"ReturnValue", {"x.ReturnValue"}, false, 0},
-	{"Failed", {"x.Failed"}, false, 0},
-	{"Arg", {"x.Arg("}, false, 0},
-	{"Stack", {"x.Stack("}, true, 0},
-	{"UserStack", {"x.UserStack"}, true, 0},
-	{"Caller", {"x.Caller"}, true, 0},
-	{"StartsWith", {".StartsWith("}, false, 0},
-	{"EndsWith", {".EndsWith("}, false, 0},
-	{"Contains", {".Contains("}, false, 0},
-	{"Length", {".Length"}, false, 0},
-	{"Now.Add", {"Now.Add"}, true, 0},
-	{"times computed with", {"x.time - Now"}, true, 0},
-	{"? :", {" ? "}, false, 0},
-	{"&&", {" && "}, false, 0},
-	{"||", {" || "}, false, 0},
-	{"== !=", {" == ", " != "}, false, 0},
-	{"< <= > >=", {" < ", " <= ", " >= "}, false, 0},
-	{"+ -", {" + ", " - "}, false, 0},
-	{"*", {" * "}, false, 0},
-	{"/ %", {" / ", " % "}, false, 0},
-	{"<< >> >>>", {" << ", " >> ", " >>> "}, false, 0},
-	{"& | ^", {" & ", " | ", " ^ "}, false, 0},
-	{"! ~", {"(!", "(~"}, false, 0},
+	{"Function", {".Function("}, P | S, 0},
+	{"Return", {".Return("}, P | S, 0},
+	{"Usdt", {".Usdt("}, P, 0},
+	{"Syscall", {".Syscall("}, K | S, 0},
+	{"file", {"file("}, S, 0},
+	{"columns with names of their own", {"x.when", "x.stamp", "x.more"}, S, 0},
+	{"functions of the kernel", {"(kernel, "}, P, 0},
+	{"process", {"process("}, P, 0},
+	{"machine", {"machine("}, P, 0},
+	{"WhenFull", {".WhenFull("}, P, 0},
+	{"where", {" where ", ".Where(x"}, P | K | S, 0},
+	{"let", {" let "}, P | K | S, 0},
+	{"group by", {" group ", ".GroupBy("}, P | K | S, 0},
+	{"element", {" group x.", " group (x.", ", x => "}, P | K | S, 0},
+	{"group of a group", {" group g ", ".GroupBy(g"}, P | K | S, 0},
+	{"condition on groups", {" into g where g.", " let v = g.", ".Where(g"}, P | K | S, 0},
+	{"part of a group", {"g.Where(x"}, P | K | S, 0},
+	{"select", {" select ", ".Select("}, P | K | S, 0},
+	{"into behind select", {" into y"}, P | K | S, 0},
+	{"orderby", {" orderby ", ".OrderBy("}, P | K | S, 0},
+	{"descending", {" descending", "Descending("}, P | K | S, 0},
+	{"take", {" take ", ".Take("}, P | K | S, 0},
+	{"skip", {" skip ", ".Skip("}, P | K | S, 0},
+	{"distinct", {" distinct", ".Distinct()"}, P | K | S, 0},
+	{"fold of rows", {"(z", ").Count()"}, P | K | S, 0},
+	{"Tumbling", {".Tumbling("}, P | S, 0},
+	{"Sliding", {".Sliding("}, P | S, 0},
+	{"Every", {".Every("}, P | K | S, 0},
+	{"KMeans", {".KMeans("}, P | K | S, 0},
+	{"Count", {"Count()"}, P | K | S, 0},
+	{"Count of a condition", {"Count(x"}, P | K | S, 0},
+	{"Any", {"Any("}, P | K | S, 0},
+	{"All", {"All("}, P | K | S, 0},
+	{"Sum", {"Sum("}, P | K | S, 0},
+	{"Min", {"Min("}, P | K | S, 0},
+	{"Max", {"Max("}, P | K | S, 0},
+	{"Average", {"Average("}, P | K | S, 0},
+	{"StdDev", {"StdDev("}, P | K | S, 0},
+	{"Histogram", {"Histogram("}, P | K | S, 0},
+	{"Quantile", {"Quantile("}, P | K | S, 0},
+	{"DistinctCount", {"DistinctCount("}, P | K | S, 0},
+	{"TopK", {"TopK("}, P | K | S, 0},
+	{"First", {"First("}, P | K | S, 0},
+	{"Last", {"Last("}, P | K | S, 0},
+	{"real numbers", {"1.0 * "}, P | K | S, 0},
+	{"time", {"x.time"}, P | S, 0},
+	{"pid", {"x.pid"}, P | K | S, 0},
+	{"tid", {"x.tid"}, P | K | S, 0},
+	{"cpu", {"x.cpu"}, P | K | S, 0},
+	{"comm", {"x.comm"}, P | K | S, 0},
+	{"function", {"x.function"}, P | K | S, 0},
+	{"module", {"x.module"}, P, 0},
+	{"cycles", {"x.cycles"}, P | S, 0},
+	{"Duration", {"x.Duration"}, P | S, 0},
+	{"ReturnValue", {"x.ReturnValue"}, P | K | S, 0},
+	{"Failed", {"x.Failed"}, P | K | S, 0},
+	{"Arg", {"x.Arg("}, P | K | S, 0},
+	{"Stack", {"x.Stack("}, P, 0},
+	{"UserStack", {"x.UserStack"}, P, 0},
+	{"Caller", {"x.Caller"}, P, 0},
+	{"StartsWith", {".StartsWith("}, P | K | S, 0},
+	{"EndsWith", {".EndsWith("}, P | K | S, 0},
+	{"Contains", {".Contains("}, P | K | S, 0},
+	{"Length", {".Length"}, P | K | S, 0},
+	{"Now.Add", {"Now.Add"}, P | S, 0},
+	{"times computed with", {"x.time - Now"}, P | S, 0},
+	{"? :", {" ? "}, P | K | S, 0},
+	{"&&", {" && "}, P | K | S, 0},
+	{"||", {" || "}, P | K | S, 0},
+	{"== !=", {" == ", " != "}, P | K | S, 0},
+	{"< <= > >=", {" < ", " <= ", " >= "}, P | K | S, 0},
+	{"+ -", {" + ", " - "}, P | K | S, 0},
+	{"*", {" * "}, P | K | S, 0},
+	{"/ %", {" / ", " % "}, P | K | S, 0},
+	{"<< >> >>>", {" << ", " >> ", " >>> "}, P | K | S, 0},
+	{"& | ^", {" & ", " | ", " ^ "}, P | K | S, 0},
+	{"! ~", {"(!", "(~"}, P | K | S, 0},
 };
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
 
@@ -98,13 +104,12 @@ void count_operators(const char *text, unsigned pairs)
 	}
 }
 
-const char *print_shares(bool kernel)
+const char *print_shares(enum queries queries)
 {
-	const char *missing = NULL;
+	const char *missing = NULL, *comma = "";
 	printf("pairs that have it:");
-	const char *comma = "";
 	for (size_t i = 0; i < OPERATORS; i++) {
-		bool wanted = kernel ? !operators[i].not_kernel : strcmp(operators[i].name, "Syscall") != 0;
+		bool wanted = operators[i].in & queries;
 		if (operators[i].pairs || wanted) {
 			printf("%s %s %u", comma, operators[i].name, operators[i].pairs);
 			comma = ",";

@@ -2,12 +2,13 @@
 /*
  * Random queries over random event streams. The query's probes run over the events, as two threads would have them, the rows go through the aggregator and the root stage; a plain
  * reference, which keeps all events and knows nothing of query/, must give the same rows in the same order. FAY_SEED sets the seed (printed), the first argument how many
- * queries there are; each meets five streams. `kernel N`: as BPF programs, over the system calls of a child, each over 25 streams. At the end stands how many pairs of a query
- * and a stream had each operator of the language; of many queries none may be missing.
+ * queries there are; each meets five streams. `kernel N`: as BPF programs, over the system calls of a child, each over 25 streams. `saved N`: over saved traces, each over five files.
+ * At the end stands how many pairs of a query and a stream had each operator of the language; of many queries none may be missing.
  */
 #include "answers.h"
 #include "kernel_stream.h"
 #include "random_kernel.h"
+#include "random_saved.h"
 #include "shares.h"
 #include "stacks.h"
 #include "streams.h"
@@ -24,16 +25,16 @@ static void begin(void)
 	print_message("FAY_SEED=%#llx\n", (unsigned long long)random_state);
 }
 
-static void end(unsigned pairs, bool kernel)
+static void end(unsigned pairs, enum queries about)
 {
 	size_t estimates;
 	double error = estimates_error(&estimates);
-	const char *missing = print_shares(kernel);
+	const char *missing = print_shares(about);
 	print_message("%u pairs of a query and a stream; %zu estimates of 40 different values or more, off by %.2f %% (root of the mean square)\n", pairs, estimates,
 		      100 * error);
 	if (missing && queries >= MANY)
 		fail_msg("no query had %s", missing);
-	if (!kernel && estimates >= 100 && error > 0.023) /* in the kernel values hang on the process's number, so each run has others */
+	if (about != QUERIES_OF_KERNEL && estimates >= 100 && error > 0.023) /* in the kernel values hang on the process's number, so each run has others */
 		fail_msg("DistinctCount promises a standard error of 2.3 %%");
 }
 
@@ -68,14 +69,21 @@ static void random_queries(void **unused)
 	begin();
 	for (unsigned q = 0; q < queries; q++)
 		random_query();
-	end(queries * STREAMS, false);
+	end(queries * STREAMS, QUERIES_OF_PROGRAMS);
 }
 
 static void random_kernel_queries(void **unused)
 {
 	(void)unused;
 	begin();
-	end(run_kernel_queries(queries), true);
+	end(run_kernel_queries(queries), QUERIES_OF_KERNEL);
+}
+
+static void random_saved_queries(void **unused)
+{
+	(void)unused;
+	begin();
+	end(run_saved_queries(queries), QUERIES_OF_SAVED);
 }
 
 static int prepare(void **unused)
@@ -89,14 +97,17 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(random_queries)};
 	const struct CMUnitTest kernel_tests[] = {cmocka_unit_test(random_kernel_queries)};
-	bool kernel = argc > 1 && strcmp(argv[1], "kernel") == 0;
-	const char *count = kernel ? argv[2] : argv[1], *why = kernel ? kernel_stream_refused() : NULL;
+	const struct CMUnitTest saved_tests[] = {cmocka_unit_test(random_saved_queries)};
+	bool kernel = argc > 1 && strcmp(argv[1], "kernel") == 0, saved = argc > 1 && strcmp(argv[1], "saved") == 0;
+	const char *count = kernel || saved ? argv[2] : argv[1], *why = kernel ? kernel_stream_refused() : NULL;
 	if (count)
 		queries = (unsigned)strtoul(count, NULL, 0);
 	if (why) {
 		printf("SKIPPED: %s\n", why);
 		return 77;
 	}
+	if (saved)
+		return cmocka_run_group_tests_name("random queries over saved traces", saved_tests, NULL, NULL);
 	return kernel ? cmocka_run_group_tests_name("random queries in the kernel", kernel_tests, NULL, NULL)
 		      : cmocka_run_group_tests_name("random queries", tests, prepare, NULL);
 }

@@ -387,12 +387,36 @@ static void kmeans_then(void **state)
 	end_query(&a);
 }
 
+/* Each vector is one number. What the first centres give are the first two, what their means give then the first three. */
+static void kmeans_rounds(void **state)
+{
+	struct answer a;
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).KMeans(2, g => g.Key, g => 1, g => g.Key == 0 ? 9 : g.Key < 4 ? 34 + 3 * g.Key : g.Key == 6 ? 70 : 54 + 3 * g.Key)"
+		      ".Where(x => x.Cluster == 0).Max(x => x.Vector)");
+	assert_true(get(&a, 0, "Max") == 3);
+	end_query(&a);
+}
+
+/* Names that differ in their first eight bytes, in the others, and in both alike. */
+static void distinct_strings(void **state)
+{
+	for (unsigned form = 0; form < 3; form++) {
+		struct answer a;
+		for (unsigned i = 0; i < EVENTS; i++)
+			snprintf(events[i].comm, sizeof(events[i].comm), form == 0 ? "%07u-worker%.0u" : form == 1 ? "worker--%07u%.0u" : "%07u-%07u", i, form < 2 ? 0 : i);
+		run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => 1).Select(g => g.DistinctCount(x => x.comm)).Max()");
+		assert_true(fabs(get(&a, 0, "Max") - EVENTS) < EVENTS * 3 * 0.023);
+		end_query(&a);
+	}
+	make_events(state);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aggregates),	 cmocka_unit_test(exact_deviation), cmocka_unit_test(exact_ranks), cmocka_unit_test(order_and_conditions),
 		cmocka_unit_test(distinct_rows), cmocka_unit_test(ordered_events),  cmocka_unit_test(no_value),
-		cmocka_unit_test(kmeans),	 cmocka_unit_test(kmeans_then),
+		cmocka_unit_test(kmeans),	 cmocka_unit_test(kmeans_then),	    cmocka_unit_test(kmeans_rounds), cmocka_unit_test(distinct_strings),
 	};
 	return cmocka_run_group_tests(tests, make_events, NULL);
 }
