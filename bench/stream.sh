@@ -5,7 +5,7 @@
 #     bench/stream.sh --early [SECONDS]               one question at 1,000,000 and 20,000,000 calls/s asked for: answered in the probe, or from saved rows
 #
 # For each run: calls, events saved or counted, lost, processor time of fay as a share of one processor. Saved (counted) and lost together must be the calls, exactly.
-# One JSON object a line.
+# One JSON object a line, the machine first; bench/stream_table.sh makes tables of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d -p "${TMPDIR:-.}")
@@ -50,6 +50,8 @@ measure() {
 		  fay_cpu_share: (($time | split(" ") | map(tonumber) | add) / ($ns / 1e9) * 1000 | round / 1000)}'
 }
 
+jq -nc --arg cpu "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1)" --argjson n "$(nproc)" --argjson load "$(cut -d' ' -f1 /proc/loadavg)" --arg date "$(date -u +%F)" \
+	--arg commit "$(git log -1 --format=%h 2>/dev/null)" '{what: "machine", cpu: $cpu, processors: $n, load_at_start: $load, date: $date, $commit}'
 if [ "${1:-}" = --early ]; then
 	seconds=${2:-5}
 	for rate in 1000000 20000000; do
