@@ -82,6 +82,15 @@ def one_round(target, running, bounds, skipped, slices, first):
             skipped.append({"mode": mode.name, "question": mode.question, "reason": "it failed while it was measured: " + str(error).strip().replace("\n", "; ")})
 
 
+def put_into(earlier, measured):
+    """Into an earlier result, what was measured of some modes since: they replace what it says of them, its bounds and all else stay. `measured` is a result, too."""
+    names = {mode["mode"] for mode in measured["calls"]["modes"]} | {entry["mode"] for entry in measured["skipped"]}
+    load = measured["machine"]["load_at_start"]
+    since = [dict(mode, since=f"{measured['date']}, commit {measured['commit']}, load {load}") for mode in measured["calls"]["modes"]]
+    earlier["calls"]["modes"] = [mode for mode in earlier["calls"]["modes"] if mode["mode"] not in names] + since
+    earlier["skipped"] = [entry for entry in earlier["skipped"] if entry["mode"] not in names] + measured["skipped"]
+
+
 def bounds_result(target, bounds):
     base = target.instructions("work", STEPPED_CALLS)
     of = {name: {"what": BOUNDS[name], "added": spread(bounds[name]), "instructions": round(target.instructions(name, STEPPED_CALLS) - base)} for name in BOUNDS}

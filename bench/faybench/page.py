@@ -163,11 +163,12 @@ def folded(said, inside):
     return f"<details><summary>{e(said)}</summary>{inside}</details>"
 
 
-def calls_section(section):
+def calls_section(result):
+    section, later = result["calls"], views.since(result)
     return (f"<p><strong>Added</strong> is the time of a traced call less that of the same call untraced, {section['bounds']['untraced']['median']:.2f} ns in its loop, measured in turns. A bar ends at the median of "
             f"{section['rounds']} rounds; the thin line goes from quartile to quartile. The scale is logarithmic: each step is ten times as much.</p>"
             "<p>The dashed line is a patch written by hand for the same question. Code happens to lie half a nanosecond better or worse, so what ends left of that line is as cheap as by hand, not cheaper.</p>"
-            + legend() + call_charts(section) + every_figure(section))
+            + (f'<p class="soft">{e(later)}</p>' if later else "") + legend() + call_charts(section) + every_figure(section))
 
 
 def tools_of(result):
@@ -185,7 +186,7 @@ def run_it():
 def sections(result, agreed):
     """[(name for links, heading, inside)] of what there is."""
     if result.get("calls"):
-        yield "calls", "What a traced call costs", calls_section(result["calls"])
+        yield "calls", "What a traced call costs", calls_section(result)
     if result.get("servers"):
         yield ("servers", "Servers while they are traced",
                "<p>Debian's servers under load on the same two processors, one hot function counted. Longer is better; more than untraced is noise. A share is the median over the rounds, each to "

@@ -141,7 +141,7 @@ def report(result, agreed=None):
     parts.append("Made by `bench/report`; [benchmarking.md](benchmarking.md) says how it is measured and how to run it.\n")
     if section:
         parts.append(f"## A traced call\n\nNanoseconds added to a call that takes {section['bounds']['untraced']['median']:.2f} ns in its loop, median [quartiles] of {section['rounds']} interleaved rounds; "
-                     "cycles are those of the time stamp counter. \\* the program was compiled for it.\n\n" + calls(result))
+                     f"cycles are those of the time stamp counter. \\* the program was compiled for it. {views.since(result)}".strip() + "\n\n" + calls(result))
     if result.get("attach"):
         parts.append("## Attaching and letting go\n\nOf a busy program, from the start of the tracer's command.\n\n" + attach(result))
     if result.get("servers"):

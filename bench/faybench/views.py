@@ -95,6 +95,15 @@ def machine_line(result):
             f"{result['date']}, commit {result['commit']}, load {machine['load_at_start']} at the start")
 
 
+def since(result):
+    """Which calls were measured after the rest of the result, as a sentence; empty if none were."""
+    later = {}
+    for mode in result["calls"]["modes"]:
+        if "since" in mode:
+            later.setdefault(mode["since"], []).append(mode["mode"])
+    return " ".join(f"Measured later ({when}), beside the untraced call of that moment: {', '.join(names)}." for when, names in later.items())
+
+
 def modes_run(result):
     section = result.get("calls", {"modes": [], "bounds": {}})
     return len(section["modes"]) + len([b for b in section["bounds"] if b != "untraced"])

@@ -22,12 +22,12 @@ launch() {
 	exit 1
 }
 
-# interrupt [SIGNAL]: ends what launch began, and waits until it is gone; some miss a signal that comes while they start
+# interrupt [SIGNAL]: ends what launch began, and waits until it is gone; some miss a signal that comes while they start, and some throw away what is still to be written at a second one
 interrupt() {
 	local pid
 	pid=$(cat "$PEER_WORK/pid" 2>/dev/null) || return 0
-	for attempt in $(seq 400); do
-		[ $((attempt % 40)) -ne 1 ] || kill "-${1:-INT}" "$pid" 2>/dev/null || return 0
+	for attempt in $(seq 3000); do
+		[ $((attempt % 500)) -ne 1 ] || kill "-${1:-INT}" "$pid" 2>/dev/null || return 0
 		[ -d "/proc/$pid" ] || return 0
 		sleep 0.02
 	done

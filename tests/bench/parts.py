@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
-from faybench import agree, page, peers, questions, svg, text, views, vm  # noqa: E402
+from faybench import agree, calls, page, peers, questions, svg, text, views, vm  # noqa: E402
 
 SPREAD = {"median": 700.0, "q1": 690.0, "q3": 710.0}
 
@@ -146,9 +146,20 @@ esac
 """
 
 
+class Onto(unittest.TestCase):
+    def test_modes_that_are_measured_again(self):
+        earlier, again = result(700, missed=75000), result(650)
+        earlier["calls"]["modes"].append(dict(earlier["calls"]["modes"][0], mode="bpftrace/other"))
+        again["skipped"] = [{"mode": "a/b", "question": "count", "reason": "gone"}]
+        calls.put_into(earlier, again)
+        self.assertEqual([(m["mode"], m["missed"], m.get("since")) for m in earlier["calls"]["modes"]], [("bpftrace/other", 75000, None), ("bpftrace/count", 0, "2026-01-02, commit abc, load 1.0")])
+        self.assertEqual([entry["mode"] for entry in earlier["skipped"]], ["x/y", "a/b"])
+        for made in (text.report(earlier), page.report(earlier)):
+            self.assertIn("Measured later (2026-01-02, commit abc, load 1.0), beside the untraced call of that moment: bpftrace/count.", made)
+
+
 class Run(unittest.TestCase):
     def test_a_run_with_a_peer_of_its_own(self):
-        from faybench import calls
         binaries = Path(os.environ.get("BIN", ROOT / "build" / "bin"))
         if not (binaries / "fay_bench_target").exists():
             self.skipTest("fay_bench_target is not built")
