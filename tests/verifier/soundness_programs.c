@@ -387,7 +387,7 @@ static void other_item(FILE *f, unsigned depth, unsigned w)
 
 static void item(FILE *f, unsigned depth)
 {
-	unsigned w = program_pick(8) ? 2 + program_pick(2) : program_pick(4), kind = program_pick(30);
+	unsigned w = program_pick(8) ? 2 + program_pick(2) : program_pick(4), kind = program_pick(31);
 
 	if (kind <= 16)
 		arithmetic_item(f, kind, w);
@@ -397,6 +397,8 @@ static void item(FILE *f, unsigned depth)
 		memory_item(f, kind, w);
 	else if (kind <= 28 && kind != 25)
 		branch_item(f, depth, kind, w);
+	else if (kind == 30)
+		program_quotient(f);
 	else if (kind != 29)
 		other_item(f, depth, w);
 	else if (depth == 0) /* the registers are those of loops within */

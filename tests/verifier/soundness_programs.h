@@ -14,6 +14,8 @@ uint64_t program_random(void);
 unsigned program_pick(unsigned n); /* below n */
 /* Program `number`, with the label p`number`; the tables of an image of `programs` of them. */
 void program_write(FILE *f, unsigned number);
+/* soundness_quotients.c: a remainder by multiplication. */
+void program_quotient(FILE *f);
 void program_tables(FILE *f, unsigned programs);
 
 #endif

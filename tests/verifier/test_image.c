@@ -186,6 +186,40 @@ static int overlapping_cell(uint8_t *b)
 	return 0;
 }
 
+/* A relocation and a half, with everything else in order. */
+static int ragged_relocations(uint8_t *b)
+{
+	uint64_t size = SECTION(".dynamic")->sh_size;
+
+	SECTION(".rela.dyn")->sh_size -= 8;
+	for (uint64_t at = 0; at < size; at += 16) {
+		if (AT(".dynamic", uint64_t, at) == DT_RELASZ)
+			AT(".dynamic", uint64_t, at + 8) -= 8;
+	}
+	return 0;
+}
+
+/* The cell's two columns become one histogram of buckets as wide as that. */
+static int linear_histogram(uint8_t *b, int64_t width)
+{
+	AT(".fay.image", uint32_t, 16) = 24;
+	AT(".fay.state", uint32_t, 12) = AT(".fay.state", uint32_t, 28) = 24;
+	AT(".fay.state", uint16_t, 22) = 1;
+	AT(".fay.columns", uint16_t, 6) = FAY_MERGE_HIST_LINEAR;
+	AT(".fay.columns", uint32_t, 12) = 24;
+	AT(".fay.columns", int64_t, 24) = width;
+	return 0;
+}
+
+/* The name at `field` is the end of a string. */
+static int name_nothing(uint8_t *b, const char *table, uint32_t field)
+{
+	Elf64_Shdr *strings = SECTION(".fay.strings"), *section = section_header(b, table);
+
+	*(int32_t *)(b + section->sh_offset + field) = (int32_t)(strings->sh_addr + strlen((char *)b + strings->sh_offset) - section->sh_addr - field);
+	return 0;
+}
+
 /* One line a contradiction: the rule that must name it, and the statement that makes it. */
 #define CONTRADICTIONS(C)                                                                                                            \
 	C(IMG_ELF, EHDR->e_type = ET_EXEC)                                                                                           \
@@ -282,6 +316,34 @@ static int overlapping_cell(uint8_t *b)
 	C(IMG_TABLE, AT(".fay.columns", uint32_t, 8) = 16)                                                                           \
 	C(IMG_TABLE, AT(".fay.columns", uint32_t, 12) = 4)                                                                           \
 	C(IMG_TABLE, AT(".fay.columns", uint64_t, 16) = 1)                                                                           \
+	C(IMG_RELOC, (AT(".dynamic", uint64_t, 0) = DT_FLAGS, AT(".dynamic", uint64_t, 8) = DF_TEXTREL))                             \
+	C(IMG_RELOC, (AT(".dynamic", uint64_t, 0) = DT_FLAGS, AT(".dynamic", uint64_t, 8) = DF_STATIC_TLS))                          \
+	C(IMG_RELOC, (AT(".dynamic", uint64_t, 0) = DT_RELACOUNT, AT(".dynamic", uint64_t, 8) = 1))                                  \
+	C(IMG_ELF, ragged_relocations(b))                                                                                            \
+	C(IMG_ELF, SECTION(".symtab")->sh_offset = UINT64_MAX - 8)                                                                   \
+	C(IMG_ELF, SECTION(".symtab")->sh_link = EHDR->e_shnum)                                                                      \
+	C(IMG_ELF, SECTION(".strtab")->sh_type = SHT_PROGBITS)                                                                       \
+	C(IMG_RELOC, (SECTION(".rodata")->sh_type = SHT_RELA, SECTION(".rodata")->sh_name = SECTION(".shstrtab")->sh_name))          \
+	C(IMG_SECTION, (SECTION(".rodata")->sh_type = SHT_INIT_ARRAY, SECTION(".rodata")->sh_flags |= SHF_WRITE, SECTION(".rodata")->sh_name = SECTION(".shstrtab")->sh_name)) \
+	C(IMG_LAYOUT, LOAD(1)->p_flags = PF_R)                                                                                       \
+	C(IMG_SECTION, SECTION(".fay.columns")->sh_name = SECTION(".fay.state")->sh_name)                                            \
+	C(IMG_WX, SECTION(".gnu.hash")->sh_flags |= SHF_WRITE)                                                                       \
+	C(IMG_SECTION, SECTION(".gnu.hash")->sh_flags |= SHF_EXECINSTR)                                                              \
+	C(IMG_SECTION, SECTION(".gnu.hash")->sh_type = SHT_NOBITS)                                                                   \
+	C(IMG_RELOC, SECTION(".gnu.hash")->sh_type = SHT_RELA)                                                                       \
+	C(IMG_TABLE, SECTION(".fay.image")->sh_size -= 8)                                                                            \
+	C(IMG_TABLE, AT(".fay.image", uint32_t, 20) = 4)                                                                             \
+	C(IMG_LIMIT, AT(".fay.image", uint32_t, 28) = FAY_IMAGE_MAX_STATES + 1)                                                      \
+	C(IMG_LIMIT, AT(".fay.image", uint32_t, 32) = FAY_IMAGE_MAX_COLUMNS + 1)                                                     \
+	C(IMG_TABLE, (AT(".fay.probes", int32_t, 0) = 0, AT(".fay.probes", uint32_t, 4) = FAY_PROBE_TIMER))                          \
+	C(IMG_TABLE, AT(".fay.columns", uint16_t, 4) = 0)                                                                            \
+	C(IMG_TABLE, (AT(".fay.columns", uint16_t, 4) = FAY_TYPE_STRING, AT(".fay.columns", uint16_t, 6) = FAY_MERGE_MAX))           \
+	C(IMG_TABLE, linear_histogram(b, 0))                                                                                         \
+	C(IMG_TABLE, linear_histogram(b, INT64_MIN))                                                                                 \
+	C(IMG_TABLE, name_nothing(b, ".fay.columns", 0))                                                                             \
+	C(IMG_TABLE, name_nothing(b, ".fay.state", 0))                                                                               \
+	C(IMG_TABLE, AT(".fay.state", uint32_t, 48 + 24) = 2)                                                                        \
+	C(IMG_TABLE, AT(".fay.state", uint16_t, 48 + 6) = FAY_SCOPE_GLOBAL)                                                          \
 	C(IMG_TABLE, AT(".fay.strings", char, 2) = '\n')                                                                             \
 	C(IMG_TABLE, AT(".fay.strings", char, 2) = (char)0xff)                                                                       \
 	C(IMG_TABLE, AT(".fay.strings", char, SECTION(".fay.strings")->sh_size - 1) = 'x')
@@ -323,6 +385,58 @@ static void test_contradictions(void **state)
 	free(copy);
 	print_message("%u contradictions\n", which);
 	assert_int_equal(wrong, 0);
+}
+
+/*
+ * `count` slots and their relocations, in a segment of their own behind the file, in place of PT_GNU_STACK. `b` has room for it.
+ */
+static size_t with_slots(uint8_t *b, unsigned count)
+{
+	Elf64_Phdr *own = segment(b, PT_GNU_STACK, 0), *last = LOAD(3);
+	uint64_t at = (file_size + 4095) & ~(uint64_t)4095, address = ((last->p_vaddr + last->p_memsz + 4095) & ~(uint64_t)4095) + 4096;
+	uint64_t slots = 8 * count, relocations = sizeof(Elf64_Rela) * count, size = SECTION(".dynamic")->sh_size;
+	Elf64_Rela *rela = (Elf64_Rela *)(b + at + slots);
+
+	memset(b + file_size, 0, at - file_size + slots);
+	for (unsigned i = 0; i < count; i++)
+		rela[i] = (Elf64_Rela){ .r_offset = address + 8 * i, .r_info = RELA->r_info };
+	*own = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R, .p_offset = at, .p_vaddr = address, .p_filesz = slots + relocations,
+			     .p_memsz = slots + relocations };
+	SECTION(".got")->sh_addr = address;
+	SECTION(".got")->sh_offset = at;
+	SECTION(".got")->sh_size = slots;
+	SECTION(".rela.dyn")->sh_addr = address + slots;
+	SECTION(".rela.dyn")->sh_offset = at + slots;
+	SECTION(".rela.dyn")->sh_size = relocations;
+	for (uint64_t k = 0; k < size; k += 16) {
+		if (AT(".dynamic", uint64_t, k) == DT_RELA)
+			AT(".dynamic", uint64_t, k + 8) = address + slots;
+		else if (AT(".dynamic", uint64_t, k) == DT_RELASZ)
+			AT(".dynamic", uint64_t, k + 8) = relocations;
+	}
+	return at + slots + relocations;
+}
+
+static void test_slots(void **state)
+{
+	uint8_t *copy = malloc(file_size + 16384);
+
+	for (unsigned count = FAY_IMAGE_MAX_HELPERS - 1; count <= FAY_IMAGE_MAX_HELPERS + 1; count++) {
+		memcpy(copy, file, file_size);
+		assert_int_equal(parse_rule(copy, with_slots(copy, count)), count > FAY_IMAGE_MAX_HELPERS ? FAY_RULE_IMG_LIMIT : FAY_RULE_NONE);
+	}
+	free(copy);
+}
+
+/* What linear_histogram() changes is in order but for the width. */
+static void test_histogram(void **state)
+{
+	uint8_t *copy = malloc(file_size);
+
+	memcpy(copy, file, file_size);
+	linear_histogram(copy, 1);
+	assert_int_equal(parse_rule(copy, file_size), FAY_RULE_NONE);
+	free(copy);
 }
 
 static void hash_text(const char *text, char hex[65])
@@ -369,7 +483,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid),	       cmocka_unit_test(test_truncated), cmocka_unit_test(test_flipped),
-		cmocka_unit_test(test_contradictions), cmocka_unit_test(test_sha256),
+		cmocka_unit_test(test_contradictions), cmocka_unit_test(test_slots),	 cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_sha256),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
