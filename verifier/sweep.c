@@ -155,6 +155,8 @@ static void keep(struct fay_sweep *w, uint32_t node, struct fay_state *s)
 			fay_sweep_drop(w, s);
 		return;
 	}
+	if (!fay_state_canonical(s)) /* as all that asks of stored states expects */
+		fay_sweep_fall_short(w);
 	fay_sweep_drop(w, an->in[node]);
 	an->in[node] = s;
 }

@@ -387,7 +387,7 @@ static void other_item(FILE *f, unsigned depth, unsigned w)
 
 static void item(FILE *f, unsigned depth)
 {
-	unsigned w = program_pick(8) ? 2 + program_pick(2) : program_pick(4), kind = program_pick(31);
+	unsigned w = program_pick(8) ? 2 + program_pick(2) : program_pick(4), kind = program_pick(33);
 
 	if (kind <= 16)
 		arithmetic_item(f, kind, w);
@@ -399,6 +399,8 @@ static void item(FILE *f, unsigned depth)
 		branch_item(f, depth, kind, w);
 	else if (kind == 30)
 		program_quotient(f);
+	else if (kind > 30)
+		program_form(f, depth);
 	else if (kind != 29)
 		other_item(f, depth, w);
 	else if (depth == 0) /* the registers are those of loops within */
@@ -407,7 +409,7 @@ static void item(FILE *f, unsigned depth)
 
 void program_write(FILE *f, unsigned number)
 {
-	fprintf(f, "p%u:\n\tpush %%rbp\n\tpush %%r12\n\tpush %%rbx\n\tpush %%r13\n\tsub $32, %%rsp\n", number);
+	fprintf(f, "p%u:\n\tpush %%rbp\n\tpush %%r12\n\tpush %%rbx\n\tpush %%r13\n\tpush %%r14\n\tsub $32, %%rsp\n", number);
 	for (unsigned i = 0; i < REGS; i++)
 		fprintf(f, "\tmov %u(%%rdi), %%%s\n", 8 * i, names[3][i]);
 	for (unsigned i = 0; i < 4; i++)
@@ -415,7 +417,7 @@ void program_write(FILE *f, unsigned number)
 	fprintf(f, "\txor %%r11d, %%r11d\n\txor %%r12d, %%r12d\n");
 	label = 1;
 	items(f, 4 + program_pick(20), 0);
-	fprintf(f, "\tadd $32, %%rsp\n\tpop %%r13\n\tpop %%rbx\n\tpop %%r12\n\tpop %%rbp\n\tret\n");
+	fprintf(f, "\tadd $32, %%rsp\n\tpop %%r14\n\tpop %%r13\n\tpop %%rbx\n\tpop %%r12\n\tpop %%rbp\n\tret\n");
 }
 
 void program_tables(FILE *f, unsigned programs)

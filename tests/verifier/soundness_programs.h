@@ -16,6 +16,13 @@ unsigned program_pick(unsigned n); /* below n */
 void program_write(FILE *f, unsigned number);
 /* soundness_quotients.c: a remainder by multiplication. */
 void program_quotient(FILE *f);
+/*
+ * soundness_forms.c: the next form that the decoder admits; depth: of loops around it. And how many forms were executed, of how many.
+ */
+void program_form(FILE *f, unsigned depth);
+struct fay_insn;
+void program_executed(const struct fay_insn *insn);
+unsigned program_forms_executed(unsigned *of);
 void program_tables(FILE *f, unsigned programs);
 
 #endif
