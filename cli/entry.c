@@ -13,6 +13,19 @@
 
 #include "cli.h"
 
+/* The auxiliary vector of a program of 32 bits has other words. */
+static bool is_32_bit(pid_t pid)
+{
+	char path[64];
+	unsigned char head[EI_CLASS + 1] = { 0 };
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	FILE *file = fopen(path, "re");
+	bool is = file && fread(head, sizeof(head), 1, file) == 1 && head[EI_CLASS] == ELFCLASS32;
+	if (file)
+		fclose(file);
+	return is;
+}
+
 static uint64_t read_entry(pid_t pid)
 {
 	char path[64];
@@ -60,5 +73,7 @@ static int run_to(pid_t pid, uint64_t address, struct fay_error *error)
 
 int fay_cli_run_to_entry(pid_t pid, struct fay_error *error)
 {
+	if (is_32_bit(pid))
+		return fay_error_set(error, FAY_E_REFUSED, "a 32-bit program; only x86-64 is supported");
 	return run_to(pid, read_entry(pid), error);
 }

@@ -230,6 +230,8 @@ static int explain_unreadable(pid_t pid, int reason, struct fay_error *error)
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	if (reason == ENOENT || reason == ESRCH || stat(path, &status))
 		return fay_error_set(error, FAY_E_REFUSED, "no process with PID %d", pid);
+	if ((reason == EACCES || reason == EPERM) && geteuid() == 0)
+		return fay_error_set(error, FAY_E_REFUSED, "no permission to look into process %d, though this is root: CAP_SYS_PTRACE is missing (a container's root lacks it, as a rule), or the process has more rights", pid);
 	if (reason == EACCES || reason == EPERM)
 		return fay_error_set(error, FAY_E_REFUSED,
 				     "no permission to look into process %d (it belongs to uid %u, this is uid %u): run as root, or with "

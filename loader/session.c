@@ -14,7 +14,9 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +113,18 @@ static int check_rings(const struct fay_session *session, struct fay_error *erro
 	return FAY_OK;
 }
 
+/* Valgrind executes translations, and of code that it has seen the program map: a jump into anything else ends the program. */
+static bool runs_under_valgrind(pid_t pid)
+{
+	char name[32], path[PATH_MAX];
+	ssize_t length;
+
+	snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+	length = readlink(name, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = 0;
+	return fnmatch("*/valgrind/*-amd64-linux", path, 0) == 0;
+}
+
 static int check_target(struct fay_session *session, struct fay_error *error)
 {
 	uint64_t hwcap2;
@@ -120,6 +134,9 @@ static int check_target(struct fay_session *session, struct fay_error *error)
 		return fay_error_set(error, FAY_E_USAGE, "no such process: %d", (int)session->pid);
 	if (session->pid == getpid())
 		return fay_error_set(error, FAY_E_USAGE, "a process cannot trace itself");
+	if (runs_under_valgrind(session->pid))
+		return fay_error_set(error, FAY_E_REFUSED, "process %d runs under valgrind, which would crash it at a patched function: valgrind executes translations of the code that it knows",
+				     (int)session->pid);
 	hwcap2 = fay_process_auxiliary(session->pid, AT_HWCAP2, &readable);
 	if (readable && !(hwcap2 & HWCAP2_FSGSBASE))
 		return fay_error_set(error, FAY_E_REFUSED, "this CPU or kernel does not let programs read the fs base (FSGSBASE, Linux 5.9); the dispatcher needs that");

@@ -36,8 +36,8 @@ bool fay_parse_expect(struct parser *parser, enum fay_operator op, const char *w
 	if (accept(parser, op))
 		return true;
 	fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span,
-		       "expected `%s` %s, found %s", fay_operator_text(op), where,
-		       fay_parse_describe(parser));
+		       "expected `%s` %s, found %s%s", fay_operator_text(op), where,
+		       fay_parse_describe(parser), at_operator(parser, OPERATOR_ASSIGN) ? "; did you mean `==`?" : "");
 	return false;
 }
 
@@ -444,6 +444,6 @@ struct fay_node *fay_query_parse(struct fay_query *query)
 	if (at_operator(&parser, OPERATOR_ASSIGN))
 		return fay_query_fail(query, FAY_E_USAGE, parser.token->span,
 				      "unexpected `=`; did you mean `==`?");
-	return fay_query_fail(query, FAY_E_USAGE, parser.token->span,
-			      "the query should end here, but there is %s", fay_parse_describe(&parser));
+	return fay_query_fail(query, FAY_E_USAGE, parser.token->span, "the query should end here, but there is %s%s", fay_parse_describe(&parser),
+			      at_operator(&parser, OPERATOR_COMMA) ? "; several columns are one record, as in `select new { a, b }`" : "");
 }

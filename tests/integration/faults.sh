@@ -59,6 +59,29 @@ else
 	echo "SKIPPED: a process in a debugger: gdb is not installed"
 fi
 
+# A program of 32 bits; one that valgrind translates, under its launcher's number.
+printf '.globl _start\n_start: mov $1, %%eax\n xor %%ebx, %%ebx\n int $0x80\n' | as --32 -o "$work/narrow.o" -
+ld -m elf_i386 -o "$work/narrow" "$work/narrow.o"
+exits "a program of 32 bits" 1 "$FAY" trace 'cluster.Function("*!*").Count()' -- "$work/narrow"
+contains "its reason" "$work/err" "32-bit program"
+if command -v valgrind >"$work/which"; then
+	rm -f "$work/target.out"
+	valgrind -q --tool=none "$program" wait calls 10 <"$work/in" >"$work/target.out" &
+	target=$!
+	own "$target"
+	exec 9>"$work/in"
+	wait_for "$work/target.out" waiting
+	before=$(text_hash "$target" follow_target)
+	exits "a process under valgrind" 1 "$FAY" trace --for 1s -p "$target" "$count"
+	contains "its reason" "$work/err" "runs under valgrind"
+	equal "a process under valgrind: its text" "$before" "$(text_hash "$target" follow_target)"
+	echo >&9
+	exec 9>&-
+	ended "$target" || fail "the program under valgrind: exit code $?"
+else
+	echo "SKIPPED: a process under valgrind: it is not installed"
+fi
+
 if [ "$(id -u)" = 0 ]; then
 	start wait calls 10
 	copy_fay

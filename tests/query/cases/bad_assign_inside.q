@@ -1,0 +1,1 @@
+cluster.Function("libc!read").Where(x => x.Arg(0) = 3).Count()
