@@ -107,6 +107,8 @@ struct trace {
 	struct fay_kernel_session *functions; /* NULL: not attached */
 	/* The same of a source in the kernel beside one in programs: an image of its own. */
 	bool native_side;
+	bool functions_off; /* they were switched off while they were traced, and that is said */
+	uint64_t functions_looked; /* when it was looked for; fay_cli_monotonic() */
 	struct fay_buffer side_image;
 	struct fay_verdict side_verdict;
 	bool side_verified;
@@ -201,6 +203,8 @@ int fay_trace_native_prepare(struct trace *trace, struct fay_error *error);
 int fay_trace_native_attach(struct trace *trace, struct fay_error *error);
 /* Of a `native_side`: before the processes are attached to. */
 int fay_trace_native_side_attach(struct trace *trace, struct fay_error *error);
+/* Runs timer probes; says so if the kernel's functions, by fay.ko or BPF, have been switched off meanwhile. */
+void fay_trace_native_tick(struct trace *trace);
 int fay_trace_native_detach(struct trace *trace, struct fay_error *error);
 
 /* trace_follow.c */

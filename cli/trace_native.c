@@ -7,6 +7,7 @@
 #include "trace.h"
 
 #define SKIPPED_SHOWN 5
+#define FUNCTIONS_EVERY 250000000u /* ns */
 #define NATIVE_PIDS_MAX 64u /* processes: each is compared with */
 
 /* Whose events they are is decided by numbers, in the probe: names, processes that come later, and many, are for BPF. */
@@ -78,6 +79,8 @@ static void report(const struct trace *trace)
 	}
 	if (skipped > SKIPPED_SHOWN && !trace->verbose)
 		fprintf(stderr, "fay: not traced: %zu more; --verbose names them\n", skipped - SKIPPED_SHOWN);
+	if (fay_kernel_session_called_back(trace->functions))
+		fprintf(stderr, "fay: ftrace calls back at each event, which costs more than a direct call: %s\n", fay_kernel_session_called_back(trace->functions));
 	fprintf(stderr, "fay: tracing %zu kernel function%s, native code through fay.ko%s\n", points, points == 1 ? "" : "s", trace->native ? "; Ctrl-C ends" : "");
 }
 
@@ -114,6 +117,21 @@ int fay_trace_native_side_attach(struct trace *trace, struct fay_error *error)
 	int result = fay_trace_side_image(trace, error);
 
 	return result ? result : attach(trace, &trace->side_verdict, error);
+}
+
+void fay_trace_native_tick(struct trace *trace)
+{
+	bool by_bpf = trace->plan && trace->plan->kernel == FAY_KERNEL_FUNCTIONS && !trace->cluster.root.bus.url;
+	uint64_t now = fay_cli_monotonic();
+
+	if (trace->functions)
+		fay_kernel_session_tick(trace->functions);
+	if ((!trace->functions && !by_bpf) || trace->functions_off || now - trace->functions_looked < FUNCTIONS_EVERY)
+		return;
+	trace->functions_looked = now;
+	trace->functions_off = fay_bpf_functions_off() != NULL;
+	if (trace->functions_off)
+		fprintf(stderr, "fay: %s; somebody has set it during this trace: what happened since is missing\n", fay_bpf_functions_off());
 }
 
 int fay_trace_native_detach(struct trace *trace, struct fay_error *error)

@@ -203,8 +203,7 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 		fay_aggregator_wait(trace->aggregator, waiting_first ? 1 : POLL_MS);
 		for (size_t i = 0; i < trace->session_count; i++)
 			fay_session_tick(trace->sessions[i]);
-		if (trace->functions)
-			fay_kernel_session_tick(trace->functions);
+		fay_trace_native_tick(trace);
 		uint64_t polled = fay_cli_realtime(); /* what was ready by then is taken up now */
 		if (fay_trace_bpf_poll(trace, error) || (!fay_trace_is_kernel(trace) && fay_trace_follow_tick(trace, error)))
 			return error->code;

@@ -28,6 +28,7 @@ static int place_points(struct fay_kernel_session *session, struct fay_error *er
 {
 	uint64_t returns = fay_kernel_return_probes(session), returning = 0;
 
+	session->set_count = 0;
 	for (size_t i = 0; i < session->point_count; i++) {
 		struct kernel_point *point = &session->points[i];
 		struct fay_kernel_set wanted = { .probes = point->probes, .stack_words = point->prototype.stack_words,
@@ -56,16 +57,17 @@ static int choose_sets(struct fay_kernel_session *session, struct fay_error *err
 
 	if (result)
 		return result;
+	for (uint32_t i = 0; i < session->set_count; i++) {
+		struct fay_kernel_set *set = &session->sets[i];
+
+		set->callback = set->point_count > FAY_KERNEL_DIRECT_MAX || (session->called_back && !(set->probes & fay_kernel_return_probes(session)));
+	}
 	for (uint32_t i = 0; i < session->probe_count; i++) {
 		if (!fay_kernel_hosted(session->probes[i].kind))
 			continue;
 		if (session->set_count == FAY_KERNEL_SETS_MAX)
 			return fay_error_set(error, FAY_E_LIMIT, "more than %u different sets of probes", FAY_KERNEL_SETS_MAX);
 		session->sets[session->set_count++] = (struct fay_kernel_set){ .probes = UINT64_C(1) << i };
-	}
-	for (uint32_t i = 0, first = 0; i < session->set_count; i++) {
-		session->sets[i].first_point = first;
-		first += session->sets[i].point_count;
 	}
 	return FAY_OK;
 }
@@ -75,6 +77,9 @@ static int write_text(struct fay_kernel_session *session, struct fay_error *erro
 	const struct fay_layout *layout = &session->verdict->layout;
 	size_t at = (layout->size + PAGE - 1) / PAGE * PAGE;
 
+	free(session->text);
+	free(session->relocations);
+	session->relocation_count = 0;
 	session->text_room = at + session->set_count * (size_t)FAY_KERNEL_TRAMPOLINE_MAX;
 	session->text = calloc(1, session->text_room);
 	session->relocations = calloc(session->set_count * (size_t)FAY_KERNEL_RELOCATIONS_MAX + 1, sizeof(*session->relocations));
@@ -87,7 +92,7 @@ static int write_text(struct fay_kernel_session *session, struct fay_error *erro
 	for (uint32_t i = 0; i < session->set_count; i++) {
 		struct fay_kernel_trampoline trampoline = { .places = &session->made.places, .probes = session->probes, .set = session->sets[i].probes,
 							    .stack_words = session->sets[i].stack_words, .result = session->sets[i].result,
-							    .callback = session->sets[i].point_count > FAY_KERNEL_DIRECT_MAX, .address = at,
+							    .callback = session->sets[i].callback, .address = at,
 							    .relocations = session->relocations + session->relocation_count };
 		uint32_t size = fay_kernel_trampoline_write(&trampoline, session->text + at, FAY_KERNEL_TRAMPOLINE_MAX);
 

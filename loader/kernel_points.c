@@ -100,19 +100,42 @@ static int find_points(struct fay_kernel_session *session, struct fay_error *err
 	return FAY_OK;
 }
 
-/* Functions that are not left by a return: their calls would never end. */
-static bool never_returns(const char *name)
-{
-	static const char *const names[] = { "do_exit", "do_group_exit", "do_task_dead", "make_task_dead", "kthread_exit", "kthread_complete_and_exit",
-					     "__module_put_and_kthread_exit", "__x64_sys_exit", "__x64_sys_exit_group", "__ia32_sys_exit",
-					     "__ia32_sys_exit_group", "__do_sys_exit_group", "panic", "nmi_panic", "stop_this_cpu", "cpu_startup_entry", "start_secondary",
-					     "rest_init", "kthread", "machine_restart", "machine_halt", "machine_power_off", "emergency_restart",
-					     "vcpu_exit", "__stack_chk_fail" };
+/*
+ * Functions that are not always left by a return: such calls would never end. They are those of Linux 6.1 from which do_exit(), kthread_exit() or a processor's end can be
+ * reached by direct calls (objdump of the image), without what follows a fault of the kernel's own.
+ */
+static const char *const never_return[] = {
+	"do_exit", "do_group_exit", "do_task_dead", "make_task_dead", "kthread_exit", "kthread_complete_and_exit", "__module_put_and_kthread_exit", "kthread",
+	"__x64_sys_exit", "__x64_sys_exit_group", "__ia32_sys_exit", "__ia32_sys_exit_group", "__do_sys_exit_group", "cryptomgr_probe", "cryptomgr_test",
+	"panic", "nmi_panic", "__stack_chk_fail", "stop_this_cpu", "smp_stop_nmi_callback", "__sysvec_reboot", "cpu_startup_entry", "start_secondary", "rest_init",
+	"cpu_bringup_and_idle", "machine_restart", "machine_halt", "machine_power_off", "emergency_restart", "native_machine_halt", "machine_kexec", NULL
+};
+static const char *const end_tasks[] = {
+	"x64_sys_call", "ia32_sys_call", "get_signal", "arch_do_signal_or_restart", "exit_to_user_mode_prepare", "exit_to_user_mode_loop",
+	"syscall_exit_to_user_mode_work", "syscall_enter_from_user_mode_work", "syscall_trace_enter", "__secure_computing", "__seccomp_filter", "emulate_vsyscall",
+	"call_usermodehelper_exec_async", "io_wqe_worker", "io_wq_worker", "io_sq_thread", "io_sqd_handle_event", "reboot_pid_ns", "__x64_sys_reboot",
+	"__ia32_sys_reboot", "__do_sys_reboot", NULL
+};
+static const char *const end_processors[] = { "do_idle", "arch_cpu_idle_dead", "native_play_dead", "xen_pv_play_dead", "play_dead_common", "resume_play_dead",
+					      "hlt_play_dead", "mwait_play_dead", "acpi_idle_play_dead", NULL };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(names[i], name))
+/* The compiler's copies of a function (`.constprop.0`) are meant, too. */
+static bool is_among(const char *const *names, const char *name)
+{
+	size_t length = strcspn(name, ".");
+
+	for (; *names; names++)
+		if (strlen(*names) == length && !memcmp(*names, name, length))
 			return true;
 	return false;
+}
+
+static const char *no_return(const char *name)
+{
+	return is_among(never_return, name)	? "does not return"
+	       : is_among(end_tasks, name)	? "does not return where its task ends or is killed in it"
+	       : is_among(end_processors, name) ? "does not return where its processor goes offline"
+						: NULL;
 }
 
 /* By any name that the function has: system calls have several, and BTF knows one. */
@@ -129,8 +152,10 @@ static bool find_prototype(const struct fay_kernel_session *session, uint64_t ad
 
 static const char *return_refusal(struct fay_kernel_session *session, struct kernel_point *point)
 {
-	if (never_returns(point->name))
-		return "does not return";
+	const char *reason = no_return(point->name);
+
+	if (reason)
+		return reason;
 	if (find_prototype(session, point->place.address, &point->prototype))
 		return NULL;
 	return "its return cannot be traced: the kernel's BTF does not say which arguments it takes on the stack";
@@ -158,7 +183,8 @@ static int judge_points(struct fay_kernel_session *session, struct fay_error *er
 	for (size_t i = 0; !result && i < count; i++)
 		addresses[i] = session->points[i].place.address;
 	if (!result && count && ioctl(session->device, FAY_KERNEL_CHECK, &check))
-		result = fay_error_set(error, FAY_E_INTERNAL, "fay.ko does not say what can be traced: %s", strerror(errno));
+		result = errno == ENODEV ? fay_error_set(error, FAY_E_REFUSED, FAY_KERNEL_FTRACE_DEAD "; until the next boot no functions are traced")
+					 : fay_error_set(error, FAY_E_INTERNAL, "fay.ko does not say what can be traced: %s", strerror(errno));
 	for (size_t i = 0; !result && i < count; i++) {
 		struct kernel_point *point = &session->points[i];
 		const char *reason = !answers[i]		? "has no hotpatch point (notrace, inlined code, or assembly)"

@@ -32,27 +32,52 @@ bool fay_kernel_is_target(const struct fay_verdict *verdict)
 	return kernel;
 }
 
-static int attach(struct fay_kernel_session *session, struct fay_error *error)
+/* Returns errno's value, 0 when it is attached. */
+static int attach(struct fay_kernel_session *session)
 {
 	struct fay_kernel_point *points = calloc(session->point_count + 1, sizeof(*points));
-	uint32_t next[FAY_KERNEL_SETS_MAX];
+	uint32_t next[FAY_KERNEL_SETS_MAX], first = 0;
 	struct fay_kernel_attach attach = { (uint64_t)session->sets, (uint64_t)points, session->set_count, (uint32_t)session->point_count };
 
 	if (!points)
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	for (uint32_t i = 0; i < session->set_count; i++)
-		next[i] = session->sets[i].first_point;
+		return ENOMEM;
+	for (uint32_t i = 0; i < session->set_count; first += session->sets[i++].point_count)
+		next[i] = first;
 	for (size_t i = 0; i < session->point_count; i++)
 		points[next[session->points[i].set]++] = session->points[i].place;
 	int failed = ioctl(session->device, FAY_KERNEL_ATTACH, &attach), code = errno;
 	free(points);
 	session->attached = !failed;
-	if (!failed)
-		return FAY_OK;
+	return failed ? code : 0;
+}
+
+#define OTHERS_HOLD "another tracer (BPF, or another fay) holds one of these functions by a direct call"
+
+static int attach_refused(int code, struct fay_error *error)
+{
+	if (code == EDQUOT)
+		return fay_error_set(error, FAY_E_LIMIT, "fay.ko does not attach: the returns of %u functions can be traced at once, by all traces together; with the functions "
+							 "of traces that run already, these are more", FAY_KERNEL_DIRECT_TOTAL);
 	return fay_error_set(error, code == ENOMEM ? FAY_E_LIMIT : FAY_E_REFUSED, "fay.ko does not attach: %s",
-			     code == EBUSY	    ? "another tracer (BPF, or another fay) holds one of these functions by a direct call"
+			     code == EBUSY	    ? OTHERS_HOLD
 			     : code == EKEYREJECTED ? "the code in place is not what was verified"
+			     : code == ENODEV	    ? FAY_KERNEL_FTRACE_DEAD "; until the next boot no functions are traced"
 						    : strerror(code));
+}
+
+/* By direct calls; if others hold these functions, or too many, entries are called back by ftrace: that costs more, but goes beside others. */
+static int load_and_attach(struct fay_kernel_session *session, struct fay_error *error)
+{
+	struct fay_kernel_detached detached;
+	int result = fay_kernel_module_load(session, error), code = result ? 0 : attach(session);
+
+	/* Calls of what was attached before it failed may be under way: then its module stays. */
+	if ((code == EBUSY || code == EDQUOT) && !ioctl(session->device, FAY_KERNEL_DETACH, &detached)) {
+		session->called_back = code == EBUSY ? OTHERS_HOLD : "all traces together have too many functions for direct calls";
+		result = fay_kernel_module_load(session, error);
+		code = result ? 0 : attach(session);
+	}
+	return code ? attach_refused(code, error) : result;
 }
 
 static int read_kernel(struct fay_kernel_session *session, struct fay_error *error)
@@ -72,11 +97,11 @@ static int build(struct fay_kernel_session *session, const char *ko, struct fay_
 
 	if ((result = fay_kernel_take_probes(session, error)) || (result = fay_kernel_device_open(session, ko, error)) || (result = read_kernel(session, error)) ||
 	    (result = fay_kernel_find_points(session, error)) || (result = fay_kernel_device_create(session, error)) ||
-	    (result = fay_kernel_module_load(session, error)))
+	    (result = load_and_attach(session, error)))
 		return result;
 	for (uint32_t i = 0; i < session->probe_count; i++)
 		session->due[i] = fay_loader_clock_ns() + session->periods[i];
-	return attach(session, error);
+	return FAY_OK;
 }
 
 int fay_kernel_session_attach_with(const struct fay_verdict *verdict, const char *fay_ko, const struct fay_kernel_symbols *symbols,
@@ -142,6 +167,9 @@ int fay_kernel_session_detach(struct fay_kernel_session *session, struct fay_err
 	session->attached = false;
 	if (!ioctl(session->device, FAY_KERNEL_DETACH, &answer))
 		return FAY_OK;
+	if (errno == ENOTRECOVERABLE)
+		return fay_error_set(error, FAY_E_REFUSED, FAY_KERNEL_FTRACE_DEAD ", so the functions go on calling module %s, which stays, and fay.ko, until the next boot",
+				     session->name);
 	if (errno != EAGAIN)
 		return fay_error_set(error, FAY_E_INTERNAL, "fay.ko does not detach: %s", strerror(errno));
 	return fay_error_set(error, FAY_E_LIMIT, "%llu calls of traced functions have not returned yet; nothing is traced any more, but module %s stays until they have",
@@ -180,6 +208,8 @@ struct fay_shm_control *fay_kernel_session_shm(struct fay_kernel_session *sessio
 size_t fay_kernel_session_point_count(const struct fay_kernel_session *session) { return session->point_count; }
 size_t fay_kernel_session_skipped_count(const struct fay_kernel_session *session) { return session->skipped_count; }
 const struct fay_skipped_point *fay_kernel_session_skipped(const struct fay_kernel_session *session, size_t index) { return &session->skipped[index]; }
+
+const char *fay_kernel_session_called_back(const struct fay_kernel_session *session) { return session->called_back; }
 
 const char *fay_kernel_session_function_name(const struct fay_kernel_session *session, uint64_t hash)
 {

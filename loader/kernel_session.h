@@ -21,6 +21,7 @@ struct fay_kernel_session {
 	char ko[PATH_MAX]; /* fay.ko's path */
 	char name[32];     /* of the session's module */
 	bool loaded, attached;
+	const char *called_back; /* why entries are called back by ftrace, however few; NULL: they are not */
 	struct fay_kernel_create made;
 	struct fay_kernel_probe probes[FAY_KERNEL_PROBES_MAX];
 	uint64_t periods[FAY_KERNEL_PROBES_MAX], due[FAY_KERNEL_PROBES_MAX];
@@ -42,6 +43,8 @@ struct fay_kernel_session {
 	struct fay_shm_control *shm;
 };
 
+#define FAY_KERNEL_FTRACE_DEAD "a fault has switched ftrace off (the kernel's log says which)"
+
 /* Kinds that run in fay's own task, at no function. */
 static inline bool fay_kernel_hosted(uint32_t kind)
 {
@@ -62,7 +65,7 @@ int fay_kernel_find_points(struct fay_kernel_session *session, struct fay_error 
 /* Mask of the return probes. */
 uint64_t fay_kernel_return_probes(const struct fay_kernel_session *session);
 
-/* kernel_module.c: points to sets, trampolines, the loaded module. */
+/* kernel_module.c: points to sets, trampolines, the loaded module; once more, for `called_back`, instead of the one that was loaded. */
 int fay_kernel_module_load(struct fay_kernel_session *session, struct fay_error *error);
 
 #endif

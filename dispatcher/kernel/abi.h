@@ -16,7 +16,7 @@
 #include <sys/ioctl.h>
 #endif
 
-#define FAY_KERNEL_ABI 2u
+#define FAY_KERNEL_ABI 3u
 #define FAY_KERNEL_DEVICE "/dev/fay"
 #define FAY_KERNEL_MODULE_PREFIX "fay_s" /* then the session's number, decimal */
 
@@ -26,9 +26,10 @@
 #define FAY_KERNEL_SETS_MAX 256u
 #define FAY_KERNEL_POINTS_MAX 65536u
 /*
- * A set of more points is called back by ftrace instead of being called directly by the functions: Linux 6.1 copies its table of direct calls for each one beyond
- * 8,192, and does not free the copies. Entry probes only.
+ * Functions of all sessions that call their trampoline directly: Linux 6.1 copies its table of direct calls for each one beyond 8,192, and does not free the copies.
+ * The rest is for others (BPF). One set has at most FAY_KERNEL_DIRECT_MAX, and so have return probes; more entries are called back by ftrace.
  */
+#define FAY_KERNEL_DIRECT_TOTAL 7680u
 #define FAY_KERNEL_DIRECT_MAX 4096u
 #define FAY_KERNEL_CHECK_MAX (1u << 18)
 #define FAY_KERNEL_STATES_MAX 1024u
@@ -87,12 +88,13 @@ struct fay_kernel_slot {
 #define FAY_KERNEL_RESULT_SIGNED 128u
 #define FAY_KERNEL_RESULT_NONE 64u
 
-/* Points that have the same probes, and their trampoline. A set of one begin, end or timer probe has no points. */
+/* Points that have the same probes, and their trampoline: the next `point_count` behind those of the set before. A set of one begin, end or timer probe has none. */
 struct fay_kernel_set {
 	uint64_t probes;      /* mask */
 	uint32_t stack_words; /* words of stack arguments of the functions; only with a return probe, else 0 */
 	uint32_t trampoline;  /* offset, multiple of 16 */
-	uint32_t first_point, point_count;
+	uint32_t point_count;
+	uint32_t callback;    /* 1: ftrace calls the trampoline back, beside those of others; entry probes only. 0: the functions call it directly */
 	uint32_t result;      /* FAY_KERNEL_RESULT_*: what the functions return; only with a return probe that reads it, else 0 */
 	uint32_t reserved;
 };
@@ -108,7 +110,7 @@ struct fay_kernel_attach {
 	uint32_t set_count, point_count;
 };
 
-/* Whether ftrace can trace at these addresses: one byte each is written, 1 or 0. */
+/* Whether ftrace can trace at these addresses of the kernel's own functions: one byte each is written, 1 or 0. */
 struct fay_kernel_check {
 	uint64_t addresses; /* uint64_t[count] */
 	uint64_t answers;   /* uint8_t[count] */

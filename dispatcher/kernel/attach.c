@@ -8,7 +8,6 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 
 #include "fay.h"
 
@@ -79,7 +78,7 @@ static int check_trampoline(const struct fay_session *session, struct fay_set *s
 	const struct module_layout *core = &session->module->core_layout;
 	struct fay_kernel_trampoline wanted = { .places = &session->made.places, .probes = session->probes, .set = set->given.probes,
 						.stack_words = set->given.stack_words, .result = set->given.result,
-						.callback = set->given.point_count > FAY_KERNEL_DIRECT_MAX, .layout = (u64)core->base,
+						.callback = set->given.callback, .layout = (u64)core->base,
 						.address = (u64)core->base + set->given.trampoline };
 	u32 size;
 
@@ -101,8 +100,8 @@ static bool result_valid(u32 result)
 	return above == 0 || above == 32 || above == 48 || above == 56 || above == FAY_KERNEL_RESULT_NONE;
 }
 
-/* Which probes may stand together, and which points are whose. */
-static int check_set(const struct fay_session *session, const struct fay_kernel_set *set, u32 point_count)
+/* Which probes may stand together, and how they may be called. */
+static int check_set(const struct fay_session *session, const struct fay_kernel_set *set)
 {
 	u32 hosted = 0, placed = 0, returns = 0;
 
@@ -121,93 +120,9 @@ static int check_set(const struct fay_session *session, const struct fay_kernel_
 		return -EINVAL;
 	if (!result_valid(set->result) || (set->result && !returns) || set->reserved)
 		return -EINVAL;
-	if ((placed != 0) != (set->point_count != 0) || set->first_point > point_count || set->point_count > point_count - set->first_point)
+	if ((placed != 0) != (set->point_count != 0) || set->callback > 1 || (set->callback && (returns || !placed)))
 		return -EINVAL;
 	return 0;
-}
-
-/* ---- points ---- */
-
-/* Not in a loadable module, which could be unloaded while its functions are traced. What ftrace does not know, it refuses itself. */
-static bool point_valid(u64 address)
-{
-	return address && (address < MODULES_VADDR || address >= MODULES_END);
-}
-
-static int make_table(struct fay_session *session, const struct fay_kernel_point *points, u32 count)
-{
-	u32 size = roundup_pow_of_two(2 * count + 2);
-	struct fay_kernel_point *table = kvcalloc(size, sizeof(*table), GFP_KERNEL);
-
-	if (!table)
-		return -ENOMEM;
-	for (u32 i = 0; i < count; i++) {
-		u32 at = (u32)(points[i].address * 0x9e3779b97f4a7c15ull >> 40) & (size - 1);
-
-		while (table[at].address && table[at].address != points[i].address)
-			at = (at + 1) & (size - 1);
-		if (table[at].address || !point_valid(points[i].address)) {
-			kvfree(table);
-			return -EINVAL; /* a function twice, or one that is not for us */
-		}
-		table[at] = points[i];
-	}
-	kvfree(session->table);
-	session->table = table;
-	session->table_mask = size - 1;
-	return 0;
-}
-
-static int register_set(struct fay_set *set, const struct fay_kernel_point *points)
-{
-	u32 count = set->given.point_count;
-	unsigned long *addresses;
-	struct ftrace_ops *ops;
-	int result;
-
-	if (!count)
-		return 0;
-	addresses = kvmalloc_array(count, sizeof(*addresses), GFP_KERNEL);
-	ops = kzalloc(sizeof(*ops), GFP_KERNEL);
-	if (!addresses || !ops) {
-		kvfree(addresses);
-		kfree(ops);
-		return -ENOMEM;
-	}
-	for (u32 i = 0; i < count; i++)
-		addresses[i] = points[set->given.first_point + i].address;
-	result = ftrace_set_filter_ips(ops, addresses, count, 0, 1);
-	if (!result && count > FAY_KERNEL_DIRECT_MAX) {
-		ops->func = (ftrace_func_t)set->trampoline;
-		result = register_ftrace_function(ops);
-	} else if (!result) {
-		result = register_ftrace_direct_multi(ops, set->trampoline);
-	}
-	kvfree(addresses);
-	if (result) {
-		ftrace_free_filter(ops);
-		kfree(ops);
-		return result;
-	}
-	set->ops = ops;
-	return 0;
-}
-
-static void unregister_sets(struct fay_session *session)
-{
-	for (unsigned int i = 0; i < session->set_count; i++) {
-		struct fay_set *set = &session->sets[i];
-
-		if (!set->ops)
-			continue;
-		if (set->given.point_count > FAY_KERNEL_DIRECT_MAX)
-			WARN_ON_ONCE(unregister_ftrace_function(set->ops));
-		else
-			WARN_ON_ONCE(unregister_ftrace_direct_multi(set->ops, set->trampoline));
-		ftrace_free_filter(set->ops);
-		kfree(set->ops);
-		set->ops = NULL;
-	}
 }
 
 /* Nobody is inside a trampoline but in calls that it made: preempted tasks have gone on (RCU tasks), and so has what runs where RCU does not watch (rude). */
@@ -276,13 +191,29 @@ static int take_sets(struct fay_session *session, const struct fay_kernel_set *g
 	return 0;
 }
 
-static int check_all(struct fay_session *session, u32 point_count)
+/* Each point belongs to one set: those of a set follow those of the sets before it. */
+static int place_points(struct fay_session *session, u32 point_count)
+{
+	u32 next = 0;
+
+	for (unsigned int i = 0; i < session->set_count; i++) {
+		struct fay_set *set = &session->sets[i];
+
+		if (set->given.point_count > point_count - next)
+			return -EINVAL;
+		set->first_point = next;
+		next += set->given.point_count;
+	}
+	return next == point_count ? 0 : -EINVAL;
+}
+
+static int check_all(struct fay_session *session)
 {
 	u8 *scratch = kmalloc(FAY_KERNEL_TRAMPOLINE_MAX, GFP_KERNEL);
 	int result = scratch ? check_layout(session) : -ENOMEM;
 
 	for (unsigned int i = 0; !result && i < session->set_count; i++) {
-		result = check_set(session, &session->sets[i].given, point_count);
+		result = check_set(session, &session->sets[i].given);
 		if (!result)
 			result = check_trampoline(session, &session->sets[i], scratch);
 	}
@@ -295,12 +226,12 @@ static int register_all(struct fay_session *session, const struct fay_kernel_poi
 	int result = 0;
 
 	for (unsigned int i = 0; !result && i < session->set_count; i++)
-		result = register_set(&session->sets[i], points);
+		result = fay_register_set(&session->sets[i], points);
 	return result;
 }
 
-/* All that is checked, and a reference to the module then. */
-static int prepare(struct fay_session *session, const struct fay_kernel_set *sets, u32 set_count, const struct fay_kernel_point *points, u32 point_count)
+/* The module and what is in it are checked, and a reference to it is taken. */
+static int prepare(struct fay_session *session, const struct fay_kernel_set *sets, u32 set_count, u32 point_count)
 {
 	int result;
 
@@ -310,9 +241,9 @@ static int prepare(struct fay_session *session, const struct fay_kernel_set *set
 	session->checked = false;
 	result = take_sets(session, sets, set_count);
 	if (!result)
-		result = check_all(session, point_count);
-	if (!result && point_count)
-		result = make_table(session, points, point_count);
+		result = place_points(session, point_count);
+	if (!result)
+		result = check_all(session);
 	if (!result && !try_module_get(session->module))
 		result = -ENOEXEC;
 	session->checked = session->pinned = !result;
@@ -338,9 +269,12 @@ int fay_session_attach(struct fay_session *session, const struct fay_kernel_atta
 		kvfree(sets);
 		return PTR_ERR(points);
 	}
-	mutex_lock(&fay_mutex);
-	result = prepare(session, sets, attach->set_count, points, attach->point_count);
-	mutex_unlock(&fay_mutex);
+	result = fay_make_table(session, points, attach->point_count);
+	if (!result) {
+		mutex_lock(&fay_mutex);
+		result = prepare(session, sets, attach->set_count, attach->point_count);
+		mutex_unlock(&fay_mutex);
+	}
 	if (!result) {
 		session->attached = true;
 		result = register_all(session, points);
@@ -358,9 +292,11 @@ int fay_session_detach(struct fay_session *session, u64 *calls)
 	if (!session->pinned)
 		return 0;
 	if (session->attached) {
-		unregister_sets(session);
+		session->stuck = !fay_unregister_sets(session);
 		session->attached = false;
 	}
+	if (session->stuck)
+		return -ENOTRECOVERABLE;
 	*calls = wait_for_calls(session);
 	if (*calls)
 		return -EAGAIN;
@@ -380,78 +316,5 @@ int fay_session_run(struct fay_session *session, u32 set)
 		result = 0;
 	}
 	mutex_unlock(&fay_mutex);
-	return result;
-}
-
-/* Whether a call or a 5-byte nop stands there: else there is no use in asking ftrace. */
-static bool may_be_point(u64 address)
-{
-	static const u8 nop[5] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-	u8 bytes[5];
-
-	return !copy_from_kernel_nofault(bytes, (const void *)address, sizeof(bytes)) && (bytes[0] == 0xe8 || !memcmp(bytes, nop, sizeof(nop)));
-}
-
-/*
- * ftrace takes many addresses in one call, all or none; few of those asked for here are refused. Each call leaves a table of filters to be freed by RCU, so RCU is
- * let come along.
- */
-static int ask_ftrace(unsigned long *addresses, const u32 *indices, u32 count, u8 *answers)
-{
-	struct ftrace_ops *ops = kzalloc(sizeof(*ops), GFP_KERNEL); /* never registered */
-	u32 size = 1024, calls = 0;
-
-	if (!ops)
-		return -ENOMEM;
-	for (u32 at = 0; at < count && !fatal_signal_pending(current);) {
-		u32 now = min(size, count - at);
-
-		if (!ftrace_set_filter_ips(ops, &addresses[at], now, 0, 1)) {
-			for (u32 i = at; i < at + now; i++)
-				answers[indices[i]] = 1;
-			at += now;
-			size = min(2 * size, 1024u);
-		} else if (now > 1) {
-			size = now / 2;
-		} else {
-			at++;
-		}
-		if (++calls % 64 == 0)
-			synchronize_rcu();
-		cond_resched();
-	}
-	ftrace_free_filter(ops);
-	kfree(ops);
-	return 0;
-}
-
-int fay_check_points(const struct fay_kernel_check *check)
-{
-	unsigned long *addresses;
-	u32 *indices, kept = 0;
-	u8 *answers;
-	int result = -ENOMEM;
-
-	if (!check->count || check->count > FAY_KERNEL_CHECK_MAX || check->reserved)
-		return -EINVAL;
-	addresses = vmemdup_user((const void __user *)check->addresses, check->count * sizeof(*addresses));
-	if (IS_ERR(addresses))
-		return PTR_ERR(addresses);
-	answers = kvzalloc(check->count, GFP_KERNEL);
-	indices = kvmalloc_array(check->count, sizeof(*indices), GFP_KERNEL);
-	if (answers && indices) {
-		for (u32 i = 0; i < check->count; i++) {
-			if (!may_be_point(addresses[i]))
-				continue;
-			addresses[kept] = addresses[i];
-			indices[kept++] = i;
-		}
-		result = ask_ftrace(addresses, indices, kept, answers);
-		if (!result && copy_to_user((void __user *)check->answers, answers, check->count))
-			result = -EFAULT;
-	}
-	kvfree(indices);
-	kvfree(answers);
-	kvfree(addresses);
 	return result;
 }

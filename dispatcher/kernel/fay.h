@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* The parts of fay.ko: main.c (device), session.c (life, state), attach.c (checks, ftrace), helpers.c (what probes call), trampoline.c. */
+/* The parts of fay.ko: main.c (device), session.c (life, state), attach.c (checks of code), points.c (functions, ftrace), helpers.c (what probes call), trampoline.c. */
 #ifndef FAY_KO_H
 #define FAY_KO_H
 
@@ -15,6 +15,7 @@
 /* A set of points, as attached. */
 struct fay_set {
 	struct fay_kernel_set given;
+	u32 first_point;
 	unsigned long trampoline; /* address */
 	struct ftrace_ops *ops;   /* NULL: nothing registered */
 };
@@ -35,10 +36,16 @@ struct fay_session {
 	unsigned int set_count;
 	bool checked;          /* `sets` and the module's code are what they must be */
 	bool attached;
-	/* Points by address: open addressing; key 0 is empty. Looked up by fill(), written before the first point is registered. */
+	bool stuck;            /* ftrace did not take its calls back: all stays as it is, until the next boot */
+	/* Points by address: open addressing from fay_point_hash() on; key 0 is empty. Looked up by fill(), written before the first point is registered. */
 	struct fay_kernel_point *table;
 	unsigned int table_mask;
 };
+
+static inline u32 fay_point_hash(u64 address)
+{
+	return (u32)(address * 0x9e3779b97f4a7c15ull >> 40);
+}
 
 /* What trampolines reach by %gs. One for each session number. */
 struct fay_cpu_session {
@@ -56,16 +63,25 @@ extern struct fay_session *fay_sessions[FAY_KERNEL_SESSIONS_MAX]; /* helpers rea
 
 /* session.c. Errors are negative errno. */
 int fay_session_create(struct fay_kernel_create *create, struct fay_session **result);
-/* -EBUSY: calls are under way in its trampolines. */
+/* As fay_session_detach(), on whose errors the session stays. */
 int fay_session_destroy(struct fay_session *session);
 void fay_places_fill(unsigned int number, struct fay_kernel_places *places);
 
 /* attach.c */
 int fay_session_attach(struct fay_session *session, const struct fay_kernel_attach *attach);
+/* -EAGAIN: so many calls are under way in its trampolines. -ENOTRECOVERABLE: it is stuck. */
 int fay_session_detach(struct fay_session *session, u64 *calls);
 int fay_session_run(struct fay_session *session, u32 set);
-int fay_check_points(const struct fay_kernel_check *check);
 int fay_module_event(struct notifier_block *block, unsigned long action, void *data);
+
+/* points.c */
+int fay_check_points(const struct fay_kernel_check *check);
+/* -EINVAL: an address is there twice, or is none of a function of the kernel's own. */
+int fay_make_table(struct fay_session *session, const struct fay_kernel_point *points, u32 count);
+/* -EDQUOT: too many functions are called directly; -EBUSY: another tracer has one of these called directly. */
+int fay_register_set(struct fay_set *set, const struct fay_kernel_point *points);
+/* False: some calls are still made, for good. */
+bool fay_unregister_sets(struct fay_session *session);
 
 /* A slower time stamp counter than any: less than 2^63 of its cycles are less than 2^64 ns, which is what the kernel's division can give. */
 #define FAY_TSC_KHZ_MIN 500000u

@@ -18,7 +18,7 @@
 
 static u64 function_of(const struct fay_session *session, u64 address)
 {
-	u32 at = (u32)(address * 0x9e3779b97f4a7c15ull >> 40) & session->table_mask;
+	u32 at = fay_point_hash(address) & session->table_mask;
 
 	if (!session->table)
 		return 0;
@@ -260,51 +260,67 @@ void fay_pages_finish(void)
 		irq_work_sync(&per_cpu(kept_pages, cpu).work);
 }
 
-/*
- * User memory page by page through the kernel's own mapping of the page: only ordinary pages are found so, neither device memory (which has no page that may be
- * taken so) nor what is not there.
- */
+/* The caller has page faults disabled, as access_ok() within asks for outside of a task's own code. Device memory has no page that may be taken so, or one of its own zone. */
+static bool read_user_piece(void *to, u64 size, u64 address)
+{
+	struct page *page, **reserved = reserve_page();
+	bool readable;
+
+	if (!reserved)
+		return false;
+	if (get_user_pages_fast_only(address, 1, 0, &page) != 1) {
+		WRITE_ONCE(*reserved, NULL);
+		return false;
+	}
+	readable = !is_zone_device_page(page);
+	if (readable)
+		memcpy(to, page_address(page) + (address & ~PAGE_MASK), size);
+	let_page_go(page, reserved);
+	return readable;
+}
+
+/* User memory page by page through the kernel's own mapping of the page. */
 static bool read_user(void *to, u64 size, u64 address)
 {
+	bool readable = true;
+
 	if (in_nmi() || !current->mm)
 		return false; /* in an NMI this was never tried */
-	while (size) {
+	pagefault_disable();
+	while (readable && size) {
 		u64 piece = min(size, PAGE_SIZE - (address & ~PAGE_MASK));
-		struct page *page, **reserved = reserve_page();
 
-		if (!reserved)
-			return false;
-		if (get_user_pages_fast_only(address, 1, 0, &page) != 1) {
-			WRITE_ONCE(*reserved, NULL);
-			return false;
-		}
-		memcpy(to, page_address(page) + (address & ~PAGE_MASK), piece);
-		let_page_go(page, reserved);
+		readable = read_user_piece(to, piece, address);
 		to += piece;
 		address += piece;
 		size -= piece;
 	}
-	return true;
+	pagefault_enable();
+	return readable;
 }
 
-/* Whether a page of kernel memory is known to be no device's: RAM in the direct mapping, the kernel's image, modules, RAM in the vmalloc area. */
+/* The video memory and ROMs of old, which the direct mapping includes. */
+static bool is_video(unsigned long pfn)
+{
+	return pfn >= 0xa0 && pfn < 0x100;
+}
+
+/*
+ * Whether a page of kernel memory is known to be no device's. The direct mapping has RAM, the first megabyte, and devices' memory with a zone of its own (NVDIMMs, PCI
+ * peers); reserved pages there are the kernel's own from its start (its image, memory of CPUs). In the vmalloc area reserved pages are none of the page
+ * allocator's: a device's, or firmware's, mapped by a driver.
+ */
 static bool is_memory(u64 address)
 {
-	unsigned long pfn;
+	bool mapped = is_vmalloc_addr((const void *)address);
+	struct page *page;
 
-	if (is_vmalloc_addr((const void *)address)) {
-		struct page *page = vmalloc_to_page((const void *)address);
-
-		if (!page)
-			return false;
-		pfn = page_to_pfn(page);
-		return pfn_valid(pfn) && !(pfn >= 0xa0 && pfn < 0x100);
-	}
-	if (virt_addr_valid(address)) {
-		pfn = __pa(address) >> PAGE_SHIFT;
-		return !(pfn >= 0xa0 && pfn < 0x100); /* the video memory and ROMs of old, which the direct mapping includes */
-	}
-	return address >= MODULES_VADDR && address < MODULES_END;
+	if (!mapped && !virt_addr_valid(address))
+		return address >= MODULES_VADDR && address < MODULES_END;
+	page = mapped ? vmalloc_to_page((const void *)address) : virt_to_page(address);
+	if (!page || !pfn_valid(page_to_pfn(page)) || is_video(page_to_pfn(page)) || is_zone_device_page(page))
+		return false;
+	return !mapped || !PageReserved(page);
 }
 
 static bool read_kernel(void *to, u64 size, u64 address)

@@ -23,7 +23,7 @@ static void leave_later(struct work_struct *work)
 {
 	struct leaving *leaving = container_of(to_delayed_work(work), struct leaving, work);
 
-	if (fay_session_destroy(leaving->session)) {
+	if (fay_session_destroy(leaving->session) == -EAGAIN) {
 		queue_delayed_work(leaving_queue, &leaving->work, HZ);
 		return;
 	}
@@ -59,9 +59,11 @@ static int device_open(struct inode *inode, struct file *file)
 static int device_release(struct inode *inode, struct file *file)
 {
 	struct opened *opened = file->private_data;
+	int result = opened->session ? fay_session_destroy(opened->session) : 0;
 
-	if (opened->session && fay_session_destroy(opened->session)) {
+	if (result)
 		__module_get(THIS_MODULE); /* the file still holds one */
+	if (result == -EAGAIN) {
 		opened->leaving->session = opened->session;
 		INIT_DELAYED_WORK(&opened->leaving->work, leave_later);
 		queue_delayed_work(leaving_queue, &opened->leaving->work, HZ);

@@ -15,6 +15,8 @@
 DEFINE_MUTEX(fay_mutex);
 struct fay_session *fay_sessions[FAY_KERNEL_SESSIONS_MAX];
 DEFINE_PER_CPU(struct fay_cpu_session[FAY_KERNEL_SESSIONS_MAX], fay_cpu_sessions);
+static DECLARE_BITMAP(numbers, FAY_KERNEL_SESSIONS_MAX); /* given to sessions; under fay_mutex */
+static DEFINE_MUTEX(memory_mutex); /* from the look at how much memory is free to the taking of it */
 
 void fay_places_fill(unsigned int number, struct fay_kernel_places *places)
 {
@@ -129,25 +131,37 @@ static int take_tables(struct fay_session *session)
 	return result;
 }
 
+static int take_memory(struct fay_session *session, u64 size)
+{
+	int result = -ENOMEM;
+
+	if (mutex_lock_killable(&memory_mutex))
+		return -EINTR;
+	/* Of what is free, half at most: the kernel would end programs for more. */
+	if (size <= FAY_KERNEL_SHM_MAX && size / PAGE_SIZE <= (u64)max(si_mem_available(), 0l) / 2) {
+		session->shm = vmalloc_user(size);
+		session->contexts = kvcalloc(session->slot_count, sizeof(*session->contexts), GFP_KERNEL);
+		result = session->shm && session->contexts ? 0 : -ENOMEM;
+	}
+	mutex_unlock(&memory_mutex);
+	return result;
+}
+
 static int make_state(struct fay_session *session)
 {
 	const struct fay_kernel_create *made = &session->made;
 	struct fay_shm_control *control;
-	u64 slots_offset = FAY_SHM_PAGE + PAGE_ALIGN((u64)made->global_size), size;
+	u64 slots_offset = FAY_SHM_PAGE + PAGE_ALIGN((u64)made->global_size);
+	int result;
 
 	session->slot_count = nr_cpu_ids * FAY_KERNEL_CONTEXTS;
 	session->spill_offset = ALIGN(FAY_SLOT_HEADER + made->local_size, 64);
 	session->slot_stride = PAGE_ALIGN(session->spill_offset + made->spill_size);
 	session->slots_offset = slots_offset;
-	size = slots_offset + (u64)session->slot_count * session->slot_stride;
-	/* Of what is free, half at most: the kernel would end programs for more. */
-	if (size > FAY_KERNEL_SHM_MAX || size / PAGE_SIZE > (u64)max(si_mem_available(), 0l) / 2)
-		return -ENOMEM;
-	session->shm_size = size;
-	session->shm = vmalloc_user(size);
-	session->contexts = kvcalloc(session->slot_count, sizeof(*session->contexts), GFP_KERNEL);
-	if (!session->shm || !session->contexts)
-		return -ENOMEM;
+	session->shm_size = slots_offset + (u64)session->slot_count * session->slot_stride;
+	result = take_memory(session, session->shm_size);
+	if (result)
+		return result;
 	control = session->shm;
 	*control = (struct fay_shm_control){ .magic = FAY_SHM_MAGIC, .version = 1, .slot_max = session->slot_count,
 					     .slot_stride = session->slot_stride, .slots_offset = slots_offset,
@@ -176,24 +190,36 @@ static void release(struct fay_session *session)
 	kfree(session);
 }
 
-/* Gives it a number, and makes it known to CPUs and helpers. */
-static int publish(struct fay_session *session)
+static int take_number(struct fay_session *session)
 {
-	unsigned int number = 0;
+	mutex_lock(&fay_mutex);
+	session->number = find_first_zero_bit(numbers, FAY_KERNEL_SESSIONS_MAX);
+	if (session->number < FAY_KERNEL_SESSIONS_MAX)
+		__set_bit(session->number, numbers);
+	mutex_unlock(&fay_mutex);
+	return session->number < FAY_KERNEL_SESSIONS_MAX ? 0 : -EUSERS;
+}
+
+/* Helpers may be looking at the session still. */
+static void give_number(const struct fay_session *session)
+{
+	mutex_lock(&fay_mutex);
+	WRITE_ONCE(fay_sessions[session->number], NULL);
+	__clear_bit(session->number, numbers);
+	mutex_unlock(&fay_mutex);
+}
+
+/* Makes it known to CPUs and helpers. */
+static void publish(struct fay_session *session)
+{
 	int cpu;
 
+	fay_places_fill(session->number, &session->made.places);
 	mutex_lock(&fay_mutex);
-	while (number < FAY_KERNEL_SESSIONS_MAX && fay_sessions[number])
-		number++;
-	if (number < FAY_KERNEL_SESSIONS_MAX) {
-		session->number = number;
-		fay_places_fill(number, &session->made.places);
-		for_each_possible_cpu(cpu)
-			per_cpu(fay_cpu_sessions, cpu)[number] = (struct fay_cpu_session){ .contexts = &session->contexts[cpu * FAY_KERNEL_CONTEXTS] };
-		smp_store_release(&fay_sessions[number], session);
-	}
+	for_each_possible_cpu(cpu)
+		per_cpu(fay_cpu_sessions, cpu)[session->number] = (struct fay_cpu_session){ .contexts = &session->contexts[cpu * FAY_KERNEL_CONTEXTS] };
+	smp_store_release(&fay_sessions[session->number], session);
 	mutex_unlock(&fay_mutex);
-	return number < FAY_KERNEL_SESSIONS_MAX ? 0 : -EUSERS;
 }
 
 /* What trampolines read of a called-back function's registers. */
@@ -215,13 +241,17 @@ int fay_session_create(struct fay_kernel_create *create, struct fay_session **re
 	session->made = *create;
 	error = take_tables(session);
 	if (!error)
+		error = take_number(session);
+	if (!error) {
 		error = make_state(session);
-	if (!error)
-		error = publish(session);
+		if (error)
+			give_number(session);
+	}
 	if (error) {
 		release(session);
 		return error;
 	}
+	publish(session);
 	create->session = session->number;
 	create->reserved = 0;
 	create->shm_size = session->shm_size;
@@ -233,12 +263,11 @@ int fay_session_create(struct fay_kernel_create *create, struct fay_session **re
 int fay_session_destroy(struct fay_session *session)
 {
 	u64 calls;
+	int result = fay_session_detach(session, &calls);
 
-	if (fay_session_detach(session, &calls))
-		return -EBUSY;
-	mutex_lock(&fay_mutex);
-	WRITE_ONCE(fay_sessions[session->number], NULL);
-	mutex_unlock(&fay_mutex);
+	if (result)
+		return result;
+	give_number(session);
 	synchronize_rcu_tasks_rude(); /* other sessions' helpers may be looking at it, with preemption off, also where RCU does not watch */
 	release(session);
 	return 0;

@@ -64,6 +64,8 @@ struct fay_shm_control *fay_kernel_session_shm(struct fay_kernel_session *sessio
 size_t fay_kernel_session_point_count(const struct fay_kernel_session *session);
 size_t fay_kernel_session_skipped_count(const struct fay_kernel_session *session);
 const struct fay_skipped_point *fay_kernel_session_skipped(const struct fay_kernel_session *session, size_t index);
+/* Why ftrace calls the entry probes back, which costs more, instead of the functions calling them directly; NULL: only where a probe has more than some thousand functions. */
+const char *fay_kernel_session_called_back(const struct fay_kernel_session *session);
 const char *fay_kernel_session_function_name(const struct fay_kernel_session *session, uint64_t hash);
 
 #endif

@@ -14,6 +14,7 @@ come_and_go() {
 		check "cycles at $function" 0 "$(cat /tmp/cycles.$function)"
 	done
 	kill $load
+	wait $load 2>/dev/null
 	echo "   $1 cycles in $(($(cut -d. -f1 /proc/uptime) - begun)) s of the machine's"
 	memory_check "cycles"
 }

@@ -33,6 +33,32 @@ echo function >current_tracer
 tracer=$(measure)
 echo nop >current_tracer
 cd /
+
+# Traces whose functions together are too many for the kernel's table of direct calls: entries are called back by ftrace instead, returns are refused, and the table does not leak.
+running=
+# begin NAME QUERY
+begin() {
+	fay trace --json --for 900s "$2" >/tmp/$1.rows 2>/tmp/$1.said &
+	running="$running $!"
+	while ! grep -q 'Ctrl-C ends' /tmp/$1.said 2>/dev/null && [ -d /proc/$! ]; do sleep 0.5; done
+}
+begin few 'cluster.Function(kernel, "vfs_read").Count()' # the kernel's caches are warm
+kill -INT $running && wait $running
+running=
+memory_mark
+begin s 'cluster.Function(kernel, "s*").Count()'
+begin p 'cluster.Function(kernel, "p*").Count()'
+begin d 'from f in cluster.Function(kernel, "d*") where f.comm == "kernel_calls" group f by f.function into g select new { f = g.Key, n = g.Count() }'
+kernel_calls access 50
+fay trace 'cluster.Return(kernel, "s*").Count()' >/dev/null 2>/tmp/said
+check "returns of too many functions" 1 $?
+check_has "returns of too many functions, said" "with the functions of traces that run already, these are more" "$(cat /tmp/said)"
+kill -INT $running
+wait
+check "direct calls of s and p" 0 "$(cat /tmp/[sp].said | grep -c 'ftrace calls back')"
+check_has "calls of d, called back" "too many functions for direct calls" "$(cat /tmp/d.said)"
+check_has "calls of d" '"f":"do_faccessat","n":50' "$(cat /tmp/d.rows)"
+memory_check "direct calls"
 echo "   the load: alone $alone s, fay $traced s, ftrace's function tracer $tracer s; available_filter_functions has $(wc -l </sys/kernel/tracing/available_filter_functions)"
 finish
 IN

@@ -15,6 +15,37 @@ check "try_read: kernel memory" 50 "$(last kernel_read)"
 check "try_read: user memory" 50 "$(last path_right)"
 check "try_read: seven addresses that cannot be read" 350 "$(last faults)"
 
+# Addresses that a program names: RAM in the direct mapping, and the kernel's own variables, can be read; video memory and a device of persistent memory (both in the direct
+# mapping, the device's with pages of its own) and a device's registers cannot.
+for module in libnvdimm nd_btt nd_pmem nd_e820; do insmod /$module.ko || check "$module.ko" loaded no; done
+for wait in 1 2 3 4 5 6 7 8 9 10; do [ -e /dev/pmem0 ] || sleep 1; done
+check "persistent memory with pages of its own" /dev/pmem0 "$(ls /dev/pmem0)"
+variable=0x$(sed -n 's/ . page_offset_base$//p' /proc/kallsyms)
+fay trace --json --probe /probes/reads.fay -- kernel_calls at $variable >/tmp/rows 2>/tmp/said || cat /tmp/said
+check "try_read: a variable" 1 "$(last named_read)"
+direct=$(last named_value)
+echo 1 >/proc/sys/kernel/kptr_restrict
+registers=$(sed -n 's/^\(0x[0-9a-f]*\)-.* phys=0x0*f[de][0-9a-f]* ioremap.*/\1/p' /proc/vmallocinfo | head -1)
+echo "   direct mapping $direct, a device's registers $registers"
+fay trace --json --probe /probes/reads.fay -- kernel_calls at $(printf 0x%x $((direct + 0x1000000))) at $(printf 0x%x $((direct + 0xa0000))) \
+	at $(printf 0x%x $((direct + 0x10000000))) at $registers >/tmp/rows 2>/tmp/said || cat /tmp/said
+check "try_read: memory" 1 "$(last named_read)"
+check "try_read: devices" 3 "$(last named_refused)"
+
+# CHECK looks at the kernel's own text, and nowhere else.
+text=$(sed -n 's/ T vfs_read$//p' /proc/kallsyms) data=$(sed -n 's/ D init_task$//p' /proc/kallsyms)
+cd /sys/kernel/tracing
+echo 'p:fay_reads copy_from_kernel_nofault address=%si:x64' >kprobe_events && echo 1 >events/kprobes/fay_reads/enable || check "a probe at reads" made no
+asked="$text $data ${registers#0x} $(printf %x $((direct + 0x1000000))) 1000"
+kernel_ioctl check $asked >/tmp/checked
+echo 0 >events/kprobes/fay_reads/enable
+for address in $asked; do grep -o "kernel_ioctl.*address=0x$address\$" trace | grep -o 'address=.*' | sort -u; done >/tmp/looked
+: >kprobe_events
+: >trace
+cd /
+check "functions are at" "1 0 0 0 0" "$(cat /tmp/checked)"
+check "CHECK has looked at" "address=0x$text" "$(cat /tmp/looked)"
+
 fay trace --json --probe /probes/pair.fay -- kernel_calls getpgid 100 sleep 300 >/tmp/rows 2>/tmp/said || cat /tmp/said
 check "entries" 100 "$(last entries)"
 check "returns" 100 "$(last returns)"
@@ -36,6 +67,7 @@ rmmod dummy || check "dummy.ko unloads" 0 1
 echo "-- races"
 kernel_sessions races /probes/pair.fay 20 || check "races" 0 1
 kernel_ioctl stalled || check "stalled" 0 1
+kernel_ioctl together || check "together" 0 1
 echo "-- cycles"
 come_and_go $1
 echo "-- ioctl"
@@ -70,6 +102,8 @@ check_has "no modules: a query, said" "modules_disabled" "$(cat /tmp/said)"
 finish
 IN
 probes=$BUILD/tests/vm
-inside "$work/script" --time $time --append rcupdate.rcu_expedited=1 --with "$BUILD/bin/kernel_sessions" --with "$probes/pair.fay:probes/pair.fay" --with "$probes/reads.fay:probes/reads.fay" \
-	--with "$probes/hostile.fay:probes/hostile.fay" --with "$here/come_and_go.sh:come_and_go.sh" --with "$kernel/lib/modules/$version/kernel/drivers/net/dummy.ko:dummy.ko" \
+drivers=$kernel/lib/modules/$version/kernel/drivers
+inside "$work/script" --time $time --append "rcupdate.rcu_expedited=1 memmap=16M!256M" --with "$drivers/nvdimm/libnvdimm.ko:libnvdimm.ko" --with "$drivers/nvdimm/nd_btt.ko:nd_btt.ko" \
+	--with "$drivers/nvdimm/nd_pmem.ko:nd_pmem.ko" --with "$drivers/nvdimm/nd_e820.ko:nd_e820.ko" --with "$BUILD/bin/kernel_sessions" --with "$probes/pair.fay:probes/pair.fay" --with "$probes/reads.fay:probes/reads.fay" \
+	--with "$probes/hostile.fay:probes/hostile.fay" --with "$here/come_and_go.sh:come_and_go.sh" --with "$drivers/net/dummy.ko:dummy.ko" \
 	-- "${FAY_VM_CYCLES:-$cycles}" "${FAY_VM_IOCTLS:-$ioctls}"

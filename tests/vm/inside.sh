@@ -16,9 +16,11 @@ check_has() {
 	*) echo "FAIL $1: no '$2' in '$3'"; failures=$((failures + 1)) ;;
 	esac
 }
+# finish [MODULE]: this session's module, and no other, is to be there still
 finish() {
-	if grep -q ' fay_s' /proc/modules; then
-		echo "FAIL a session's module is left: $(grep ' fay_s' /proc/modules)"
+	local left=$(sed -n 's/^\(fay_s[0-9]*\) .*/\1/p' /proc/modules)
+	if [ "$left" != "${1:-}" ]; then
+		echo "FAIL sessions' modules that are left: '$left' instead of '${1:-}'"
 		failures=$((failures + 1))
 	fi
 	[ "$failures" -eq 0 ] && echo "all fine"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Verified native probes in the kernel: exact counts, values, groups, filters, what is refused, and how things end.
+# Verified native probes in the kernel: exact counts, values, groups, filters, what is refused, and how things end. FAY_VM_APPEND: parameters for the kernel.
 . "$(dirname "$0")/lib.sh"
 cat >"$work/script" <<'IN'
 . /inside.sh
+case $(cat /proc/cmdline) in *preempt=full*) check_has "preemption" "Dynamic Preempt: full" "$(dmesg)" ;; esac
 q() { fay trace --json "$@" 2>/tmp/said; }
 
 check "count" 1000 "$(q 'cluster.Function(kernel, "__x64_sys_getppid").Count()' -- kernel_calls getppid 1000 | value Count)"
@@ -45,10 +46,43 @@ q 'cluster.Function(kernel, "exc_page_fault").Count()'; check "notrace" 1 $?
 check_has "notrace, said" "has no hotpatch point" "$(cat /tmp/said)"
 q 'cluster.Return(kernel, "do_exit").Count()'; check "never returns" 1 $?
 check_has "never returns, said" "does not return" "$(cat /tmp/said)"
+# Tasks are killed, leave by a system call, and are ended by seccomp, in whatever functions they are: no call may be left that never ends.
+for ends in "*signal*" "*seccomp*" "*user_mode*"; do
+	q --verbose "cluster.Return(kernel, \"$ends\").Count()" -- kernel_calls killed 5 exit 5 strict 5 >/tmp/rows
+	check "tasks that end in $ends" 0 $?
+	check "calls under way then" 0 "$(grep -c 'have not returned' /tmp/said)"
+	grep 'not traced.*where its task' /tmp/said >>/tmp/ends
+done
+for function in __secure_computing x64_sys_call; do
+	q "cluster.Return(kernel, \"$function\").Count()" && check "$function" refused traced
+	cat /tmp/said >>/tmp/ends
+done
+for function in get_signal arch_do_signal_or_restart __seccomp_filter __secure_computing exit_to_user_mode_prepare x64_sys_call; do
+	check_has "left out: $function" "kernel!$function: does not return where its task ends or is killed in it" "$(cat /tmp/ends)"
+done
 q -p 4194303 'cluster.Function(kernel, "vfs_read").Count()'; check "a process that is not there" 1 $?
 check_has "said" "there is no process" "$(cat /tmp/said)"
 fay trace -p 1 --probe /probes/pair.fay >/dev/null 2>/tmp/said; check "a process with an image for the kernel" 2 $?
 check_has "a process, said" "in all processes" "$(cat /tmp/said)"
-finish
+
+# ftrace gives up after a fault while functions are traced: it takes nothing back, so all that is called stays, and only that. For good: the last here.
+fay trace --for 100s --json 'cluster.Function(kernel, "__x64_sys_getpgid").Count()' >/tmp/rows 2>/tmp/said &
+fay=$!
+while ! grep -q 'Ctrl-C ends' /tmp/said; do [ -d /proc/$fay ] || break; sleep 0.2; done
+insmod /ftrace_dead.ko kill=0x$(sed -n 's/ T ftrace_kill$//p' /proc/kallsyms) || check "ftrace is off" yes no
+kernel_calls getpgid 100
+kill -INT $fay
+wait $fay
+check "ftrace gives up: the trace fails" 1 $?
+check_has "ftrace gives up, said" "a fault has switched ftrace off" "$(cat /tmp/said)"
+check "ftrace gives up: what was counted" 100 "$(value Count </tmp/rows)"
+kernel_calls getpgid 1000
+rmmod fay 2>/dev/null && check "fay.ko stays" held unloaded
+fay trace 'cluster.Function(kernel, "__x64_sys_getppid").Count()' -- kernel_calls getppid 10 >/tmp/rows 2>/tmp/said
+check "ftrace gave up: the next trace" 1 $?
+check_has "ftrace gave up, said" "a fault has switched ftrace off" "$(cat /tmp/said)"
+kernel_calls getpgid 1000
+finish fay_s0
 IN
-inside "$work/script" --with "$BUILD/tests/vm/pair.fay:probes/pair.fay"
+dead=$(ftrace_dead) || fail "ftrace_dead.ko is not built"
+inside "$work/script" ${FAY_VM_APPEND:+--append "$FAY_VM_APPEND"} --with "$BUILD/tests/vm/pair.fay:probes/pair.fay" --with "$dead:ftrace_dead.ko"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A program whose system calls are known exactly: kernel_calls WHAT COUNT [WHAT COUNT ...]. Static, so that nothing else is called meanwhile. */
+/* A program whose system calls are known exactly: kernel_calls WHAT COUNT [WHAT COUNT ...]; `at ADDRESS` names an address to the kernel. Static, so that nothing else is called meanwhile. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,28 @@ static unsigned long long rdtsc(void)
 
 	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
 	return (unsigned long long)high << 32 | low;
+}
+
+/* Only a probe reads what lies there. */
+static void name_address(const char *address) { syscall(SYS_rmdir, strtoull(address, NULL, 0)); }
+
+/* Children that end: by a signal, while they run in user mode; by exit(2) of their one thread; by seccomp's strict mode, which kills for a system call. */
+static void end_child(const char *how)
+{
+	pid_t child = fork();
+
+	if (!child && !strcmp(how, "killed"))
+		for (;;)
+			;
+	if (!child && !strcmp(how, "strict"))
+		prctl(PR_SET_SECCOMP, 1 /* SECCOMP_MODE_STRICT */);
+	if (!child && !strcmp(how, "strict"))
+		syscall(SYS_getppid);
+	if (!child)
+		syscall(SYS_exit, 0);
+	if (!strcmp(how, "killed"))
+		kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 }
 
 static void repeat(const char *what, long count)
@@ -51,7 +74,9 @@ static void repeat(const char *what, long count)
 			if (!child)
 				_exit(0);
 			waitpid(child, NULL, 0);
-		} else
+		} else if (!strcmp(what, "killed") || !strcmp(what, "exit") || !strcmp(what, "strict"))
+			end_child(what);
+		else
 			exit(2);
 	}
 	close(zero);
@@ -60,6 +85,9 @@ static void repeat(const char *what, long count)
 int main(int argc, char **argv)
 {
 	for (int i = 1; i + 1 < argc; i += 2)
-		repeat(argv[i], atol(argv[i + 1]));
+		if (!strcmp(argv[i], "at"))
+			name_address(argv[i + 1]);
+		else
+			repeat(argv[i], atol(argv[i + 1]));
 	return 0;
 }

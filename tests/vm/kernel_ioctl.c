@@ -3,6 +3,8 @@
  * /dev/fay as a hostile or broken program would use it:
  *
  *   kernel_ioctl COUNT     so many calls with random and nearly valid arguments, then a valid session, to see that the device still works. Prints the answers, counted
+ *   kernel_ioctl together  sessions made at the same time do not take more memory together than one after the other; more than there are numbers for take none
+ *   kernel_ioctl check ADDRESS...   whether functions can be traced there
  *   kernel_ioctl stalled   calls whose arguments' memory does not come, by userfaultfd(2): nobody else waits for them
  */
 #include <errno.h>
@@ -20,6 +22,7 @@
 #include <unistd.h>
 
 #include "abi.h"
+#include "fay/image.h"
 
 static uint64_t state = 88172645463325252u;
 
@@ -164,9 +167,9 @@ static int one_stalled(const char *name, unsigned long command)
 		return 1;
 	}
 	pthread_create(&threads[0], NULL, make_call, &calls[0]);
-	bool asked = poll(&fault, 1, 10000) == 1 && fault.revents == POLLIN;
+	bool asked = poll(&fault, 1, 60000) == 1 && fault.revents == POLLIN;
 	pthread_create(&threads[1], NULL, make_call, &calls[1]);
-	bool made = has_ended(&calls[1], 10), stalled = !has_ended(&calls[0], 0);
+	bool made = has_ended(&calls[1], 60), stalled = !has_ended(&calls[0], 0);
 	ioctl(faults, UFFDIO_ZEROPAGE, &zero);
 	for (int i = 0; i < 2; i++) {
 		pthread_join(threads[i], NULL);
@@ -184,10 +187,102 @@ static int stalled(void)
 	return one_stalled("CREATE", FAY_KERNEL_CREATE) | one_stalled("ATTACH", FAY_KERNEL_ATTACH) | one_stalled("CHECK", FAY_KERNEL_CHECK);
 }
 
+/* ---- together ---- */
+
+/* MemAvailable */
+static uint64_t free_bytes(void)
+{
+	FILE *file = fopen("/proc/meminfo", "r");
+	unsigned long long kib = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file) && sscanf(line, "MemAvailable: %llu", &kib) != 1)
+		;
+	if (file)
+		fclose(file);
+	return kib * 1024;
+}
+
+/* A session that takes 2/5 of what is free: one after the other, a second one is more than half of the rest. */
+static struct fay_kernel_create large(void)
+{
+	struct fay_kernel_create create = valid();
+	uint64_t slot = (free_bytes() * 2 / 5 - FAY_IMAGE_MAX_GLOBAL) / (FAY_KERNEL_CONTEXTS * (uint64_t)sysconf(_SC_NPROCESSORS_CONF));
+	uint64_t local = slot > 16u << 20 ? slot - (16u << 20) : 0;
+
+	create.global_size = FAY_IMAGE_MAX_GLOBAL;
+	create.spill_size = 16u << 20;
+	create.local_size = (uint32_t)(local < FAY_IMAGE_MAX_LOCAL ? local : FAY_IMAGE_MAX_LOCAL) & ~4095u;
+	return create;
+}
+
+static int at_once(void)
+{
+	struct fay_kernel_create creates[2] = { large(), large() };
+	struct call calls[2];
+	pthread_t threads[2];
+	int made = 0;
+
+	for (int i = 0; i < 2; i++) {
+		calls[i] = (struct call){ .command = FAY_KERNEL_CREATE, .argument = &creates[i], .fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC) };
+		pthread_create(&threads[i], NULL, make_call, &calls[i]);
+	}
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		made += !calls[i].failed;
+		if (calls[i].failed && calls[i].failed != ENOMEM)
+			printf("%s\n", strerror(calls[i].failed));
+	}
+	for (int i = 0; i < 2; i++)
+		close(calls[i].fd);
+	return made;
+}
+
+static int together(void)
+{
+	struct fay_kernel_create create, too_large;
+	int fds[FAY_KERNEL_SESSIONS_MAX + 1], wrong = 0, made = 0;
+
+	for (int round = 0; round < 10; round++)
+		wrong += at_once() != 1;
+	printf("two sessions of 2/5 of the memory at once: %d times of 10 not exactly one was made\n", wrong);
+	create = too_large = large();
+	for (unsigned i = 0; i <= FAY_KERNEL_SESSIONS_MAX; i++)
+		fds[i] = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+	for (unsigned i = 0; i < FAY_KERNEL_SESSIONS_MAX; i++, create = valid())
+		made += !ioctl(fds[i], FAY_KERNEL_CREATE, &create);
+	int code = ioctl(fds[FAY_KERNEL_SESSIONS_MAX], FAY_KERNEL_CREATE, &too_large) ? errno : 0;
+	printf("%d sessions, and one more: %s\n", made, strerror(code));
+	for (unsigned i = 0; i <= FAY_KERNEL_SESSIONS_MAX; i++)
+		close(fds[i]);
+	return wrong || made != FAY_KERNEL_SESSIONS_MAX || code != EUSERS;
+}
+
+static int check_addresses(int count, char **addresses)
+{
+	int fd = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+
+	for (int i = 0; i < count; i++) {
+		uint64_t address = strtoull(addresses[i], NULL, 16);
+		uint8_t answer = 2;
+		struct fay_kernel_check check = { (uint64_t)&address, (uint64_t)&answer, 1, 0 };
+
+		if (ioctl(fd, FAY_KERNEL_CHECK, &check))
+			perror(addresses[i]);
+		printf("%s%d", i ? " " : "", answer);
+	}
+	printf("\n");
+	return close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "stalled"))
 		return stalled();
+	if (argc > 1 && !strcmp(argv[1], "together"))
+		return together();
+	if (argc > 1 && !strcmp(argv[1], "check"))
+		return check_addresses(argc - 2, argv + 2);
 	long count = argc > 1 ? atol(argv[1]) : 100000;
 	unsigned long answers[256] = { 0 };
 	int fd = -1;

@@ -125,6 +125,18 @@ static int attach(const struct fay_verdict *verdict, struct fay_kernel_session *
 	return fay_kernel_session_attach_with(verdict, NULL, &symbols, btf, session, error);
 }
 
+/* Calls that are under way are waited for, for a minute. */
+static int detach(struct fay_kernel_session *session, struct fay_error *error)
+{
+	struct fay_kernel_detached detached;
+	int result = fay_kernel_session_detach(session, error);
+
+	for (int i = 0; result == FAY_E_LIMIT && i < 300; i++)
+		if (!__real_ioctl(session->device, FAY_KERNEL_DETACH, &detached))
+			result = FAY_OK;
+	return result;
+}
+
 static int cycles(const struct fay_verdict *verdict, long count)
 {
 	struct fay_kernel_session *session;
@@ -138,7 +150,7 @@ static int cycles(const struct fay_verdict *verdict, long count)
 			printf("cycle %ld: %s\n", i, error.message);
 			return 1;
 		}
-		if (fay_kernel_session_detach(session, &error)) {
+		if (detach(session, &error)) {
 			printf("cycle %ld: %s\n", i, error.message);
 			return 1;
 		}
@@ -201,20 +213,24 @@ static int tampered(struct fay_verdict *verdict)
 
 /* ---- in_module ---- */
 
-/* A function of a loadable module that ftrace knows; 0: there is none. */
+/* A function of a loadable module that ftrace knows, as a line `NAME [MODULE]`; 0: there is none. */
 static uint64_t traceable_in_module(void)
 {
-	int device = open(FAY_KERNEL_DEVICE, O_RDWR | O_CLOEXEC);
+	FILE *file = fopen("/sys/kernel/tracing/available_filter_functions", "r");
+	char line[512];
 	uint64_t found = 0;
 
-	for (size_t i = 0; !found && i < symbols.count; i++) {
-		uint8_t answer = 0;
-		struct fay_kernel_check check = { (uint64_t)&symbols.items[i].address, (uint64_t)&answer, 1, 0 };
+	while (!found && file && fgets(line, sizeof(line), file)) {
+		char *end = strstr(line, " [");
 
-		if (symbols.items[i].in_module && !ioctl(device, FAY_KERNEL_CHECK, &check) && answer)
-			found = symbols.items[i].address;
+		if (end)
+			*end = 0;
+		for (size_t i = 0; end && !found && i < symbols.count; i++)
+			if (symbols.items[i].in_module && !strcmp(symbols.items[i].name, line))
+				found = symbols.items[i].address;
 	}
-	close(device);
+	if (file)
+		fclose(file);
 	return found;
 }
 
@@ -293,7 +309,7 @@ static int races(const struct fay_verdict *verdict, long count)
 	long did[3] = { 0 };
 	struct fay_error error;
 
-	if (attach(verdict, &raced, &error) || fay_kernel_session_detach(raced, &error)) {
+	if (attach(verdict, &raced, &error) || detach(raced, &error)) {
 		printf("%s\n", error.message);
 		return 1;
 	}
@@ -306,7 +322,7 @@ static int races(const struct fay_verdict *verdict, long count)
 		pthread_join(threads[i], NULL);
 	printf("attached: %s; the module came %ld times, %ld mappings, %ld probes run\n", strerror(wrong), did[0], did[1], did[2]);
 	fay_kernel_session_destroy(raced);
-	return wrong || attach(verdict, &raced, &error) || fay_kernel_session_detach(raced, &error) || (fay_kernel_session_destroy(raced), 0);
+	return wrong || attach(verdict, &raced, &error) || detach(raced, &error) || (fay_kernel_session_destroy(raced), 0);
 }
 
 static int run(const char *what, struct fay_verdict *verdict, long count)

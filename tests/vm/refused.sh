@@ -59,6 +59,23 @@ check_has "ftrace is off, explained" "none: sysctl $off" "$(fay explain "$Q")"
 check "ftrace is off: system calls" 10 "$(fay trace --json 'cluster.Syscall("getpgid").Count()' -- kernel_calls getpgid 10 2>/tmp/said | value Count)"
 echo 1 >/proc/sys/kernel/ftrace_enabled
 
+# So does switching it off while functions are traced.
+for back_end in native BPF; do
+	[ $back_end = native ] || by_bpf="--comm kernel_calls"
+	fay trace --json --for 60s ${by_bpf:-} "$Q" >/tmp/rows 2>/tmp/said &
+	fay=$!
+	while ! grep -q 'Ctrl-C ends' /tmp/said; do [ -d /proc/$fay ] || break; sleep 0.2; done
+	kernel_calls getpgid 10
+	echo 0 >/proc/sys/kernel/ftrace_enabled
+	while ! grep -q "$off" /tmp/said; do [ -d /proc/$fay ] || break; sleep 0.2; done
+	kernel_calls getpgid 10
+	echo 1 >/proc/sys/kernel/ftrace_enabled
+	kill -INT $fay
+	wait $fay
+	check_has "$back_end: switched off meanwhile, said" "$off, so this kernel's functions call no probes; somebody has set it during this trace" "$(cat /tmp/said)"
+	check "$back_end: switched off meanwhile" 10 "$(value Count </tmp/rows)"
+done
+
 # A processor goes and comes back while its calls are counted.
 for back_end in native BPF; do
 	[ $back_end = native ] || { rmmod fay && mv "$ko" /tmp/fay.ko; }

@@ -6,6 +6,9 @@ FAY_COUNT(calls);
 FAY_COUNT(path_right);
 FAY_COUNT(kernel_read); /* the registers that the system call left on the kernel's stack */
 FAY_COUNT(faults);
+FAY_COUNT(named_read); /* addresses that rmdir() was called with */
+FAY_COUNT(named_refused);
+FAY_SUM(named_value);
 
 static int readable(uint64_t address)
 {
@@ -38,4 +41,16 @@ FAY_ENTRY("kernel!__x64_sys_access")
 		fay_count(&faults); /* the vsyscall page */
 	if (!readable((path & ~UINT64_C(0xfff)) | UINT64_C(0x400000000000)))
 		fay_count(&faults); /* not mapped */
+}
+
+FAY_ENTRY("kernel!__x64_sys_rmdir")
+{
+	uint64_t address = 0, value = 0;
+
+	if (fay_try_read(&address, sizeof(address), event->arg[0] + 14 * 8) == 0 && fay_try_read(&value, sizeof(value), address) == 0) {
+		fay_count(&named_read);
+		fay_sum(&named_value, (int64_t)value);
+	} else {
+		fay_count(&named_refused);
+	}
 }
