@@ -82,7 +82,8 @@ check "nothing lost" 0 "$(sed -n 's/.*"events_lost":\([0-9]*\).*/\1/p' /tmp/rows
 check "native: what a null pointer leads to" 64 "$(q 'cluster.Function(kernel, "vfs_read").Count(io => io.comm == "kernel_calls" && io.file.f_owner.pid.level == 0)' -- kernel_calls read 64 | value Count)"
 
 # Others at the same function. BPF holds it by a direct call: entries are called back beside that, returns cannot be; and neither sees the other.
-fay trace --json --for 600s --comm kernel_calls 'cluster.Function(kernel, "vfs_read").Count()' >/tmp/other 2>/tmp/other.said &
+stacks='from r in cluster.Function(kernel, "vfs_read") where r.comm == "kernel_calls" group r by r.KernelStack into g select new { g.Key, n = g.Count() }'
+fay trace --json --for 600s "$stacks" >/tmp/other 2>/tmp/other.said &
 other=$!
 while ! grep -q 'Ctrl-C ends' /tmp/other.said; do [ -d /proc/$other ] || break; sleep 0.2; done
 check "native beside BPF" 64 "$(q 'cluster.Function(kernel, "vfs_read").Count()' -- kernel_calls read 64 | value Count)"
@@ -91,7 +92,7 @@ q 'cluster.Return(kernel, "vfs_read").Count()' -- kernel_calls read 64 >/tmp/row
 check_has "returns beside BPF, said" "another tracer" "$(cat /tmp/said)"
 kill -INT $other
 wait $other
-check "BPF beside native" 64 "$(value Count </tmp/other)" # the refused trace has not let its command run
+check "BPF beside native" 64 "$(value n </tmp/other)" # the refused trace has not let its command run
 # The function tracer and a kprobe come to what is traced natively, by entry and return; and BPF, which is refused.
 fay trace --json --for 600s 'cluster.Return(kernel, "vfs_read").Count(c => c.comm == "kernel_calls" && c.ReturnValue > 0)' >/tmp/rows 2>/tmp/said &
 fay=$!
@@ -109,7 +110,7 @@ echo nop >current_tracer
 : >set_ftrace_filter
 kernel_calls read 64
 cd /
-fay trace --comm kernel_calls 'cluster.Function(kernel, "vfs_read").Count()' >/dev/null 2>/tmp/other.said; check "BPF comes to what is held directly" 1 $?
+fay trace "$stacks" >/dev/null 2>/tmp/other.said; check "BPF comes to what is held directly" 1 $?
 cat /tmp/other.said
 kill -INT $fay
 wait $fay

@@ -59,10 +59,10 @@ check_has "ftrace is off, explained" "none: sysctl $off" "$(fay explain "$Q")"
 check "ftrace is off: system calls" 10 "$(fay trace --json 'cluster.Syscall("getpgid").Count()' -- kernel_calls getpgid 10 2>/tmp/said | value Count)"
 echo 1 >/proc/sys/kernel/ftrace_enabled
 
-# So does switching it off while functions are traced.
-for back_end in native BPF; do
-	[ $back_end = native ] || by_bpf="--comm kernel_calls"
-	fay trace --json --for 60s ${by_bpf:-} "$Q" >/tmp/rows 2>/tmp/said &
+# So does switching it off while functions are traced; stacks are BPF's.
+for key in pid KernelStack; do
+	fay trace --json --for 600s "from c in cluster.Function(kernel, \"__x64_sys_getpgid\") where c.comm == \"kernel_calls\" group c by c.$key into g select new { g.Key, n = g.Count() }" \
+		>/tmp/rows 2>/tmp/said &
 	fay=$!
 	while ! grep -q 'Ctrl-C ends' /tmp/said; do [ -d /proc/$fay ] || break; sleep 0.2; done
 	kernel_calls getpgid 10
@@ -72,8 +72,8 @@ for back_end in native BPF; do
 	echo 1 >/proc/sys/kernel/ftrace_enabled
 	kill -INT $fay
 	wait $fay
-	check_has "$back_end: switched off meanwhile, said" "$off, so this kernel's functions call no probes; somebody has set it during this trace" "$(cat /tmp/said)"
-	check "$back_end: switched off meanwhile" 10 "$(value Count </tmp/rows)"
+	check_has "by $key: switched off meanwhile, said" "$off, so this kernel's functions call no probes; somebody has set it during this trace" "$(cat /tmp/said)"
+	check "by $key: switched off meanwhile" 10 "$(value n </tmp/rows)"
 done
 
 # A processor goes and comes back while its calls are counted.
