@@ -149,6 +149,8 @@ static int attach_session(struct processes *processes, pid_t pid, struct fay_att
 	if (result) {
 		free(traced->tables);
 		fay_target_close(traced->target);
+	} else {
+		fay_codes_take(&processes->codes, pid);
 	}
 	return result;
 }
@@ -170,7 +172,6 @@ static int attach(struct processes *processes, pid_t pid, bool later, struct fay
 	if (attach_session(processes, pid, &options, traced, error))
 		return error->code;
 	processes->count++;
-	fay_codes_take(&processes->codes, pid);
 	size_t size;
 	struct fay_shm_control *shm = fay_session_shm(traced->session, &size);
 	if (!options.beside_count)
@@ -260,6 +261,9 @@ static void look_for_names(struct processes *processes)
 /* Stacks go through new modules, too, and functions there are called something. */
 static void know_again(struct processes *processes, pid_t pid)
 {
+	struct fay_error error;
+	if (admit(processes, pid, &error))
+		return;
 	fay_codes_take(&processes->codes, pid);
 	for (size_t i = 0; i < processes->count; i++)
 		if (fay_target_pid(processes->traced[i].target) == pid)
