@@ -240,26 +240,6 @@ bool fay_session_reads(const struct fay_session *session, uint32_t field)
 	return false;
 }
 
-/* Before the first call is watched, and when it has come to nothing (`gone`: this session). */
-static int tell_others(const struct fay_session *session, struct fay_stop *stop, uint64_t gone, struct fay_error *error)
-{
-	struct fay_zones zones = { 0 };
-	struct fay_maps maps;
-	int code;
-
-	if (!session->calls_size)
-		return 0;
-	code = fay_maps_read(stop->pid, &maps, error);
-	if (code)
-		return code;
-	code = fay_zones_read_headers(&maps, stop->memory, &zones, error);
-	if (!code)
-		code = fay_others_write(stop, &zones, gone, error);
-	fay_zones_deinit(&zones);
-	fay_maps_deinit(&maps);
-	return code;
-}
-
 int fay_session_install(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
 {
 	int code;
@@ -289,14 +269,11 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 		code = -1;
 	}
 	if (!code)
-		code = tell_others(session, stop, 0, error);
-	if (!code)
 		code = count_markers(session, stop, error);
 	if (!code)
 		code = patch_all(session, stop, error);
 	if (code) {
 		uncount_markers(session, stop);
-		tell_others(session, stop, session->id, NULL);
 		if (!fay_install_undo(session, stop) && fay_process_start(stop->pid))
 			code = fay_error_set(error, FAY_E_LIMIT, "process %d: attaching failed, and memory that fay had mapped there could not be unmapped",
 					     (int)stop->pid);

@@ -271,6 +271,26 @@ static int check_image(struct fay_session *session, struct fay_stop *stop, const
 	return code;
 }
 
+/* Before the first call is watched, and when it has come to nothing (`gone`: this session). */
+static int tell_others(const struct fay_session *session, struct fay_stop *stop, uint64_t gone, struct fay_error *error)
+{
+	struct fay_zones zones = { 0 };
+	struct fay_maps maps;
+	int code;
+
+	if (!session->calls_size)
+		return 0;
+	code = fay_maps_read(stop->pid, &maps, error);
+	if (code)
+		return code;
+	code = fay_zones_read_headers(&maps, stop->memory, &zones, error);
+	if (!code)
+		code = fay_others_write(stop, &zones, gone, error);
+	fay_zones_deinit(&zones);
+	fay_maps_deinit(&maps);
+	return code;
+}
+
 int fay_install_memory(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
 {
 	int code = install_table(session, stop, error);
@@ -284,7 +304,7 @@ int fay_install_memory(struct fay_session *session, struct fay_stop *stop, struc
 		if (!code)
 			code = check_image(session, stop, &session->zones[i], error);
 	}
-	return code;
+	return code ? code : tell_others(session, stop, 0, error);
 }
 
 /* *mapped stays set if it could not be unmapped. */
@@ -304,6 +324,7 @@ bool fay_install_undo(struct fay_session *session, struct fay_stop *stop)
 {
 	bool left = false;
 
+	tell_others(session, stop, session->id, NULL);
 	if (session->shm)
 		munmap(session->shm, session->shm_size);
 	session->shm = NULL;

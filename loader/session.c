@@ -282,10 +282,10 @@ static bool is_same_function(const struct fay_function *one, const struct fay_fu
 }
 
 /*
- * Whether another session of ours has its jump at this function now, has taken it out for good, or has found that it cannot be patched, and said so. (A module that was unloaded
- * and loaded again lies there without a jump.)
+ * Whether another session of ours has its jump at this function now, maybe under another trace's, has taken it out for good, or has found that it cannot be patched, and said so. (A
+ * module that was unloaded and loaded again lies there without a jump.)
  */
-static bool is_left_to(const struct fay_session *other, const struct fay_point *point)
+static bool is_left_to(const struct fay_session *other, const struct fay_point *point, const struct fay_zones *present)
 {
 	for (size_t i = 0; i < other->point_count; i++) {
 		const struct fay_point *theirs = &other->points[i];
@@ -298,8 +298,7 @@ static bool is_left_to(const struct fay_session *other, const struct fay_point *
 		if (theirs->taken_out)
 			return true;
 		fay_patch_encode(&theirs->patch, jump);
-		return pread(other->memory, now, sizeof(now), (off_t)theirs->site) == (ssize_t)sizeof(now) &&
-		       !memcmp(now, jump, sizeof(now));
+		return pread(other->memory, now, sizeof(now), (off_t)theirs->site) == (ssize_t)sizeof(now) && fay_zones_cover(present, theirs->site, now, jump);
 	}
 	return false;
 }
@@ -307,13 +306,22 @@ static bool is_left_to(const struct fay_session *other, const struct fay_point *
 /* Leaves to other sessions what they have; hooks stay, each session needs its own. */
 static int leave_to_others(struct fay_session *session, struct fay_error *error)
 {
+	struct fay_zones present = { 0 };
 	size_t kept = 0, wanted = 0;
+	struct fay_maps maps;
+	int code = fay_maps_read(session->pid, &maps, error);
 
+	if (code)
+		return code;
+	code = fay_zones_read(&maps, session->options.beside[0]->memory, &present, error);
+	fay_maps_deinit(&maps);
+	if (code)
+		return code;
 	for (size_t i = 0; i < session->point_count; i++) {
 		struct fay_point *point = &session->points[i];
 
 		for (size_t k = 0; k < session->options.beside_count && point->probe_count; k++)
-			if (is_left_to(session->options.beside[k], point))
+			if (is_left_to(session->options.beside[k], point, &present))
 				point->probe_count = 0;
 		if (!point->probe_count && !point->hook) {
 			free(point->probes);
@@ -323,6 +331,7 @@ static int leave_to_others(struct fay_session *session, struct fay_error *error)
 		session->points[kept++] = *point;
 	}
 	session->point_count = kept;
+	fay_zones_deinit(&present);
 	return wanted ? 0 : fay_error_set(error, FAY_E_USAGE, "process %d: nothing is left to trace", (int)session->pid);
 }
 

@@ -211,6 +211,17 @@ unsigned fay_zones_lower_returns(const struct fay_zones *zones, uint64_t site, c
 	return count;
 }
 
+bool fay_zones_cover(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], const uint8_t jump[FAY_JUMP_BYTES])
+{
+	uint8_t now[FAY_JUMP_BYTES];
+	const struct fay_zone_patch *patch;
+
+	memcpy(now, bytes, sizeof(now));
+	for (size_t step = 0; memcmp(now, jump, sizeof(now)) && step < zones->count && (patch = fay_zones_patch_at(zones, site, now)); step++)
+		memcpy(now, patch->original, sizeof(now));
+	return !memcmp(now, jump, sizeof(now));
+}
+
 bool fay_zone_owner_alive(const struct fay_zone_header *header)
 {
 	return fay_process_start((pid_t)header->owner_pid) == header->owner_start;

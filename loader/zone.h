@@ -102,6 +102,8 @@ bool fay_semaphore_add(struct fay_stop *stop, uint64_t address, int step);
 const struct fay_zone_patch *fay_zones_patch_at(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES]);
 /* Replaces, in a copy of the bytes at `site`, patches by what is under them: the program's own bytes. */
 void fay_zones_uncover(const struct fay_zones *zones, uint64_t site, uint8_t bytes[FAY_JUMP_BYTES]);
+/* Whether these bytes at `site` are this jump, or other sessions' jumps over it. */
+bool fay_zones_cover(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], const uint8_t jump[FAY_JUMP_BYTES]);
 /* Where the sessions whose jumps lie there, one over the other, have watched calls return to. Returns how many do, `most` at most. */
 unsigned fay_zones_lower_returns(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], uint64_t *returns, unsigned most);
 

@@ -182,6 +182,16 @@ static void put_last_visit(struct writer *w, const uint8_t *loop, uint8_t **best
 	*best = put_branch(w, DW_OP_SKIP, NULL);
 }
 
+/* -> behind best visits call: where the slot ends, no call yet, how often the unwinder was here, the top */
+static void put_start(struct writer *w, const struct fay_call_stack *stack)
+{
+	put_behind_slot(w);
+	PUT(w, DW_OP_CONST1U, 0);
+	PUT(w, DW_OP_BREG7, 0, DW_OP_CONST1U, FAY_UNWIND_VISITS_AT((uint8_t)fay_config.unwind_step), DW_OP_SHR, DW_OP_CONST1U, FAY_UNWIND_VISITS, DW_OP_AND);
+	put_const8(w, stack->entry + offsetof(struct fay_thread_entry, top));
+	put(w, DW_OP_DEREF);
+}
+
 /*
  * -> behind call: where the slot ends, and the last of the calls that this frame stands for. *none: where that goes on, with four words on the stack, if there is no such call; it is to be
  * landed. Calls are looked at from the newest down; `visits` are still to be passed over.
@@ -190,11 +200,7 @@ static void put_find(struct writer *w, struct fay_call_stack *stack, uint8_t **n
 {
 	uint8_t *loop, *over, *end, *last, *more, *found[2], *best;
 
-	put_behind_slot(w);
-	PUT(w, DW_OP_CONST1U, 0);
-	PUT(w, DW_OP_BREG7, 0, DW_OP_CONST1U, FAY_UNWIND_VISITS_AT((uint8_t)fay_config.unwind_step), DW_OP_SHR, DW_OP_CONST1U, FAY_UNWIND_VISITS, DW_OP_AND);
-	put_const8(w, stack->entry + offsetof(struct fay_thread_entry, top));
-	put(w, DW_OP_DEREF); /* behind best visits call */
+	put_start(w, stack);
 	PUT(w, DW_OP_OVER, DW_OP_CONST1U, FAY_UNWIND_LAST_VISIT + 1, DW_OP_EQ);
 	over = put_branch(w, DW_OP_BRA, NULL);
 	loop = w->at;

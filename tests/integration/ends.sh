@@ -4,12 +4,16 @@
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(dirname "$FAY")
-for program in ends_target calls_target; do
-	sed "s/PROGRAM/$program/" "$here/calls.c" >"$work/$program.c"
-	"$FAY" cc "$work/$program.c" -o "$work/$program.fay" || fail "the probe for $program does not compile"
-done
+make_probe() { # NAME PATTERN
+	sed "s/PROGRAM!traced_\*/$2/" "$here/calls.c" >"$work/$1.c"
+	"$FAY" cc "$work/$1.c" -o "$work/$1.fay" || fail "the probe $1 does not compile"
+}
+make_probe ends_target 'ends_target!traced_*'
+make_probe calls_target 'calls_target!traced_*'
+make_probe caller 'ends_target!traced_to_*'
+make_probe called 'ends_target!traced_wait'
 
-# watch NAME PROGRAM: a trace of $target; its pid in tracers[NAME]
+# watch NAME PROBE: a trace of $target; its pid in tracers[NAME]
 declare -A tracers
 watch() {
 	rm -f "$work/$1.err"
@@ -85,6 +89,25 @@ for scenario in blocked blocked_throw; do
 		watched "$last"
 		equal "$scenario, $last goes on: entries, returns, exceptions" "$e $r $x" "$(counted "$last")"
 		equal "$scenario, $last: lost" 0 "$(ending "$last" events_lost)"
+	done
+done
+
+# One trace has the function that ends in a tail call, the other the one that is called so. The first of the two ends while both are under way.
+for scenario in blocked blocked_throw; do
+	for order in "caller called caller" "caller called called" "called caller caller" "called caller called"; do
+		read -r first second last <<<"$order"
+		start_target ready "$bin/ends_target" $scenario
+		watch "$first" "$first"
+		watch "$second" "$second"
+		go_on
+		wait_for "$work/target.out" inside
+		[ "$last" = "$first" ] || unwatch "$first"
+		[ "$last" = "$second" ] || unwatch "$second"
+		go_on
+		finished "$scenario, $order stays"
+		watched "$last"
+		equal "$scenario, $order stays: entries, returns, exceptions" "1 $((r / 3)) $((x / 3))" "$(counted "$last")"
+		equal "$scenario, $order stays: lost" 0 "$(ending "$last" events_lost)"
 	done
 done
 
