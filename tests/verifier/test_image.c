@@ -186,6 +186,15 @@ static int overlapping_cell(uint8_t *b)
 	return 0;
 }
 
+/* .rodata under a name that means nothing. */
+static int unknown_section(uint8_t *b, uint32_t type, uint64_t flags)
+{
+	SECTION(".rodata")->sh_type = type;
+	SECTION(".rodata")->sh_flags |= flags;
+	SECTION(".rodata")->sh_name = SECTION(".shstrtab")->sh_name;
+	return 0;
+}
+
 /* A relocation and a half, with everything else in order. */
 static int ragged_relocations(uint8_t *b)
 {
@@ -323,8 +332,12 @@ static int name_nothing(uint8_t *b, const char *table, uint32_t field)
 	C(IMG_ELF, SECTION(".symtab")->sh_offset = UINT64_MAX - 8)                                                                   \
 	C(IMG_ELF, SECTION(".symtab")->sh_link = EHDR->e_shnum)                                                                      \
 	C(IMG_ELF, SECTION(".strtab")->sh_type = SHT_PROGBITS)                                                                       \
-	C(IMG_RELOC, (SECTION(".rodata")->sh_type = SHT_RELA, SECTION(".rodata")->sh_name = SECTION(".shstrtab")->sh_name))          \
-	C(IMG_SECTION, (SECTION(".rodata")->sh_type = SHT_INIT_ARRAY, SECTION(".rodata")->sh_flags |= SHF_WRITE, SECTION(".rodata")->sh_name = SECTION(".shstrtab")->sh_name)) \
+	C(IMG_WX, unknown_section(b, SHT_RELA, SHF_WRITE | SHF_EXECINSTR))                                                           \
+	C(IMG_RELOC, unknown_section(b, SHT_RELA, 0))                                                                                \
+	C(IMG_SECTION, unknown_section(b, SHT_PROGBITS, SHF_TLS | SHF_WRITE))                                                        \
+	C(IMG_SECTION, unknown_section(b, SHT_INIT_ARRAY, SHF_WRITE))                                                                \
+	C(IMG_SECTION, SECTION(".rodata")->sh_flags = 0)                                                                             \
+	C(IMG_LAYOUT, SECTION(".text")->sh_size += 8)                                                                                \
 	C(IMG_LAYOUT, LOAD(1)->p_flags = PF_R)                                                                                       \
 	C(IMG_SECTION, SECTION(".fay.columns")->sh_name = SECTION(".fay.state")->sh_name)                                            \
 	C(IMG_WX, SECTION(".gnu.hash")->sh_flags |= SHF_WRITE)                                                                       \
