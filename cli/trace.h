@@ -235,8 +235,8 @@ void fay_trace_drop_unloaded(struct trace *trace, pid_t pid);
 void fay_trace_retire_empty(struct trace *trace, pid_t pid);
 /* The process, which has nothing of what is asked for yet, is to wait from now on. Takes the target if it does. */
 bool fay_trace_modules_wait(struct trace *trace, pid_t pid, struct fay_target *target);
-/* Whether it does so. */
-bool fay_trace_modules_waits(const struct trace *trace, pid_t pid);
+/* The live sessions of one process, with that by which it does so, last; FAY_CLI_MAX_TARGETS + 1 at most. */
+size_t fay_trace_sessions_of(const struct trace *trace, pid_t pid, struct fay_session **list);
 /* Ends that. */
 void fay_trace_modules_leave(struct trace *trace, struct trace_watched *watched);
 /* How often a program went on before what it had loaded was attached to. */

@@ -7,13 +7,10 @@
 
 void fay_trace_drop_unloaded(struct trace *trace, pid_t pid)
 {
-	for (size_t i = 0; i < trace->session_count; i++) {
-		struct fay_error error;
-		if (fay_target_pid(trace->targets[i]) != pid || !fay_session_target_alive(trace->sessions[i]))
-			continue;
-		if (fay_session_drop_unloaded(trace->sessions[i], &error) && trace->verbose)
-			fprintf(stderr, "fay: process %d: %s\n", pid, error.message);
-	}
+	struct fay_session *list[FAY_CLI_MAX_TARGETS + 1];
+	struct fay_error error;
+	if (fay_sessions_drop_unloaded(list, fay_trace_sessions_of(trace, pid, list), &error) && trace->verbose)
+		fprintf(stderr, "fay: process %d: %s\n", pid, error.message);
 }
 
 void fay_trace_retire_empty(struct trace *trace, pid_t pid)
@@ -64,12 +61,16 @@ void fay_trace_modules_tick(struct trace *trace)
 			serve(trace, trace->watched[i].waits, trace->watched[i].pid);
 }
 
-bool fay_trace_modules_waits(const struct trace *trace, pid_t pid)
+size_t fay_trace_sessions_of(const struct trace *trace, pid_t pid, struct fay_session **list)
 {
+	size_t count = 0;
+	for (size_t i = 0; i < trace->session_count; i++)
+		if (fay_target_pid(trace->targets[i]) == pid && fay_session_target_alive(trace->sessions[i]))
+			list[count++] = trace->sessions[i];
 	for (size_t i = 0; i < trace->watched_count; i++)
-		if (trace->watched[i].pid == pid && trace->watched[i].waits)
-			return fay_session_target_alive(trace->watched[i].waits);
-	return false;
+		if (trace->watched[i].pid == pid && trace->watched[i].waits && fay_session_target_alive(trace->watched[i].waits))
+			list[count++] = trace->watched[i].waits;
+	return count;
 }
 
 bool fay_trace_modules_wait(struct trace *trace, pid_t pid, struct fay_target *target)

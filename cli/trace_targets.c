@@ -18,16 +18,6 @@ int fay_trace_check_processes(const struct trace *trace, struct fay_error *error
 	return FAY_OK;
 }
 
-/* The live sessions of one process. */
-static size_t sessions_of(const struct trace *trace, pid_t pid, struct fay_session **list)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < trace->session_count; i++)
-		if (fay_target_pid(trace->targets[i]) == pid && fay_session_target_alive(trace->sessions[i]))
-			list[count++] = trace->sessions[i];
-	return count;
-}
-
 static void say_later(struct trace *trace, size_t index)
 {
 	struct fay_session *session = trace->sessions[index];
@@ -59,7 +49,7 @@ static int attach_session(struct trace *trace, struct fay_target *target, struct
 
 int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error)
 {
-	struct fay_session *beside[FAY_CLI_MAX_TARGETS];
+	struct fay_session *beside[FAY_CLI_MAX_TARGETS + 1];
 	struct fay_attach_options options = { .size = sizeof(options),
 					      .shared_from = trace->share,
 					      .some = later || trace->follow,
@@ -74,10 +64,11 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	if (!fay_trace_make_room(trace, error))
 		return error->code;
 	size_t index = trace->session_count;
-	options.beside_count = sessions_of(trace, pid, beside);
-	options.modules = !options.beside_count && !fay_trace_modules_waits(trace, pid);
-	options.loading = !options.modules;
-	if (fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &target, error))
+	options.beside_count = fay_trace_sessions_of(trace, pid, beside);
+	options.modules = !options.beside_count;
+	options.loading = options.beside_count;
+	bool first = !options.beside_count || !fay_session_point_count(beside[0]);
+	if ((!options.beside_count && fay_cli_leftovers_clean_pid(pid, error)) || fay_target_open_pid(pid, &target, error))
 		return error->code;
 	if (attach_session(trace, target, &options, error)) {
 		if (error->code != FAY_E_USAGE || !trace->wait || !options.modules || !fay_trace_modules_wait(trace, pid, target))
@@ -88,7 +79,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 		fay_cli_addresses_take(&trace->addresses, pid);
 	struct fay_session *session = trace->sessions[index];
 	struct fay_shm_control *shm = fay_session_shm(session, &size);
-	if (!options.beside_count)
+	if (first)
 		fay_session_run(session, FAY_PROBE_BEGIN);
 	if (later)
 		say_later(trace, index);

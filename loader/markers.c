@@ -172,10 +172,10 @@ int fay_target_find_markers(struct fay_target *target, const char *pattern, stru
 		return code;
 	fay_glob_init(&glob, name);
 	for (size_t i = 0; !code && i < target->module_count; i++)
-		if (fay_module_matches(&target->modules[i], module))
+		if (fay_target_asks(target, &target->modules[i], module))
 			code = add_module(target, &target->modules[i], &glob, &matches, error);
 	if (!code && !matches.count)
-		code = no_match(target, module, name, error);
+		code = target->only_new ? fay_target_no_match(target, module, name, error) : no_match(target, module, name, error);
 	if (code) {
 		free(matches.items);
 		return code;

@@ -276,6 +276,11 @@ int fay_target_read_maps(struct fay_target *target, struct fay_error *error)
 	return FAY_OK;
 }
 
+bool fay_target_asks(const struct fay_target *target, const struct fay_module *module, const char *pattern)
+{
+	return !(target->only_new && module->known) && fay_module_matches(module, pattern);
+}
+
 const struct fay_module *fay_target_module_at(const struct fay_target *target, uint64_t address)
 {
 	for (size_t i = 0; i < target->module_count; i++)

@@ -153,12 +153,33 @@ static int find_thread_function(struct fay_target *target, uint32_t kind, struct
 			     "Debian's package libc6-dbg has the names that the C library itself does not show", name);
 }
 
+/* Where a probe is wanted, but for modules that other sessions of the process know. Threads' functions are in the C library, which is there from the beginning. */
+static int find_places(struct fay_session *session, uint32_t probe, struct fay_function_list *list, struct fay_error *error)
+{
+	const struct fay_probe_facts *facts = &session->verdict->probes[probe];
+	struct fay_target *target = session->target;
+	bool thread = facts->kind == FAY_PROBE_THREAD_BEGIN || facts->kind == FAY_PROBE_THREAD_END;
+	int code;
+
+	target->only_new = session->options.beside_count > 0;
+	if (thread)
+		code = target->only_new ? fay_error_set(error, FAY_E_USAGE, "the sessions before have the threads' functions") :
+					  find_thread_function(target, facts->kind, list, error);
+	else if (facts->kind == FAY_PROBE_MARKER)
+		code = fay_target_find_markers(target, facts->pattern, list, error);
+	else
+		code = fay_target_find(target, facts->pattern, list, error);
+	target->only_new = false;
+	return code;
+}
+
 int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 {
 	const struct fay_verdict *verdict = session->verdict;
 	size_t capacity = 0;
 	int unmatched = 0;
 
+	fay_known_mark(session);
 	for (uint32_t i = 0; i < verdict->probe_count && !session->options.modules_alone; i++) {
 		uint32_t kind = verdict->probes[i].kind;
 		struct fay_function_list list = { 0 };
@@ -166,13 +187,7 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 
 		if (kind == FAY_PROBE_BEGIN || kind == FAY_PROBE_END || kind == FAY_PROBE_TIMER)
 			continue;
-		if (kind == FAY_PROBE_THREAD_BEGIN || kind == FAY_PROBE_THREAD_END)
-			code = find_thread_function(session->target, kind, &list, error);
-		else if (kind == FAY_PROBE_MARKER)
-			code = fay_target_find_markers(session->target, verdict->probes[i].pattern, &list, error);
-		else
-			code = fay_target_find(session->target, verdict->probes[i].pattern, &list, error);
-
+		code = find_places(session, i, &list, error);
 		if (code == FAY_E_USAGE && session->options.some) {
 			unmatched = code;
 			continue;

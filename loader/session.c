@@ -291,6 +291,8 @@ static bool is_left_to(const struct fay_session *other, const struct fay_point *
 		const struct fay_point *theirs = &other->points[i];
 		uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
 
+		if (!theirs->probe_count)
+			continue;
 		if (!theirs->usable && !theirs->unloaded && is_same_function(&theirs->function, &point->function))
 			return true;
 		if (!theirs->usable || theirs->unloaded || theirs->function.address != point->function.address)
@@ -432,6 +434,8 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		code = choose_threads(session, error ? error : &local);
 	if (!code)
 		code = attach(session, error ? error : &local);
+	if (!code || code == FAY_E_USAGE)
+		fay_known_remember(session->options.beside_count ? session->options.beside[0] : session, target);
 	if (code) {
 		/* It was there, and whatever step failed, and how, came of that. */
 		if (session->pid_start && fay_process_gone(session->pid))

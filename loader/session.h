@@ -88,6 +88,11 @@ struct fay_zone_plan {
 	bool mapped, data_mapped; /* in the target */
 };
 
+/* Where code of a module that was looked at begins. */
+struct fay_known {
+	uint64_t start, device, inode;
+};
+
 struct fay_session {
 	struct fay_target *target;
 	const struct fay_verdict *verdict; /* during attach only */
@@ -115,6 +120,8 @@ struct fay_session {
 	uint32_t tids[FAY_TIDS_MAX]; /* the threads that are traced, as they know themselves; options.tid_count of them */
 	int32_t tid_offset;
 	uint64_t rendezvous; /* struct r_debug of the process's dynamic linker; 0: not known */
+	struct fay_known *known; /* known_count of them */
+	size_t known_count;
 	char unhooked[FAY_REASON_MAX]; /* why the program does not wait when it loads modules; "": it does, or nobody asked for that */
 	bool thread_pointer; /* fs:0 holds the fs base in every thread */
 	uint64_t time_multiplier, time_offset;
@@ -145,6 +152,14 @@ int fay_session_skip(struct fay_session *session, struct fay_point *point, const
 /* Reads up to `size` bytes as the program wrote them, without any trace's jumps. Returns how many there are. */
 size_t fay_read_program(const struct fay_zones *present, int memory, uint64_t address, uint8_t *body, size_t size);
 void fay_points_deinit(struct fay_session *session);
+
+/*
+ * known.c: marks the target's modules that the sessions beside this one know; adds those that are not marked to what a session knows; takes off what is no longer mapped, and
+ * the module at `site` (0: none).
+ */
+void fay_known_mark(const struct fay_session *session);
+void fay_known_remember(struct fay_session *session, const struct fay_target *target);
+void fay_known_forget(struct fay_session *session, const struct fay_maps *maps, uint64_t site);
 
 /* cost.c: takes places out in one stop, by their numbers. *left: not all could be. */
 int fay_session_remove_points(struct fay_session *session, const size_t *points, size_t count, bool *left, struct fay_error *error);

@@ -97,6 +97,7 @@ void fay_session_destroy(struct fay_session *session)
 	fay_host_destroy(session->host);
 	fay_session_forget_plan(session);
 	fay_points_deinit(session);
+	free(session->known);
 	free(session);
 }
 

@@ -212,6 +212,8 @@ static void print_reason(const struct other_kinds *kinds, const char *function, 
 
 int fay_target_no_match(struct fay_target *target, const char *module, const char *function, struct fay_error *error)
 {
+	if (target->only_new)
+		return fay_error_set(error, FAY_E_USAGE, "none of the modules that are new in %s has %s!%s", target->title, module, function);
 	struct fay_suggest suggest;
 	struct other_kinds kinds = { 0 };
 	char hint[1024], reason[700], unreadable[400] = "";

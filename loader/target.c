@@ -256,7 +256,7 @@ int fay_target_find(struct fay_target *target, const char *pattern, struct fay_f
 	fay_glob_init(&glob, function_pattern);
 	for (size_t i = 0; !code && i < target->module_count; i++) {
 		struct fay_module *module = &target->modules[i];
-		if (!fay_module_matches(module, module_pattern) || !fay_module_object(target, module))
+		if (!fay_target_asks(target, module, module_pattern) || !fay_module_object(target, module))
 			continue;
 		if (!fay_target_intern(target, module->name, strlen(module->name)))
 			code = fay_error_set(error, FAY_E_LIMIT, "out of memory for names");

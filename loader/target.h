@@ -105,6 +105,7 @@ struct fay_module {
 	char *path;      /* as the target sees it, without " (deleted)" */
 	bool deleted;
 	bool main;       /* the process's executable */
+	bool known;      /* a session of the process has looked at it before (known.c) */
 	uint64_t device, inode;
 	struct fay_range *ranges;
 	size_t range_count;
@@ -123,6 +124,7 @@ struct fay_target {
 		char *name;
 	} *interned;
 	size_t interned_count, interned_size;
+	bool only_new; /* patterns pass over modules that are known */
 	uint64_t symbols_compared; /* for markers' operands, which bounds that work */
 };
 
@@ -133,6 +135,8 @@ struct fay_object *fay_module_object(const struct fay_target *target, struct fay
 /* The module whose code is mapped at an address in the process; NULL. */
 const struct fay_module *fay_target_module_at(const struct fay_target *target, uint64_t address);
 bool fay_module_matches(const struct fay_module *module, const char *pattern);
+/* Likewise, and it is not passed over. */
+bool fay_target_asks(const struct fay_target *target, const struct fay_module *module, const char *pattern);
 bool fay_module_add_name(struct fay_module *module, const char *name, size_t length);
 /* Derives all names from a file's base name: "libc.so.6" gives "libc", "libc.so.6", "libc.so". */
 bool fay_module_add_names_of(struct fay_module *module, const char *path);

@@ -19,11 +19,15 @@ static bool is_unloaded(const struct fay_session *session, const struct fay_maps
 {
 	const struct fay_map *map = fay_maps_find(maps, point->site);
 	const struct fay_module *module = fay_target_module_at(session->target, point->site);
-	uint8_t now[FAY_JUMP_BYTES];
+	uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
 
-	if (!map || (module && (map->inode != module->inode || makedev((unsigned)(map->device >> 32), (unsigned)map->device) != module->device)))
-		return true;
-	return pread(session->memory, now, sizeof(now), (off_t)point->site) == (ssize_t)sizeof(now) && !memcmp(now, point->program, sizeof(now));
+	fay_patch_encode(&point->patch, jump);
+	if (!map || pread(session->memory, now, sizeof(now), (off_t)point->site) != (ssize_t)sizeof(now))
+		return !map;
+	if (!memcmp(now, jump, sizeof(jump)))
+		return false;
+	return !memcmp(now, point->program, sizeof(now)) ||
+	       (module && (map->inode != module->inode || makedev((unsigned)(map->device >> 32), (unsigned)map->device) != module->device));
 }
 
 /* The numbers of the points whose modules are gone. One look serves all points on a page. */
@@ -55,26 +59,50 @@ bool fay_session_has_points(const struct fay_session *session)
 	return false;
 }
 
-int fay_session_drop_unloaded(struct fay_session *session, struct fay_error *error)
+/* What lies at the session's points now was not looked at, whoever knew the module that was there before. */
+static void forget_known(const struct fay_session *session, const struct fay_maps *maps, const size_t *points, size_t count, struct fay_session *const *beside,
+			 size_t beside_count)
+{
+	const struct fay_map *last = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct fay_map *map = fay_maps_find(maps, session->points[points[i]].site);
+
+		for (size_t k = 0; map && map != last && k < beside_count; k++)
+			fay_known_forget(beside[k], maps, session->points[points[i]].site);
+		last = map;
+	}
+}
+
+static int drop_unloaded(struct fay_session *session, const struct fay_maps *maps, struct fay_session *const *beside, size_t beside_count, struct fay_error *error)
 {
 	size_t *points = calloc(session->point_count + 1, sizeof(*points)), count;
-	struct fay_maps maps;
 	bool left;
-	int code;
+	int code = 0;
 
 	if (!points)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	code = fay_maps_read(session->pid, &maps, error);
-	if (code) {
-		free(points);
-		return code;
-	}
-	count = find_unloaded(session, &maps, points);
-	fay_maps_deinit(&maps);
+	count = find_unloaded(session, maps, points);
 	if (count)
 		code = fay_session_remove_points(session, points, count, &left, error);
 	for (size_t i = 0; i < count && !code; i++)
 		session->points[points[i]].unloaded = true;
+	forget_known(session, maps, points, count, beside, beside_count);
 	free(points);
+	return code;
+}
+
+int fay_sessions_drop_unloaded(struct fay_session *const *sessions, size_t count, struct fay_error *error)
+{
+	struct fay_maps maps;
+	int code = count ? fay_maps_read(sessions[0]->pid, &maps, error) : 0;
+
+	if (code || !count)
+		return code;
+	for (size_t i = 0; i < count && !code; i++) {
+		fay_known_forget(sessions[i], &maps, 0);
+		code = drop_unloaded(sessions[i], &maps, sessions, count, error);
+	}
+	fay_maps_deinit(&maps);
 	return code;
 }

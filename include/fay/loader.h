@@ -165,8 +165,11 @@ bool fay_session_modules_asked(struct fay_session *session, uint32_t *number);
 void fay_session_modules_answer(struct fay_session *session, uint32_t number);
 /* How often it went on without an answer. */
 uint32_t fay_session_modules_late(const struct fay_session *session);
-/* Forgets the points in modules that are no longer there, in one stop if there are any, so that what is mapped in their place is not taken for them. */
-int fay_session_drop_unloaded(struct fay_session *session, struct fay_error *error);
+/*
+ * All sessions of one process that have the same image forget their points in modules that are no longer there, each in one stop if it has any, so that what is mapped in their place is
+ * not taken for them.
+ */
+int fay_sessions_drop_unloaded(struct fay_session *const *sessions, size_t count, struct fay_error *error);
 /* false: all were dropped, and the session is of no use any more. */
 bool fay_session_has_points(const struct fay_session *session);
 /* A number that is another when modules were loaded or unloaded; 0: the process is gone or cannot be looked into. */
