@@ -167,6 +167,8 @@ static int attach(struct processes *processes, pid_t pid, bool later, struct fay
 	for (size_t i = 0; i < processes->count; i++)
 		if (fay_target_pid(processes->traced[i].target) == pid && fay_session_target_alive(processes->traced[i].session))
 			beside[options.beside_count++] = processes->traced[i].session;
+	if (fay_sessions_drop_unloaded(beside, options.beside_count, error))
+		return error->code;
 	struct traced *traced = &processes->traced[processes->count];
 	*traced = (struct traced){ .modules = modules };
 	if (attach_session(processes, pid, &options, traced, error))

@@ -132,47 +132,6 @@ static bool any_watched(const struct fay_session *session)
 	return false;
 }
 
-/*
- * Thread begin and end are entries of functions of glibc's that each thread calls first, before the program's own, and last, after its destructors. A static
- * program has them itself, unless it was stripped.
- */
-static int find_thread_function(struct fay_target *target, uint32_t kind, struct fay_function_list *list, struct fay_error *error)
-{
-	const char *name = kind == FAY_PROBE_THREAD_BEGIN ? "__ctype_init" : "__nptl_deallocate_tsd";
-	char pattern[600];
-
-	snprintf(pattern, sizeof(pattern), "libc!%s", name);
-	if (!fay_target_find(target, pattern, list, NULL))
-		return 0;
-	for (size_t i = 0; i < target->module_count; i++) {
-		snprintf(pattern, sizeof(pattern), "%s!%s", target->modules[i].name, name);
-		if (target->modules[i].main && !fay_target_find(target, pattern, list, NULL))
-			return 0;
-	}
-	return fay_error_set(error, FAY_E_REFUSED, "thread begin and end probes need glibc's %s, which is not found in this process; "
-			     "Debian's package libc6-dbg has the names that the C library itself does not show", name);
-}
-
-/* Where a probe is wanted, but for modules that other sessions of the process know. Threads' functions are in the C library, which is there from the beginning. */
-static int find_places(struct fay_session *session, uint32_t probe, struct fay_function_list *list, struct fay_error *error)
-{
-	const struct fay_probe_facts *facts = &session->verdict->probes[probe];
-	struct fay_target *target = session->target;
-	bool thread = facts->kind == FAY_PROBE_THREAD_BEGIN || facts->kind == FAY_PROBE_THREAD_END;
-	int code;
-
-	target->only_new = session->options.beside_count > 0;
-	if (thread)
-		code = target->only_new ? fay_error_set(error, FAY_E_USAGE, "the sessions before have the threads' functions") :
-					  find_thread_function(target, facts->kind, list, error);
-	else if (facts->kind == FAY_PROBE_MARKER)
-		code = fay_target_find_markers(target, facts->pattern, list, error);
-	else
-		code = fay_target_find(target, facts->pattern, list, error);
-	target->only_new = false;
-	return code;
-}
-
 int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 {
 	const struct fay_verdict *verdict = session->verdict;
@@ -187,7 +146,7 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 
 		if (kind == FAY_PROBE_BEGIN || kind == FAY_PROBE_END || kind == FAY_PROBE_TIMER)
 			continue;
-		code = find_places(session, i, &list, error);
+		code = fay_places_find(session, i, &list, error);
 		if (code == FAY_E_USAGE && session->options.some) {
 			unmatched = code;
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A session's parts, private to loader/: session.c (beginning), session_end.c, rendezvous.c and unload.c (modules that come and go), points.c and watch.c (what to patch), code.c and code_point.c (zones' bytes), install.c and install_memory.c (into the
+/* A session's parts, private to loader/: session.c (beginning), session_end.c, rendezvous.c and unload.c (modules that come and go), places.c, points.c and watch.c (what to patch), code.c and code_point.c (zones' bytes), install.c and install_memory.c (into the
  * target), cost.c, host.c (probes that run here). */
 #ifndef FAY_LOADER_SESSION_H
 #define FAY_LOADER_SESSION_H
@@ -140,6 +140,9 @@ struct fay_session {
 	uint64_t longest_pause;
 	bool attached;
 };
+
+/* places.c: where a probe is wanted, but for modules that other sessions of the process know. Threads' functions are in the C library, which is there from the beginning. */
+int fay_places_find(struct fay_session *session, uint32_t probe, struct fay_function_list *list, struct fay_error *error);
 
 /* points.c */
 int fay_points_resolve(struct fay_session *session, struct fay_error *error);

@@ -105,7 +105,10 @@ struct fay_attach_options {
 	uint32_t tracer_wait_ms;  /* wait for another tracer (another fay attaching) to let go; 0: 5000 */
 	uint32_t shared_from;     /* this many functions with the same probes share one trampoline; 0: 256 */
 	bool some;                /* a pattern that matches nothing is passed over if another one matches */
-	/* The process's other sessions of the same image: what is patched for them is left to them. */
+	/*
+	 * The process's other sessions of the same image: what is patched for them is left to them, and of modules that they have looked at nothing is looked for again, unless
+	 * fay_sessions_drop_unloaded() has found them to be others by now.
+	 */
 	struct fay_session *const *beside;
 	size_t beside_count;
 	/* Only these threads of the process are traced, as /proc names them; at most FAY_TIDS_MAX. The others pass the trampolines and take no slot. */

@@ -72,6 +72,16 @@ equal "calls since it came" "$(cycles 10 100)" "$(final_sum Count)"
 nothing_left "$target"
 end_target
 
+# Where a module was there is another when the trace ends.
+start_target waiting "$program" wait cycle "$one" 1 10 keep "$two" wait
+trace -p "$target" "$all"
+echo >&9
+wait_for "$work/target.out" waiting 2
+end_trace
+equal "both modules' calls" $(($(cycles 1 10) + 3)) "$(final_sum Count)"
+nothing_left "$target"
+end_target
+
 # One that is killed while the program waits for it.
 start_target waiting "$program" wait cycle "$one" 3 10 wait calls 5 wait
 trace -p "$target" "$all"

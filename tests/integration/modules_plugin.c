@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* A module whose function is called when it is loaded, three times, and when it is unloaded, twice. */
 long plugin_work(long number);
+long plugin_other(long number);
+
+#ifdef OTHER
+/* So that other code lies where the function is in the module that was made without it. */
+__attribute__((noinline)) long plugin_other(long number)
+{
+	__asm__ volatile("nop; nop; nop; nop; nop; nop" ::: "memory");
+	return number * 7;
+}
+#endif
 
 __attribute__((noinline)) long plugin_work(long number)
 {

@@ -9,6 +9,7 @@
  *	signals              from now on SIGALRM comes a thousand times a second, and its handler calls main_work
  *	quiet                no more
  *	missing FILE         dlopen, which must fail
+	keep FILE            dlopen
  *	calls N              N calls of main_work
  *	wait                 says so, and waits for a line
  *
@@ -122,8 +123,8 @@ int main(int argc, char **argv)
 		} else if (!strcmp(what, "calls") && i + 1 < argc) {
 			for (long k = atol(argv[++i]); k > 0; k--)
 				main_work(k);
-		} else if (!strcmp(what, "missing") && i + 1 < argc) {
-			if (dlopen(argv[++i], RTLD_NOW))
+		} else if ((!strcmp(what, "missing") || !strcmp(what, "keep")) && i + 1 < argc) {
+			if (!dlopen(argv[++i], RTLD_NOW) == (what[0] == 'k'))
 				return 3;
 		} else if (i + 3 < argc) {
 			struct job job = { .file = argv[i + 1], .rounds = atol(argv[i + 2]), .calls = atol(argv[i + 3]), .spaces = !strcmp(what, "spaces") };
