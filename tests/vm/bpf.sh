@@ -93,28 +93,6 @@ check_has "returns beside BPF, said" "another tracer" "$(cat /tmp/said)"
 kill -INT $other
 wait $other
 check "BPF beside native" 64 "$(value n </tmp/other)" # the refused trace has not let its command run
-# The function tracer and a kprobe come to what is traced natively, by entry and return; and BPF, which is refused.
-fay trace --json --for 600s 'cluster.Return(kernel, "vfs_read").Count(c => c.comm == "kernel_calls" && c.ReturnValue > 0)' >/tmp/rows 2>/tmp/said &
-fay=$!
-while ! grep -q 'Ctrl-C ends' /tmp/said; do [ -d /proc/$fay ] || break; sleep 0.2; done
-cd /sys/kernel/tracing
-kernel_calls read 64
-echo vfs_read >set_ftrace_filter && echo function >current_tracer || check "the function tracer" on refused
-echo 'p:fay_reads vfs_read' >kprobe_events && echo 1 >events/kprobes/fay_reads/enable || check "a kprobe" on refused
-kernel_calls read 64
-check "the function tracer" 64 "$(grep -c 'kernel_calls-.*: vfs_read <-' trace)"
-check "a kprobe" 64 "$(grep -c 'kernel_calls-.*: fay_reads: ' trace)"
-echo 0 >events/kprobes/fay_reads/enable
-: >kprobe_events
-echo nop >current_tracer
-: >set_ftrace_filter
-kernel_calls read 64
-cd /
-fay trace "$stacks" >/dev/null 2>/tmp/other.said; check "BPF comes to what is held directly" 1 $?
-cat /tmp/other.said
-kill -INT $fay
-wait $fay
-check "native, while others came and went" 192 "$(value Count </tmp/rows)"
 finish
 IN
 inside "$work/script"
