@@ -98,6 +98,11 @@ static inline uint32_t fay_graph_loop(const struct fay_graph *graph, uint32_t no
 	return graph->nodes[node].is_header ? node : graph->nodes[node].header;
 }
 /* Whether `node` is in the loop of `header`. */
-bool fay_graph_in_loop(const struct fay_graph *graph, uint32_t node, uint32_t header);
+static inline bool fay_graph_in_loop(const struct fay_graph *graph, uint32_t node, uint32_t header)
+{
+	while (node != FAY_NONE && node != header)
+		node = graph->nodes[node].header;
+	return node == header;
+}
 
 #endif

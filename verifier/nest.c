@@ -220,10 +220,3 @@ bool fay_graph_nest(struct fay_graph *graph, uint32_t *odd)
 	free(o.rank);
 	return ok;
 }
-
-bool fay_graph_in_loop(const struct fay_graph *graph, uint32_t node, uint32_t header)
-{
-	while (node != FAY_NONE && node != header)
-		node = graph->nodes[node].header;
-	return node == header;
-}
