@@ -129,20 +129,8 @@ fi
 # --- nginx: requests through the event loop ------------------------------------------------------------------------------------
 if command -v nginx >/dev/null && command -v curl >/dev/null; then
 	mkdir "$work/www"
-	chmod 755 "$work" "$work/www"
 	echo hello >"$work/www/index.html"
-	for _ in $(seq 10); do
-		port=$(random_port)
-		cat >"$work/nginx.conf" <<-END
-			daemon off; master_process off; pid $work/nginx.pid; error_log $work/nginx.log;
-			events { worker_connections 64; }
-			http { access_log off; server { listen 127.0.0.1:$port; root $work/www; } }
-		END
-		nginx -c "$work/nginx.conf" 2>"$work/nginx.err" &
-		nginx=$!
-		own "$nginx"
-		listening "$nginx" curl -sf -o "$work/got" "http://127.0.0.1:$port/" && break
-	done
+	start_nginx "master_process off;" /
 	trace -p "$nginx" "$(query requests-nginx)"
 	# Four connections at once, whose requests nginx mixes in one thread.
 	clients=()

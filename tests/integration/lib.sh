@@ -146,6 +146,25 @@ start_redis() { # on 127.0.0.1:$port; its pid in $redis
 	cat "$work/redis.log" >&2
 	fail "redis-server did not start"
 }
+# start_nginx DIRECTIVES PATH: it gives what is in $work/www, PATH for one, on 127.0.0.1:$port; its pid in $nginx
+start_nginx() {
+	chmod 755 "$work" "$work/www"
+	for _ in $(seq 10); do
+		port=$(random_port)
+		cat >"$work/nginx.conf" <<-EOF
+			$1 daemon off; pid $work/nginx.pid; error_log $work/nginx.log;
+			events { worker_connections 256; }
+			http { access_log off; client_body_temp_path $work/t1; proxy_temp_path $work/t2; fastcgi_temp_path $work/t3; uwsgi_temp_path $work/t4; scgi_temp_path $work/t5;
+			server { listen 127.0.0.1:$port; root $work/www; } }
+		EOF
+		nginx -c "$work/nginx.conf" 2>"$work/nginx.err" &
+		nginx=$!
+		own "$nginx"
+		listening "$nginx" curl -sf -o "$work/got" "http://127.0.0.1:$port$2" && return 0
+	done
+	cat "$work/nginx.err" >&2
+	fail "nginx did not start"
+}
 # start_postgres: of Debian's, in $bin; its pid in $server. psql reads file descriptor 9, answers into $work/psql.out; its pid in $client, that of its server process in $backend
 start_postgres() {
 	port=$(random_port) # names its socket

@@ -88,23 +88,10 @@ nginx_() {
 	command -v nginx >/dev/null && command -v ab >/dev/null || { missing "nginx or apache2-utils"; return; }
 	images nginx 'ngx_http_*' ngx_http_output_filter
 	mkdir "$work/www"
-	chmod 755 "$work" "$work/www"
 	head -c 100000 /dev/urandom >"$work/www/file"
-	local master worker
-	for _ in $(seq 10); do
-		web=$(random_port)
-		cat >"$work/nginx.conf" <<-EOF
-			worker_processes 1; daemon off; pid $work/nginx.pid; error_log $work/nginx.err;
-			events { worker_connections 256; }
-			http { access_log off; client_body_temp_path $work/t1; proxy_temp_path $work/t2; fastcgi_temp_path $work/t3; uwsgi_temp_path $work/t4; scgi_temp_path $work/t5;
-			server { listen 127.0.0.1:$web; root $work/www; } }
-		EOF
-		nginx -c "$work/nginx.conf" 2>"$work/nginx.start" &
-		master=$!
-		own "$master"
-		listening "$master" curl -sf -o "$work/got" "http://127.0.0.1:$web/file" && break
-	done
-	worker=$(pgrep -P "$master" | head -1)
+	start_nginx "worker_processes 1;" /file
+	local worker web=$port
+	worker=$(pgrep -P "$nginx" | head -1)
 	own "$worker"
 	checker nginx_check
 	storm nginx "$worker"
