@@ -7,6 +7,15 @@ equal "machines in status" 3 "$("$FAY" cluster status --cluster "$URL" --key ask
 each() { for n in 1 2 3; do target $n 4 "$1"; done; }
 run() { for n in 1 2 3; do go $n; done; }
 end() { for n in 1 2 3; do finish $n; done; }
+# ask_all CALLS QUERY: of programs on all machines that make so many calls a thread, when they are told to run
+ask_all() { each "$1"; ask --await 3 --comm threads_target "$2"; }
+# The programs' end ends the query; its exit code in $code
+run_to_end() {
+	run
+	end
+	code=0; ended "$tracer" || code=$?
+}
+final_rows() { jq -sc "[.[] | select(.type == \"row\" and .final) | .values$*]" trace.json; }
 
 each 250000
 clean=$(text_hash "${targets[1]}")
@@ -23,61 +32,45 @@ end
 
 # The query of the paper's kind, many keys (tables overflow, into rings that hold all of them), and a root stage; the programs' end ends it.
 lost() { jq -s 'map(select(.type == "end"))[0].events_lost' trace.json; }
-each 15000
-ask --await 3 --comm threads_target 'from w in cluster.Function("threads_target!w*") group w by w.Arg(1) into g where g.Count() == 12
+ask_all 15000 'from w in cluster.Function("threads_target!w*") group w by w.Arg(1) into g where g.Count() == 12
 	orderby g.Key descending take 5 select new { key = g.Key, n = g.Count(), low = g.Min(w => w.Arg(0)), high = g.Max(w => w.Arg(0)), mean = g.Average(w => w.Arg(0)) }'
-run
-end
-code=0; ended "$tracer" || code=$?
+run_to_end
 equal "the programs' end ends it" 0 $code
 equal "order, take and values over 3 machines" '[{"key":14999,"n":12,"low":0,"high":3,"mean":1.5},{"key":14998,"n":12,"low":0,"high":3,"mean":1.5},{"key":14997,"n":12,"low":0,"high":3,"mean":1.5},{"key":14996,"n":12,"low":0,"high":3,"mean":1.5},{"key":14995,"n":12,"low":0,"high":3,"mean":1.5}]' \
-	"$(jq -sc '[.[] | select(.type == "row" and .final) | .values]' trace.json)"
+	"$(final_rows)"
 equal "events lost" 0 "$(lost)"
 
 # More keys than the rings hold: a thread waits for its agent. Where that got no processor for long, what was lost is told.
-each 40000
-ask --await 3 --comm threads_target 'cluster.Function("threads_target!work").GroupBy(w => w.Arg(1)).Select(g => new { n = g.Count() }).Sum(g => g.n)'
-run
-end
-code=0; ended "$tracer" || code=$?
+ask_all 40000 'cluster.Function("threads_target!work").GroupBy(w => w.Arg(1)).Select(g => new { n = g.Count() }).Sum(g => g.n)'
+run_to_end
 equal "counted and lost over 3 machines" 480000 $(($(total Sum) + $(lost)))
 echo "ok: $(lost) of 480000 events were lost"
 
 # Names of functions come along; so do rows of events.
-each 1000
-ask --await 3 --comm threads_target 'cluster.Function("threads_target!w*rk").GroupBy(w => w.function).Select(g => new { f = g.Key, n = g.Count() })'
+ask_all 1000 'cluster.Function("threads_target!w*rk").GroupBy(w => w.function).Select(g => new { f = g.Key, n = g.Count() })'
 run
 until_rows '.[0].n' 12000
 end_ask
-equal "a function's name" '[{"f":"work","n":12000}]' "$(jq -sc '[.[] | select(.type == "row" and .final) | .values]' trace.json)"
+equal "a function's name" '[{"f":"work","n":12000}]' "$(final_rows)"
 end
-each 1000
-ask --await 3 --comm threads_target 'from w in cluster.Function("threads_target!work") where w.Arg(1) % 2 == 0 select new { number = w.Arg(1) }'
-run
-end
-code=0; ended "$tracer" || code=$?
+ask_all 1000 'from w in cluster.Function("threads_target!work") where w.Arg(1) % 2 == 0 select new { number = w.Arg(1) }'
+run_to_end
 equal "streamed rows" 6000 "$(jq -s '[.[] | select(.type == "row")] | length' trace.json)"
 equal "their sum" $((12 * 500 * 499)) "$(jq -s '[.[] | select(.type == "row") | .values.number] | add' trace.json)"
 
 # Arguments of calls that have ended; rows that replace, too.
 for replaces in '' ', top = g.TopK(1, r => r.Arg(1) / 600)'; do
-	each 1000
-	ask --await 3 --comm threads_target "from r in cluster.Return(\"threads_target!work\") where r.Arg(1) < 600 group r by r.Arg(0) into g select new { g.Key, n = g.Count(r => r.ReturnValue == (r.Arg(0) ^ r.Arg(1)))$replaces }"
-	run
-	end
-	code=0; ended "$tracer" || code=$?
-	equal "calls by their arguments" '[[0,1800],[1,1800],[2,1800],[3,1800]]' "$(jq -sc '[.[] | select(.type == "row" and .final) | [.values.Key, .values.n]]' trace.json)"
+	ask_all 1000 "from r in cluster.Return(\"threads_target!work\") where r.Arg(1) < 600 group r by r.Arg(0) into g select new { g.Key, n = g.Count(r => r.ReturnValue == (r.Arg(0) ^ r.Arg(1)))$replaces }"
+	run_to_end
+	equal "calls by their arguments" '[[0,1800],[1,1800],[2,1800],[3,1800]]' "$(final_rows '| [.Key, .n]')"
 	equal "calls without arguments" 0 "$(jq 'select(.type == "end").calls_without_arguments' trace.json)"
 done
 
 # Operators that cannot be told as differences: rows replace.
-each 3000
-ask --await 3 --comm threads_target 'from w in cluster.Function("threads_target!work") group w by w.Arg(0)%2 into g select new { g.Key, top = g.TopK(4, w => w.Arg(0)), n = g.Count() }'
-run
-end
-code=0; ended "$tracer" || code=$?
+ask_all 3000 'from w in cluster.Function("threads_target!work") group w by w.Arg(0)%2 into g select new { g.Key, top = g.TopK(4, w => w.Arg(0)), n = g.Count() }'
+run_to_end
 equal "most frequent values" '[{"Key":0,"top":[[0,9000],[2,9000]],"n":18000},{"Key":1,"top":[[1,9000],[3,9000]],"n":18000}]' \
-	"$(jq -sc '[.[] | select(.type == "row" and .final) | .values | .top |= (map([.key, .count]) | sort)]' trace.json)"
+	"$(final_rows '| .top |= (map([.key, .count]) | sort)')"
 
 # Some machines only, by name.
 each 1000
@@ -100,11 +93,8 @@ equal "machines asked by the names of --machines" 1 "$(coverage asked)"
 end
 
 # Windows of so many events of all machines, whatever they come from.
-each 1000
-ask --await 3 --comm threads_target 'from w in cluster.Function("threads_target!work").Every(5000) group w by w.Arg(0) % 2 into g select new { g.Key, n = g.Count() }'
-run
-end
-code=0; wait "$tracer" || code=$?
+ask_all 1000 'from w in cluster.Function("threads_target!work").Every(5000) group w by w.Arg(0) % 2 into g select new { g.Key, n = g.Count() }'
+run_to_end
 equal "windows over 3 machines" '[[0,5000],[1,5000],[2,2000]]' "$(jq -sc '[.[] | select(.type == "row") | .values] | group_by(.window) | map([.[0].window, (map(.n) | add)])' trace.json)"
 equal "each event once" '[[0,6000],[1,6000]]' "$(jq -sc '[.[] | select(.type == "row") | .values] | group_by(.Key) | map([.[0].Key, (map(.n) | add)])' trace.json)"
 
