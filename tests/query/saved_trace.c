@@ -142,13 +142,13 @@ static void put_row(struct saved_trace *t, const struct fay_event *event)
 	fay_save_row(t->save, 0, row);
 }
 
-/* The probe for what has happened: of calls that end there are two, else there is one for each source. */
-static uint32_t probe_for(const struct saved_trace *t, uint32_t stream, const struct fay_event *event)
+/* The probe for an event of the stream that is asked: of calls that end there are two, else there is one for each stream. */
+static uint32_t probe_for(const struct saved_trace *t, const struct fay_event *event)
 {
 	enum fay_probe_kind kind = event->flags & EVENT_FAILED ? FAY_PROBE_EXCEPTION : FAY_PROBE_RETURN;
 	uint32_t probe = 0;
 	if (t->form->source.where != END)
-		return stream;
+		return t->form->asked;
 	while (probe < t->verdict.probe_count && t->verdict.probes[probe].kind != kind)
 		probe++;
 	assert_true(probe < t->verdict.probe_count);
@@ -182,15 +182,17 @@ static void kill_trace(struct saved_trace *t)
 static void save_events(struct saved_trace *t, struct fay_replay *replay)
 {
 	for (unsigned i = 0; i < t->written.count;) {
-		struct fay_event other;
-		random_event(&other);
-		other.flags = 0;
-		if (t->plan->joins && below(3) == 0)
-			fay_replay_event(replay, probe_for(t, !t->form->asked, &other), &other);
-		else if (replay)
-			fay_replay_event(replay, probe_for(t, t->form->asked, &t->written.events[i]), &t->written.events[i]), i++;
+		if (t->plan->joins && below(3) == 0) {
+			struct fay_event other = {0};
+			random_event(&other);
+			fay_replay_event(replay, !t->form->asked, &other);
+			continue;
+		}
+		const struct fay_event *event = &t->written.events[i++];
+		if (replay)
+			fay_replay_event(replay, probe_for(t, event), event);
 		else
-			put_row(t, &t->written.events[i++]);
+			put_row(t, event);
 	}
 }
 
