@@ -104,5 +104,5 @@ equal "calls traced again" 5 "$(final_sum Count)"
 end_target
 
 # A program without a dynamic linker says so.
-exits "a static program" 0 "$FAY" trace --verbose --for 1s 'cluster.Function("awkward_static_target!main").Count()' -- "$bin/awkward_static_target"
+exits "a static program" 0 "$FAY" trace --verbose --for 1s 'cluster.Function("awkward_static_target!main").Count()' -- "$bin/awkward_static_target" </dev/null
 contains "is looked at instead" "$work/err" "does not wait when it loads modules"
