@@ -85,7 +85,7 @@ static bool carries(const struct fay_sweep *w, uint32_t to, const struct fay_sta
 {
 	const struct fay_node *n = &w->an->graph->nodes[to];
 
-	return s == w->an->current && to == w->next && n->pred_count == 1 && !n->is_header && !w->an->keep &&
+	return s == w->an->current && to == w->next && n->pred_count == 1 && !n->is_header &&
 	       (!w->depth || fay_sweep_inside(w, to, w->frames[w->depth - 1].head));
 }
 
@@ -119,7 +119,7 @@ static struct fay_state *gather(struct fay_sweep *w, uint32_t node)
 	if (w->carried) {
 		w->carried = false;
 		if (node == w->next && !list)
-			return w->an->current;
+			return w->an->keep ? fay_sweep_copy(w, w->an->current) : w->an->current;
 		fay_sweep_fall_short(w);
 		return NULL;
 	}
