@@ -102,7 +102,7 @@ static int find_points(struct fay_kernel_session *session, struct fay_error *err
 
 /*
  * Functions that are not always left by a return: such calls would never end. They are those of Linux 6.1 from which do_exit(), kthread_exit() or a processor's end can be
- * reached by direct calls (objdump of the image), without what follows a fault of the kernel's own.
+ * reached by direct calls (objdump of the image), or, for a processor's end, by pointers; without what follows a fault of the kernel's own.
  */
 static const char *const never_return[] = {
 	"do_exit", "do_group_exit", "do_task_dead", "make_task_dead", "kthread_exit", "kthread_complete_and_exit", "__module_put_and_kthread_exit", "kthread",
@@ -117,7 +117,7 @@ static const char *const end_tasks[] = {
 	"__ia32_sys_reboot", "__do_sys_reboot", NULL
 };
 static const char *const end_processors[] = { "do_idle", "arch_cpu_idle_dead", "native_play_dead", "xen_pv_play_dead", "play_dead_common", "resume_play_dead",
-					      "hlt_play_dead", "mwait_play_dead", "acpi_idle_play_dead", NULL };
+					      "hlt_play_dead", "mwait_play_dead", "acpi_idle_play_dead", "cpuidle_play_dead", "tboot_shutdown", NULL };
 
 /* The compiler's copies of a function (`.constprop.0`) are meant, too. */
 static bool is_among(const char *const *names, const char *name)

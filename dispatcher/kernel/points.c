@@ -41,8 +41,8 @@ static bool may_be_point(u64 address)
 }
 
 /*
- * ftrace takes many addresses in one call, all or none; few of those asked for here are refused. Each call leaves a table of filters to be freed by RCU, so RCU is
- * let come along.
+ * ftrace takes many addresses in one call, all or none; few of those asked for here are refused, by -EINVAL. Other errors (no memory, ftrace is dead) say nothing
+ * about an address. Each call leaves a table of filters to be freed by RCU, so RCU is let come along.
  */
 static int ask_ftrace(unsigned long *addresses, const u32 *indices, u32 count, u8 *answers)
 {
@@ -52,7 +52,7 @@ static int ask_ftrace(unsigned long *addresses, const u32 *indices, u32 count, u
 
 	if (!ops)
 		return -ENOMEM;
-	for (u32 at = 0; at < count && refused != -ENODEV && !fatal_signal_pending(current);) {
+	for (u32 at = 0; at < count && (!refused || refused == -EINVAL) && !fatal_signal_pending(current);) {
 		u32 now = min(size, count - at);
 
 		refused = ftrace_set_filter_ips(ops, &addresses[at], now, 0, 1);
@@ -72,7 +72,7 @@ static int ask_ftrace(unsigned long *addresses, const u32 *indices, u32 count, u
 	}
 	ftrace_free_filter(ops);
 	kfree(ops);
-	return refused == -ENODEV ? -ENODEV : 0; /* ftrace is dead */
+	return refused == -EINVAL ? 0 : refused;
 }
 
 int fay_check_points(const struct fay_kernel_check *check)
@@ -150,12 +150,16 @@ int fay_make_table(struct fay_session *session, const struct fay_kernel_point *p
 /* Functions that are called directly, of all sessions. */
 static atomic_t direct_total = ATOMIC_INIT(0);
 
+/* What does not fit is never added, not even for a moment: another asker would be refused for it. */
 static bool take_direct(u32 count)
 {
-	if (atomic_add_return(count, &direct_total) <= FAY_KERNEL_DIRECT_TOTAL)
-		return true;
-	atomic_sub(count, &direct_total);
-	return false;
+	int taken = atomic_read(&direct_total);
+
+	do {
+		if (count > FAY_KERNEL_DIRECT_TOTAL - taken)
+			return false;
+	} while (!atomic_try_cmpxchg(&direct_total, &taken, taken + count));
+	return true;
 }
 
 static int register_calls(struct fay_set *set, struct ftrace_ops *ops)
@@ -194,16 +198,18 @@ int fay_register_set(struct fay_set *set, const struct fay_kernel_point *points)
 	for (u32 i = 0; i < count; i++)
 		addresses[i] = points[set->first_point + i].address;
 	result = ftrace_set_filter_ips(ops, addresses, count, 0, 1);
-	if (!result)
+	if (!result) {
 		result = register_calls(set, ops);
+		/* If ftrace died meanwhile, some calls may be made already, by code that refers to `ops`; and they are never taken back. */
+		if (!result || result == -ENODEV)
+			set->ops = ops;
+	}
 	kvfree(addresses);
-	if (result) {
+	if (!set->ops) {
 		ftrace_free_filter(ops);
 		kfree(ops);
-		return result;
 	}
-	set->ops = ops;
-	return 0;
+	return result;
 }
 
 /* Whether ftrace took the set's calls back; if not, it holds on to what it was given. */
@@ -211,6 +217,12 @@ static bool unregister_set(struct fay_set *set)
 {
 	if (!set->ops)
 		return true;
+	/*
+	 * Of a set that is called directly, ftrace forgets the function before it says that it cannot take the set back; the set stays in its list, and where another
+	 * tracer has a function, too, each call through the list would warn about it. The list's calls pass over stubs; all else of ftrace takes them as others.
+	 */
+	if (!set->given.callback)
+		set->ops->flags |= FTRACE_OPS_FL_STUB;
 	if (set->given.callback ? unregister_ftrace_function(set->ops) : unregister_ftrace_direct_multi(set->ops, set->trampoline))
 		return false;
 	if (!set->given.callback)

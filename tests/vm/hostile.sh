@@ -18,7 +18,7 @@ check "try_read: seven addresses that cannot be read" 350 "$(last faults)"
 # Addresses that a program names: RAM in the direct mapping, and the kernel's own variables, can be read; video memory and a device of persistent memory (both in the direct
 # mapping, the device's with pages of its own) and a device's registers cannot.
 for module in libnvdimm nd_btt nd_pmem nd_e820; do insmod /$module.ko || check "$module.ko" loaded no; done
-for wait in 1 2 3 4 5 6 7 8 9 10; do [ -e /dev/pmem0 ] || sleep 1; done
+for wait in $(seq 120); do [ -e /dev/pmem0 ] || sleep 1; done
 check "persistent memory with pages of its own" /dev/pmem0 "$(ls /dev/pmem0)"
 variable=0x$(sed -n 's/ . page_offset_base$//p' /proc/kallsyms)
 fay trace --json --probe /probes/reads.fay -- kernel_calls at $variable >/tmp/rows 2>/tmp/said || cat /tmp/said
@@ -79,7 +79,7 @@ echo "   $2 ioctls in $(($(date +%s) - begun)) s"
 memory_check "ioctls"
 
 # Killed, it detaches; in use, nothing unloads.
-fay trace --for 60s 'cluster.Function(kernel, "__x64_sys_getppid").Count()' >/dev/null 2>/tmp/said &
+fay trace --for 600s 'cluster.Function(kernel, "__x64_sys_getppid").Count()' >/dev/null 2>/tmp/said &
 while ! grep -q tracing /tmp/said; do sleep 0.2; done
 check_has "patched" "sys_getppid (1)" "$(cat /sys/kernel/tracing/enabled_functions)"
 for module in fay_s0 fay; do

@@ -28,6 +28,8 @@ static void end_child(const char *how)
 {
 	pid_t child = fork();
 
+	if (child < 0)
+		exit(2);
 	if (!child && !strcmp(how, "killed"))
 		for (;;)
 			;
@@ -71,6 +73,8 @@ static void repeat(const char *what, long count)
 		else if (!strcmp(what, "fork")) {
 			pid_t child = fork();
 
+			if (child < 0)
+				exit(2);
 			if (!child)
 				_exit(0);
 			waitpid(child, NULL, 0);
