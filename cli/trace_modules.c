@@ -13,6 +13,13 @@ void fay_trace_drop_unloaded(struct trace *trace, pid_t pid)
 		fprintf(stderr, "fay: process %d: %s\n", pid, error.message);
 }
 
+/* Without it nothing would tell that the program still runs; with --wait and --follow it is watched for itself. */
+static bool is_last(const struct trace *trace, pid_t pid)
+{
+	struct fay_session *list[FAY_CLI_MAX_TARGETS + 1];
+	return !trace->wait && !trace->follow && fay_trace_sessions_of(trace, pid, list) == 1;
+}
+
 void fay_trace_retire_empty(struct trace *trace, pid_t pid)
 {
 	for (size_t i = trace->session_count; i-- > 0;) {
@@ -20,7 +27,7 @@ void fay_trace_retire_empty(struct trace *trace, pid_t pid)
 		struct fay_error error;
 		size_t size;
 		if (fay_target_pid(trace->targets[i]) != pid || fay_session_has_points(session) || !fay_session_target_alive(session) ||
-		    (trace->follow && fay_session_in_use(session)) || fay_session_detach(session, &error))
+		    is_last(trace, pid) || (trace->follow && fay_session_in_use(session)) || fay_session_detach(session, &error))
 			continue;
 		fay_session_run(session, FAY_PROBE_END);
 		if (!fay_aggregator_retire(trace->aggregator, fay_session_shm(session, &size), &error))
@@ -48,7 +55,7 @@ void fay_trace_modules_answer(const struct trace *trace, const struct trace_wait
 static void serve(struct trace *trace, struct fay_session *session, pid_t pid)
 {
 	struct trace_waiting waiting = { .session = session };
-	if (fay_session_modules_asked(session, &waiting.number))
+	if (fay_session_target_alive(session) && fay_session_modules_asked(session, &waiting.number))
 		fay_trace_attach_modules(trace, pid, &waiting);
 }
 

@@ -17,6 +17,9 @@
 
 #define CALL_STACKS_MAX 65536u /* more than a session has slots */
 #define CALLS_MOST (FAY_CALLS_MAX + FAY_CALLS_SPARE)
+#define STEPS_MOST (1u << 27) /* for one look at all calls: a program may fill its call stacks with anything, and stands still meanwhile */
+#define READ_STEPS 16u        /* what a system call that reads counts for */
+#define KEYS_A_STEP 8u
 
 static bool watches(const struct fay_zones *zones, size_t index, uint64_t except)
 {
@@ -111,8 +114,22 @@ struct returning {
 	struct calls own;
 	struct other others[FAY_WATCHING_SESSIONS];
 	size_t other_count;
-	bool doubt; /* some call could not be followed */
+	uint64_t steps; /* that are left */
+	bool unwinds;   /* somebody is in a chain: no call is put back now */
+	bool doubt;     /* some call could not be followed */
 };
+
+/* False, and in doubt, once they are used up. */
+static bool spend(struct returning *returning, uint64_t steps)
+{
+	if (steps < returning->steps) {
+		returning->steps -= steps;
+		return true;
+	}
+	returning->steps = 0;
+	returning->doubt = true;
+	return false;
+}
 
 static bool is_live_thread(const struct fay_stop *stop, uint64_t key)
 {
@@ -161,7 +178,7 @@ static void read_stack_of_other(struct returning *returning, struct other *other
 	struct fay_call_stack stack;
 
 	other->calls.count = 0;
-	if (!read_stack(returning->stop, at, &stack))
+	if (!spend(returning, 3 * READ_STEPS) || !read_stack(returning->stop, at, &stack))
 		return;
 	returning->doubt |= stack.moves % 2;
 	read_calls(returning->stop, at, &stack, &other->calls);
@@ -174,6 +191,8 @@ static void read_others(struct returning *returning, uint64_t key)
 		struct other *other = &returning->others[k];
 
 		other->calls.count = 0;
+		if (!spend(returning, 1 + other->used / KEYS_A_STEP))
+			return;
 		for (uint64_t i = 0; i < other->used && !other->calls.count; i++)
 			if (other->keys[i] && other->keys[i] / 2 == key / 2) /* sessions' key_step may differ */
 				read_stack_of_other(returning, other, i);
@@ -191,7 +210,7 @@ static uint64_t next_place(struct returning *returning, uint64_t address, uint64
 
 		if (!fay_zones_around(returning->zones, returning->others[i].session, address))
 			continue;
-		while (calls->from > 0) {
+		while (calls->from > 0 && spend(returning, 1)) {
 			const struct fay_call *call = &calls->items[--calls->from];
 
 			if (call->address && (call->slot & ~(uint64_t)FAY_CALL_LEFT) == slot)
@@ -211,12 +230,33 @@ static uint64_t place_of_point(struct returning *returning, uint64_t slot)
 
 	for (size_t i = 0; i < returning->other_count; i++)
 		returning->others[i].calls.from = returning->others[i].calls.count;
-	while (place && !fay_stop_read(returning->stop, place, &word, 8)) {
+	while (place && spend(returning, READ_STEPS + returning->zones->count) && !fay_stop_read(returning->stop, place, &word, 8)) {
 		if (fay_zones_around(returning->zones, returning->header->session, word))
 			return place;
 		place = next_place(returning, word, slot);
 	}
 	return 0;
+}
+
+/*
+ * Whether another session's trampoline is between copying the word in the slot to its record and laying its own return point over it, or between the reverse at the return: then the word is
+ * in both, and it will use the copy. The others' calls are those of the slot's thread.
+ */
+static bool is_being_begun(struct returning *returning, uint64_t slot)
+{
+	uint64_t word;
+
+	for (size_t i = 0; i < returning->other_count; i++) {
+		const struct calls *calls = &returning->others[i].calls;
+		size_t newest = calls->count;
+
+		while (newest > 0 && spend(returning, 1) && (calls->items[newest - 1].slot & ~(uint64_t)FAY_CALL_MARKS) != slot)
+			newest--;
+		if (newest > 0 && calls->items[newest - 1].slot == slot &&
+		    (fay_stop_read(returning->stop, slot, &word, 8) || calls->items[newest - 1].address == word))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -231,7 +271,9 @@ static void return_calls(struct returning *returning, uint64_t mark)
 		uint64_t slot = own->items[i].slot ^ mark;
 		uint64_t place = slot && slot % 8 == 0 && own->items[i].address ? place_of_point(returning, slot) : 0;
 
-		if (place)
+		if (place && (returning->unwinds || (place == slot && is_being_begun(returning, slot))))
+			returning->doubt = true;
+		else if (place)
 			fay_stop_write(returning->stop, place, &own->items[i].address, 8);
 	}
 }
@@ -280,13 +322,36 @@ static void end(struct returning *returning)
 	free(returning->own.items);
 }
 
-/* Whether one of another session's calls will still return to this one: one that was not among those that were put back. */
-static bool returns_here(struct returning *returning, const struct calls *calls)
-{
-	for (size_t i = 0; i < calls->count; i++) {
-		uint64_t slot = calls->items[i].slot & ~(uint64_t)FAY_CALL_LEFT;
+#define NEAR_STACK (64u << 20)
 
-		if (slot && slot % 8 == 0 && fay_zones_around(returning->zones, returning->header->session, calls->items[i].address) && place_of_point(returning, slot))
+/*
+ * Whether the unwinder, which has marked this call, may be about to read its return address once more. It then stands below the call's frame, in whose slot the other session's return point
+ * still is. What exceptions have left behind lies below the thread's stack, or was overwritten.
+ */
+static bool is_passed_now(struct returning *returning, const struct other *other, uint64_t key, uint64_t slot)
+{
+	uint64_t word;
+
+	for (size_t i = 0; i < returning->stop->count && spend(returning, 1); i++) {
+		const struct fay_stopped_thread *thread = &returning->stop->threads[i];
+
+		if (!thread->gone && key - thread->registers.fs_base <= 1 && slot - thread->registers.rsp < NEAR_STACK)
+			return !fay_stop_read(returning->stop, slot, &word, 8) && fay_zones_around(returning->zones, other->session, word);
+	}
+	return false;
+}
+
+/* Whether one of another session's calls will still lead to this one: one that was not among those that were put back. Those that are gone lead nobody but the unwinder. */
+static bool returns_here(struct returning *returning, const struct other *other, uint64_t key)
+{
+	const struct calls *calls = &other->calls;
+
+	for (size_t i = 0; i < calls->count && spend(returning, 1 + returning->zones->count); i++) {
+		uint64_t slot = calls->items[i].slot & ~(uint64_t)FAY_CALL_MARKS;
+
+		if (!slot || slot % 8 || !fay_zones_around(returning->zones, returning->header->session, calls->items[i].address))
+			continue;
+		if (calls->items[i].slot & FAY_CALL_GONE ? is_passed_now(returning, other, key, slot) : place_of_point(returning, slot) != 0)
 			return true;
 	}
 	return false;
@@ -302,19 +367,16 @@ static void look_for_rest(struct returning *returning)
 				continue;
 			read_others(returning, other->keys[i]);
 			read_stack_of_other(returning, other, i);
-			returning->doubt |= returns_here(returning, &other->calls);
+			returning->doubt |= returns_here(returning, other, other->keys[i]);
 		}
 	}
 }
 
-#define NEAR_STACK (64u << 20)
-
 /*
  * A CFA in a chain of return points (dispatcher/user/calls_unwind.c): the unwinder is there, and what it has read of the chain must not change before it reads the rest.
  */
-static bool is_chain_cfa(void *context, uint64_t word)
+static bool is_chain_cfa(const struct fay_stop *stop, uint64_t word)
 {
-	const struct fay_stop *stop = context;
 	uint64_t address = word & ((UINT64_C(1) << 48) - 1);
 
 	if (word >> 48 == 0 || word >> 62 || address % 8 == 0)
@@ -325,17 +387,42 @@ static bool is_chain_cfa(void *context, uint64_t word)
 	return false;
 }
 
-static bool somebody_unwinds(struct fay_stop *stop)
+/*
+ * Another session's unwind information: while the unwinder works out where the frame of a return point leads, in two expressions or after it has called the personality routine, it has
+ * pointers to them. It may be a word that it has left on the stack: then the session stays mapped at worst.
+ */
+static bool is_unwind_information(const struct returning *returning, uint64_t word)
 {
+	for (size_t i = 0; i < returning->other_count; i++) {
+		uint64_t at = word - returning->others[i].stacks;
+
+		if (at / FAY_CALLS_STRIDE < returning->others[i].used &&
+		    at % FAY_CALLS_STRIDE - offsetof(struct fay_call_stack, unwind) < sizeof(((struct fay_call_stack *)0)->unwind))
+			return true;
+	}
+	return false;
+}
+
+static bool is_of_unwinder(void *context, uint64_t word)
+{
+	const struct returning *returning = context;
+
+	return is_chain_cfa(returning->stop, word) || is_unwind_information(returning, word);
+}
+
+static bool somebody_unwinds(struct returning *returning)
+{
+	struct fay_stop *stop = returning->stop;
+
 	for (size_t i = 0; i < stop->count; i++) {
 		uint64_t words[sizeof(stop->threads[i].registers) / 8];
 
 		memcpy(words, &stop->threads[i].registers, sizeof(words));
 		for (size_t k = 0; !stop->threads[i].gone && k < sizeof(words) / sizeof(*words); k++)
-			if (is_chain_cfa(stop, words[k]))
+			if (is_of_unwinder(returning, words[k]))
 				return true;
 	}
-	return fay_stop_visit_words(stop, is_chain_cfa, stop);
+	return fay_stop_visit_words(stop, is_of_unwinder, returning);
 }
 
 /* Live threads first: what an ended one left behind may name places on stacks that are in use again; and last, for the same reason, calls that a longjmp seems to have left, which may be
@@ -344,7 +431,7 @@ static void return_all(struct returning *returning)
 {
 	uint64_t used = stacks_used(returning->stop, returning->header);
 
-	for (uint64_t i = 0; i < 4 * used; i++) {
+	for (uint64_t i = 0; i < 4 * used && spend(returning, 3 * READ_STEPS + returning->stop->count); i++) {
 		uint64_t at = returning->header->calls + i % used * FAY_CALLS_STRIDE;
 		struct fay_call_stack stack;
 
@@ -358,15 +445,15 @@ static void return_all(struct returning *returning)
 
 int fay_calls_return(struct fay_stop *stop, const struct fay_zones *zones, const struct fay_zone_header *header, bool *doubt, struct fay_error *error)
 {
-	struct returning returning = { .stop = stop, .zones = zones, .header = header };
+	struct returning returning = { .stop = stop, .zones = zones, .header = header, .steps = STEPS_MOST };
 	bool enough = begin(&returning);
 
-	*doubt = returning.doubt = returning.doubt || (enough && returning.other_count && somebody_unwinds(stop));
 	if (enough && !returning.doubt) {
+		returning.unwinds = returning.other_count && somebody_unwinds(&returning);
 		return_all(&returning);
 		look_for_rest(&returning);
-		*doubt = returning.doubt;
 	}
+	*doubt = returning.doubt;
 	end(&returning);
 	return enough ? 0 : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 }

@@ -292,6 +292,8 @@ static int write_zone_list(struct fay_session *session, struct fay_error *error)
 	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
 	struct fay_runtime_config config;
 
+	if (!session->zone_count)
+		return 0; /* nothing is usable, which the caller says */
 	if (!session->calls_size && session->zone_count > FAY_RUNTIME_MAX_ZONES)
 		return 0; /* whether a probe was left for good is then not found out (busy.c) */
 	if (session->zone_count > FAY_RUNTIME_MAX_ZONES)

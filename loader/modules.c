@@ -319,18 +319,26 @@ static const char *why_not(int reason)
 	return reason == ENOEXEC ? "not a regular file" : strerror(reason);
 }
 
+/* Network and overlay file systems (device major 0) may report another inode in maps than in stat. */
+static bool is_mapped_file(const struct fay_module *module, int fd)
+{
+	struct stat status;
+	return major(module->device) == 0 || fstat(fd, &status) || status.st_ino == module->inode;
+}
+
 static int open_mapped_file(const struct fay_target *target, const struct fay_module *module, struct fay_error *error)
 {
 	char path[4608];
-	struct stat status;
 	if (!target->pid)
 		return open_regular(module->path);
 	for (size_t i = 0; i < module->range_count; i++) {
 		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, target->pid, module->ranges[i].start,
 			 module->ranges[i].end);
 		int fd = open_regular(path);
-		if (fd >= 0)
+		if (fd >= 0 && is_mapped_file(module, fd))
 			return fd;
+		if (fd >= 0) /* another module lies there now */
+			close(fd);
 	}
 	snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, module->path);
 	int fd = module->deleted ? -1 : open_regular(path);
@@ -346,8 +354,7 @@ static int open_mapped_file(const struct fay_target *target, const struct fay_mo
 		fay_error_set(error, FAY_E_REFUSED, "%s: %s", path, why_not(errno));
 		return -1;
 	}
-	/* Network and overlay file systems (device major 0) may report another inode in maps than in stat. */
-	if (!fstat(fd, &status) && status.st_ino != module->inode && major(module->device) != 0) {
+	if (!is_mapped_file(module, fd)) {
 		fay_error_set(error, FAY_E_REFUSED, "%s: not the file that is mapped (another inode)", path);
 		close(fd);
 		return -1;

@@ -151,8 +151,14 @@ bool fay_session_modules_asked(struct fay_session *session, uint32_t *number)
 	struct fay_shm_control *control = session->shm;
 
 	*number = control ? __atomic_load_n(&control->modules_asked, __ATOMIC_ACQUIRE) : 0;
-	if (!control || !session->geometry.modules_follow || __atomic_load_n(&control->modules_answered, __ATOMIC_RELAXED) == *number)
+	if (!control || !session->geometry.modules_follow)
 		return false;
+	if (__atomic_load_n(&control->modules_answered, __ATOMIC_RELAXED) == *number) {
+		/* A thread whose time was up just when it was answered may have cleared it after the answer. */
+		if (!__atomic_load_n(&control->modules_follow, __ATOMIC_RELAXED))
+			__atomic_store_n(&control->modules_follow, 1, __ATOMIC_RELEASE);
+		return false;
+	}
 	__atomic_store_n(&control->modules_seen, *number, __ATOMIC_RELEASE);
 	return true;
 }
@@ -176,6 +182,7 @@ void fay_rendezvous_release(struct fay_session *session)
 	if (!session->shm)
 		return;
 	fay_session_modules_answer(session, __atomic_load_n(&session->shm->modules_asked, __ATOMIC_ACQUIRE));
+	session->geometry.modules_follow = 0; /* from now on nobody is asked */
 	__atomic_store_n(&session->shm->modules_follow, 0, __ATOMIC_RELEASE);
 }
 

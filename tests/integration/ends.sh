@@ -131,6 +131,23 @@ done
 
 for scenario in values recursion tail exceptions mirror jumps coroutines migration thread_exit forks threads; do exact calls_target $scenario 30 wait; done
 
+# A second session comes and goes while several threads call, or throw, without a pause. A call, or an exception on its way, may keep one of those that throw mapped: that harms nobody.
+names="one"
+for scenario in calling throwing; do
+	begin ends_target $scenario
+	go_on
+	wait_for "$work/target.out" inside
+	code=0
+	"$bin/storm" "$target" 20 "$work/ends_target.fay" >"$work/storm.out" 2>&1 || code=$?
+	grep -q ": 20 attached" "$work/storm.out" || { cat "$work/storm.out" >&2; fail "$scenario: the second session"; }
+	[ $scenario = throwing ] || equal "$scenario: storm's exit code ($(cat "$work/storm.out"))" 0 "$code"
+	go_on
+	finished "$scenario"
+	watched one
+	equal "$scenario: entries, returns, exceptions" "$e $r $x" "$(counted one)"
+	equal "$scenario: lost" 0 "$(ending one events_lost)"
+done
+
 names="one two three"
 for scenario in thrown jumped tails; do exact ends_target $scenario; done
 exact calls_target exceptions 30 wait

@@ -3,10 +3,12 @@
 // how many calls of functions named traced_* began, returned, and were left by unwinding or longjmp:
 //
 //     ends_target SCENARIO  ->  "ENTRIES RETURNS EXCEPTIONS"
+#include <atomic>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -201,12 +203,69 @@ static void leaps()
 	}
 }
 
+// ---- calls of several threads without a pause, until there is a line: traces come and go meanwhile ----
+
+static std::atomic<bool> enough;
+TRACED long traced_leaf(long x)
+{
+	CLOBBER;
+	return x + 1;
+}
+TAIL_CALL(traced_to_leaf, traced_leaf);
+TRACED long traced_pair(long x)
+{
+	long y = traced_leaf(x);
+	CLOBBER;
+	return y + traced_to_leaf(x);
+}
+static void call_on(long *calls)
+{
+	for (; !enough; ++*calls)
+		expect(traced_pair(*calls) == 2 * *calls + 3, "the value of a call while traces come and go");
+}
+static void throw_on(long *calls)
+{
+	for (; !enough; ++*calls) {
+		try {
+			traced_throw(*calls);
+			expect(false, "no exception");
+		} catch (long x) {
+			expect(x == *calls, "the exception's value while traces come and go");
+		}
+		expect(traced_depth(9) == 10, "recursion while traces come and go");
+	}
+}
+static void go_on(void (*run)(long *))
+{
+	long calls[3] = {};
+	std::thread threads[3];
+
+	for (int i = 0; i < 3; i++)
+		threads[i] = std::thread(run, &calls[i]);
+	wait_for_line("inside");
+	enough = true;
+	for (int i = 0; i < 3; i++) {
+		threads[i].join();
+		expect(calls[i] > 100, "a thread got nowhere");
+	}
+	for (long n : calls)
+		run == call_on ? tally(4 * n, 4 * n, 0) : tally(11 * n, 10 * n, n);
+}
+static void calling()
+{
+	go_on(call_on);
+}
+static void throwing()
+{
+	go_on(throw_on);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)();
-	} scenarios[] = { { "blocked", blocked }, { "blocked_throw", blocked_throw }, { "deep", deep }, { "thrown", thrown }, { "jumped", jumped }, { "tails", tails }, { "chain", chain }, { "leaps", leaps } };
+	} scenarios[] = { { "blocked", blocked }, { "blocked_throw", blocked_throw }, { "deep", deep }, { "thrown", thrown }, { "jumped", jumped }, { "tails", tails }, { "chain", chain }, { "leaps", leaps }, { "calling", calling }, { "throwing", throwing } };
 
 	for (auto &scenario : scenarios) {
 		if (argc != 2 || strcmp(scenario.name, argv[1]))
