@@ -10,6 +10,10 @@
 
 #define LONGEST 1000u /* bytes of a name that is looked into: it comes from the traced program, and the library recurses on it */
 
+/* How often a name may refer to an earlier part of itself, or to an argument of its template: each such reference can double what is printed, and with names of other machines' programs somebody else
+ * chooses them. */
+#define REFERENCES_MAX 24u
+
 /* Itanium C++ ABI, chapter 3.4; in libstdc++, which LLVM brings along. status 0: done. The text is malloc'ed. */
 extern char *__cxa_demangle(const char *mangled, char *output, size_t *length, int *status);
 
@@ -38,10 +42,20 @@ static size_t without_hash(const char *text, size_t length)
 	return length;
 }
 
+/* S_, S12_, T_, T0_: chapter 5.1.10. */
+static unsigned references(const char *name)
+{
+	unsigned count = 0;
+	for (; *name; name++)
+		if (*name == 'S' || *name == 'T')
+			count += name[1 + strspn(name + 1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '_';
+	return count;
+}
+
 const char *fay_cli_readable(const char *name, char *buffer, size_t size)
 {
 	int status = -1;
-	if (strncmp(name, "_Z", 2) != 0 || strlen(name) > LONGEST)
+	if (strncmp(name, "_Z", 2) != 0 || strlen(name) > LONGEST || references(name) > REFERENCES_MAX)
 		return name;
 	char *text = __cxa_demangle(name, NULL, NULL, &status);
 	if (text && status == 0) {

@@ -180,6 +180,8 @@ static void obey(struct follower *follower, int orders)
 	}
 	if (message.word != FAY_FOLLOW_RELEASE && message.pid == follower->lent)
 		follower->lent = 0;
+	if (message.word == FAY_FOLLOW_TAKE && message.pid == follower->releasing) /* it was not let go of in time */
+		follower->releasing = 0;
 	if (message.word == FAY_FOLLOW_TAKE)
 		take(follower, message.pid);
 	else if (message.word == FAY_FOLLOW_RELEASE)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FILES_MAX 4096u
+
 void fay_cli_stacks_deinit(struct fay_cli_stacks *stacks)
 {
 	for (size_t i = 0; i < stacks->count; i++)
@@ -12,12 +14,14 @@ void fay_cli_stacks_deinit(struct fay_cli_stacks *stacks)
 	memset(stacks, 0, sizeof(*stacks));
 }
 
-/* The rows of the file, read once; NULL: no memory. */
+/* The rows of the file, read once, none if they cannot be; NULL: no memory, or too many files. */
 static const struct fay_unwind_rows *rows_of(struct fay_cli_stacks *stacks, const struct fay_code_range *range)
 {
 	for (size_t i = 0; i < stacks->count; i++)
 		if (stacks->files[i].device == range->device && stacks->files[i].inode == range->inode)
 			return &stacks->files[i].rows;
+	if (stacks->count == FILES_MAX)
+		return NULL;
 	struct fay_cli_stacks_file *grown = realloc(stacks->files, (stacks->count + 1) * sizeof(*grown));
 	if (!grown)
 		return NULL;
@@ -25,8 +29,7 @@ static const struct fay_unwind_rows *rows_of(struct fay_cli_stacks *stacks, cons
 	struct fay_cli_stacks_file *file = &grown[stacks->count];
 	file->device = range->device;
 	file->inode = range->inode;
-	if (!fay_unwind_read_file(range->fd, &file->rows))
-		return NULL;
+	fay_unwind_read_file(range->fd, &file->rows);
 	stacks->count++;
 	return &file->rows;
 }

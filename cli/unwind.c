@@ -22,7 +22,9 @@
 #define RSP 7u
 #define RETURN_ADDRESS 16u
 #define REMEMBERED_MAX 8u
-#define ROWS_MAX (64u << 20)
+#define ROWS_MAX (4u << 20)
+/* A common part is read again where the one before it was another; in all, so many times the table's size. */
+#define COMMON_TIMES 64u
 
 struct cursor {
 	const uint8_t *at, *end;
@@ -55,6 +57,7 @@ struct reader {
 	struct common common;
 	struct fay_unwind_rows *rows;
 	size_t room;
+	uint64_t common_read; /* bytes, in all */
 	bool out_of_memory;
 };
 
@@ -384,6 +387,9 @@ static void read_common(struct reader *r, uint64_t offset)
 	uint64_t length = fixed(&c, 4);
 	if (length > (uint64_t)(c.end - c.at) || fixed(&c, 4) != 0)
 		return;
+	r->common_read += length;
+	if (r->common_read / COMMON_TIMES > r->size)
+		return;
 	c.end = c.at - 4 + length;
 	uint64_t version = fixed(&c, 1);
 	const char *letters = (const char *)c.at;
@@ -480,9 +486,10 @@ bool fay_unwind_read(const uint8_t *table, size_t size, uint64_t address, struct
 	return false;
 }
 
+/* Read, not mapped: who owns the file may make it shorter meanwhile. */
 bool fay_unwind_read_file(int fd, struct fay_unwind_rows *rows)
 {
-	Elf *elf = elf_version(EV_CURRENT) == EV_NONE ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	Elf *elf = elf_version(EV_CURRENT) == EV_NONE ? NULL : elf_begin(fd, ELF_C_READ, NULL);
 	Elf_Scn *section = NULL;
 	size_t names;
 	bool fine = true;
