@@ -83,6 +83,18 @@ static void note_times(struct fay_root *root, const struct fay_wire_block *block
 }
 
 /* Before the rows, which may be shown as they come. */
+/* Whether a hash is this name's, so that no machine can call another's rows something else. Of names that were cut that cannot be told. */
+static bool is_named(uint64_t hash, struct fay_text name)
+{
+	char text[FAY_WIRE_NAME_MAX];
+	if (name.size >= FAY_WIRE_NAME_MAX)
+		return true;
+	memcpy(text, name.bytes, name.size);
+	text[name.size] = 0;
+	uint64_t right = fay_name_hash(text);
+	return hash == (right ? right : 1);
+}
+
 static void add_names(struct fay_root *root, const struct fay_wire_partial *partial)
 {
 	struct fay_reader rest = partial->rest;
@@ -90,7 +102,9 @@ static void add_names(struct fay_root *root, const struct fay_wire_partial *part
 		fay_wire_block(&rest, &root->verdict->schema);
 	for (uint16_t names = fay_wire_u16(&rest); names; names--) {
 		uint64_t hash = fay_wire_u64(&rest);
-		fay_names_add(&root->names, hash, fay_wire_string(&rest, FAY_WIRE_NAME_MAX));
+		struct fay_text name = fay_wire_string(&rest, FAY_WIRE_NAME_MAX);
+		if (is_named(hash, name))
+			fay_names_add(&root->names, hash, name);
 	}
 }
 

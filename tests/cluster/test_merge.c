@@ -50,7 +50,8 @@ static struct letter make_in_tree(struct fixture *fixture, uint64_t agent, uint6
 		member.flags |= FAY_MEMBER_FINAL;
 	fay_parts_row(&parts, 0, (const uint8_t *)&row, sizeof(row));
 	fay_parts_row(&parts, 1, (const uint8_t *)&event, sizeof(event));
-	fay_parts_name(&parts, 5, "five", 4);
+	fay_parts_name(&parts, fay_name_hash("five"), "four", 4); /* another's name */
+	fay_parts_name(&parts, fay_name_hash("five"), "five", 4);
 	fay_wire_begin(&out, FAY_WIRE_PARTIAL, 1, agent);
 	fay_parts_finish(&parts, false, &member, 1, losses, &out);
 	assert_true(fay_wire_end(&out, &fixture->keys));
@@ -166,7 +167,7 @@ static void one_run(uint64_t seed)
 		for (uint64_t s = 1; s <= SEQUENCES; s++)
 			free(singles[a][s].bytes);
 	}
-	assert_string_equal(fay_names_find(&fixture.root.names, 5), "five");
+	assert_string_equal(fay_names_find(&fixture.root.names, fay_name_hash("five")), "five");
 	fixture_deinit(&fixture);
 }
 
