@@ -79,7 +79,7 @@ done
 # A processor goes and comes back while its calls are counted.
 for back_end in native BPF; do
 	[ $back_end = native ] || { rmmod fay && mv "$ko" /tmp/fay.ko; }
-	fay trace --json --for 600s 'from c in cluster.Function(kernel, "__x64_sys_getpgid") where c.comm == "kernel_calls" group c by c.cpu into g select new { g.Key, n = g.Count() }' \
+	fay trace --json --for 120s 'from c in cluster.Function(kernel, "__x64_sys_getpgid") where c.comm == "kernel_calls" group c by c.cpu into g select new { g.Key, n = g.Count() }' \
 		>/tmp/rows 2>/tmp/said &
 	fay=$!
 	while ! grep -q 'Ctrl-C ends' /tmp/said; do [ -d /proc/$fay ] || break; sleep 0.2; done
