@@ -19,7 +19,7 @@ void fay_cli_print_dispatch(FILE *out, const char *indent, const struct fay_verd
 		if (runs_in_fay(&verdict->probes[i]))
 			fprintf(out, "runs in fay itself\n");
 		else if (dispatch.inlined[i])
-			fprintf(out, "inlined into the trampoline, %u bytes; %s\n", dispatch.inlined[i],
+			fprintf(out, "inlined into the trampoline, %u bytes; %s\n", dispatch.size[i],
 				dispatch.unguarded ? "needs no guard against reentrance" : "guarded against reentrance");
 		else
 			fprintf(out, "called from the trampoline; guarded against reentrance\n");
@@ -33,7 +33,7 @@ void fay_cli_print_dispatch_json(FILE *out, const struct fay_verdict *verdict)
 	for (uint32_t i = 0; i < verdict->probe_count; i++) {
 		const struct fay_probe_facts *facts = &verdict->probes[i];
 		fprintf(out, "{\"type\":\"probe\",\"probe\":%u,\"kind\":\"%s\",\"strategy\":\"%s\",\"bytes\":%u,\"guarded\":%s}\n", i, fay_probe_kind_name(facts->kind),
-			runs_in_fay(facts) ? "in fay" : dispatch.inlined[i] ? "inlined" : "called", dispatch.inlined[i],
+			runs_in_fay(facts) ? "in fay" : dispatch.inlined[i] ? "inlined" : "called", dispatch.size[i],
 			dispatch.unguarded || runs_in_fay(facts) ? "false" : "true");
 	}
 }

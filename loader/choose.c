@@ -17,7 +17,8 @@ void fay_dispatch_choose(const struct fay_verdict *verdict, struct fay_dispatch 
 
 		if (facts->code_offset < end)
 			judged = fay_inline_judge(verdict->layout.bytes + facts->code_offset, end - facts->code_offset);
-		dispatch->inlined[i] = judged.possible && !facts->aligned_stack ? (uint32_t)judged.size : 0;
+		dispatch->inlined[i] = judged.possible && !facts->aligned_stack;
+		dispatch->size[i] = dispatch->inlined[i] ? (uint32_t)judged.size : 0;
 		dispatch->unguarded &= dispatch->inlined[i] && judged.reentrant && UNGUARDED_KINDS >> facts->kind & 1;
 	}
 }

@@ -45,6 +45,7 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 		probes[i].code = zone->image + probes[i].facts->code_offset;
 		probes[i].bytes = session->verdict->layout.bytes + probes[i].facts->code_offset;
 		probes[i].inlined = session->dispatch.inlined[point->probes[i]];
+		probes[i].size = session->dispatch.size[point->probes[i]];
 	}
 	return (struct fay_trampoline_spec){
 		.address = zone->address + zone->code_size,

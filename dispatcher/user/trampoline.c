@@ -286,7 +286,7 @@ void fay_part_probes(struct fay_emitter *e, const struct fay_part *part)
 		if (facts->arguments_used & FAY_BIT(FAY_RDX))
 			fay_emit_movabs(e, FAY_RDX, part->spec->global);
 		if (part->spec->probes[i].inlined)
-			fay_emit_bytes(e, part->spec->probes[i].bytes, part->spec->probes[i].inlined);
+			fay_emit_bytes(e, part->spec->probes[i].bytes, part->spec->probes[i].size);
 		else
 			emit_call(e, part->spec->probes[i].code, facts->aligned_stack);
 		have_local = !(facts->clobbered_gprs & FAY_BIT(FAY_RSI));

@@ -26,8 +26,9 @@
 struct fay_trampoline_probe {
 	const struct fay_probe_facts *facts;
 	uint64_t code; /* address in the target */
-	const uint8_t *bytes; /* the same code here, and how much of it is to be copied into the trampoline: 0, it is called */
-	size_t inlined;
+	bool inlined;	      /* these bytes, the same code here without its ret, are copied into the trampoline; otherwise it is called */
+	const uint8_t *bytes;
+	size_t size;
 };
 
 struct fay_trampoline_spec {

@@ -228,8 +228,9 @@ int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_er
 
 /* How an accepted image's probes are run at the places that they are for: in whatever process, the same. choose.c */
 struct fay_dispatch {
-	uint32_t inlined[FAY_IMAGE_MAX_PROBES]; /* bytes of each probe's code that are copied into each trampoline; 0: it is called */
-	bool unguarded;				/* without a guard against reentrance, which no probe of the image needs */
+	bool inlined[FAY_IMAGE_MAX_PROBES];  /* into each trampoline; otherwise the probe's code is called */
+	uint32_t size[FAY_IMAGE_MAX_PROBES]; /* bytes of code that are copied: none if the probe is called, or does nothing */
+	bool unguarded;			     /* without a guard against reentrance, which no probe of the image needs */
 };
 void fay_dispatch_choose(const struct fay_verdict *verdict, struct fay_dispatch *dispatch);
 /* Functions whose trampoline is shared with others; the rest have one of their own. */

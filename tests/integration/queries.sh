@@ -55,6 +55,10 @@ count='cluster.Function("libc!read").Count()'
 named='from r in cluster.Function("libc!read") group r by r.comm into g select new { g.Key, n = g.Count() }'
 exits "explained: a count" 0 "$FAY" explain "$count"
 contains "it would be inlined" "$work/out" "probe 0: inlined into the trampoline, 3 bytes; needs no guard against reentrance"
+printf '#include <fay/probe.h>\nFAY_ENTRY("libc!read") { }\n' >"$work/nothing.c"
+exits "a probe that does nothing" 0 "$FAY" cc "$work/nothing.c" -o "$work/nothing.fay"
+exits "traced: nothing" 0 "$FAY" trace --verbose --probe "$work/nothing.fay" -- cat /etc/passwd
+contains "nothing is called" "$work/err" "probe 0: inlined into the trampoline, 0 bytes; needs no guard against reentrance"
 exits "explained: a table" 0 "$FAY" explain "$named"
 contains "it would be called" "$work/out" "probe 0: called from the trampoline; guarded against reentrance"
 exits "traced: a table" 0 "$FAY" trace --verbose "$named" -- cat /etc/passwd

@@ -83,16 +83,14 @@ check "native: what a null pointer leads to" 64 "$(q 'cluster.Function(kernel, "
 
 # Others at the same function. BPF holds it by a direct call: entries are called back beside that, returns cannot be; and neither sees the other.
 stacks='from r in cluster.Function(kernel, "vfs_read") where r.comm == "kernel_calls" group r by r.KernelStack into g select new { g.Key, n = g.Count() }'
-fay trace --json --for 600s "$stacks" >/tmp/other 2>/tmp/other.said &
-other=$!
-while ! grep -q 'Ctrl-C ends' /tmp/other.said; do [ -d /proc/$other ] || break; sleep 0.2; done
+begin other --json --for 600s "$stacks"
 check "native beside BPF" 64 "$(q 'cluster.Function(kernel, "vfs_read").Count()' -- kernel_calls read 64 | value Count)"
 check_has "native beside BPF: called back" "ftrace calls back at each event" "$(cat /tmp/said)"
 q 'cluster.Return(kernel, "vfs_read").Count()' -- kernel_calls read 64 >/tmp/rows; check "returns beside BPF" 1 $?
 check_has "returns beside BPF, said" "another tracer" "$(cat /tmp/said)"
-kill -INT $other
-wait $other
-check "BPF beside native" 64 "$(value n </tmp/other)" # the refused trace has not let its command run
+kill -INT $fay
+wait $fay
+check "BPF beside native" 64 "$(value n </tmp/other.rows)" # the refused trace has not let its command run
 finish
 IN
 inside "$work/script"

@@ -10,16 +10,13 @@ cost() { kernel_calls cost 20000 >/dev/null; kernel_calls cost 20000; }
 added() { echo $(($(cost) - base)); }
 # with_fay QUERY
 with_fay() {
-	rm -f /tmp/said
-	fay trace --for 900s "$1" >/tmp/out 2>/tmp/said &
-	local pid=$!
-	while ! grep -q 'Ctrl-C ends' /tmp/said 2>/dev/null && [ -d /proc/$pid ]; do sleep 0.2; done
-	[ -d /proc/$pid ] || { cat /tmp/said >&2; echo 0; return; }
-	kill -STOP $pid
+	begin cost --for 900s "$1"
+	[ -d /proc/$fay ] || { cat /tmp/cost.said >&2; echo 0; return; }
+	kill -STOP $fay
 	added
-	kill -CONT $pid
-	kill -INT $pid
-	wait $pid
+	kill -CONT $fay
+	kill -INT $fay
+	wait $fay
 }
 cd /sys/kernel/tracing
 base=$(cost)

@@ -8,23 +8,21 @@ cat >"$work/script" <<'IN'
 load
 alone=$(measure)
 
-fay trace --timing --verbose --json --for 600s --probe /probes/every.fay >/tmp/rows 2>/tmp/said &
-fay=$!
-while ! grep -q 'Ctrl-C ends' /tmp/said 2>/dev/null && [ -d /proc/$fay ]; do sleep 0.5; done
+begin every --timing --verbose --json --for 600s --probe /probes/every.fay
 traced=$(measure)
 kill -INT $fay
 wait $fay
 check "fay ends" 0 $?
-points=$(sed -n 's/.*tracing \([0-9]*\) kernel functions.*/\1/p' /tmp/said)
+points=$(sed -n 's/.*tracing \([0-9]*\) kernel functions.*/\1/p' /tmp/every.said)
 [ "${points:-0}" -gt 30000 ] || check "functions traced" "more than 30000" "$points"
-total=$(grep '"result":"calls"' /tmp/rows | value calls)
-sum=$(sed -n 's/.*"result":"by_function".*"calls":\([0-9]*\).*/\1/p' /tmp/rows | awk '{n += $1} END {printf "%d", n}')
+total=$(grep '"result":"calls"' /tmp/every.rows | value calls)
+sum=$(sed -n 's/.*"result":"by_function".*"calls":\([0-9]*\).*/\1/p' /tmp/every.rows | awk '{n += $1} END {printf "%d", n}')
 check "calls by function add up" "$total" "$sum"
-echo "   $(grep '"type":"end"' /tmp/rows)"
-echo "   $(grep -c '"result":"by_function"' /tmp/rows) functions were called, $total calls"
-grep -E '^ +(find and attach|detach)' /tmp/said
+echo "   $(grep '"type":"end"' /tmp/every.rows)"
+echo "   $(grep -c '"result":"by_function"' /tmp/every.rows) functions were called, $total calls"
+grep -E '^ +(find and attach|detach)' /tmp/every.said
 echo "   $points functions were traced; not traced, by reason:"
-sed -n 's/^fay: not traced: [^:]*: /   /p' /tmp/said | sort | uniq -c
+sed -n 's/^fay: not traced: [^:]*: /   /p' /tmp/every.said | sort | uniq -c
 [ "$total" -gt 1000000 ] || check "calls" "more than a million" "$total"
 
 cd /sys/kernel/tracing
@@ -36,19 +34,18 @@ cd /
 
 # Traces whose functions together are too many for the kernel's table of direct calls: entries are called back by ftrace instead, returns are refused, and the table does not leak.
 running=
-# begin NAME QUERY
-begin() {
-	fay trace --json --for 900s "$2" >/tmp/$1.rows 2>/tmp/$1.said &
-	running="$running $!"
-	while ! grep -q 'Ctrl-C ends' /tmp/$1.said 2>/dev/null && [ -d /proc/$! ]; do sleep 0.5; done
+# beside NAME QUERY
+beside() {
+	begin "$1" --json --for 900s "$2"
+	running="$running $fay"
 }
-begin few 'cluster.Function(kernel, "vfs_read").Count()' # the kernel's caches are warm
+beside few 'cluster.Function(kernel, "vfs_read").Count()' # the kernel's caches are warm
 kill -INT $running && wait $running
 running=
 memory_mark
-begin s 'cluster.Function(kernel, "s*").Count()'
-begin p 'cluster.Function(kernel, "p*").Count()'
-begin d 'from f in cluster.Function(kernel, "d*") where f.comm == "kernel_calls" group f by f.function into g select new { f = g.Key, n = g.Count() }'
+beside s 'cluster.Function(kernel, "s*").Count()'
+beside p 'cluster.Function(kernel, "p*").Count()'
+beside d 'from f in cluster.Function(kernel, "d*") where f.comm == "kernel_calls" group f by f.function into g select new { f = g.Key, n = g.Count() }'
 kernel_calls access 50
 fay trace 'cluster.Return(kernel, "s*").Count()' >/dev/null 2>/tmp/said
 check "returns of too many functions" 3 $?

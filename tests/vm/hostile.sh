@@ -79,15 +79,14 @@ echo "   $2 ioctls in $(($(date +%s) - begun)) s"
 memory_check "ioctls"
 
 # Killed, it detaches; in use, nothing unloads.
-fay trace --for 600s 'cluster.Function(kernel, "__x64_sys_getppid").Count()' >/dev/null 2>/tmp/said &
-while ! grep -q tracing /tmp/said; do sleep 0.2; done
+begin killed --for 600s 'cluster.Function(kernel, "__x64_sys_getppid").Count()'
 check_has "patched" "sys_getppid (1)" "$(cat /sys/kernel/tracing/enabled_functions)"
 for module in fay_s0 fay; do
 	rmmod $module 2>/tmp/said && check "$module is held" held unloaded
 	check_has "$module is held, said" "can't unload module '$module': Resource temporarily unavailable" "$(cat /tmp/said)"
 done
-kill -9 $!
-wait $! 2>/dev/null
+kill -9 $fay
+wait $fay 2>/dev/null
 check "a killed fay's functions are as they were" 0 "$(grep -c . /sys/kernel/tracing/enabled_functions)"
 check "the next trace" 10 "$(fay trace --json 'cluster.Function(kernel, "__x64_sys_getppid").Count()' -- kernel_calls getppid 10 2>/dev/null | value Count)"
 check "no session's module is left" 0 "$(grep -c '^fay_s' /proc/modules)"

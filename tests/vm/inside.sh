@@ -16,6 +16,16 @@ check_has() {
 	*) echo "FAIL $1: no '$2' in '$3'"; failures=$((failures + 1)) ;;
 	esac
 }
+# begin NAME ARGUMENT...: `fay trace` in the background, process $fay, that has attached (or ended) when this returns. Rows go to /tmp/NAME.rows, messages to /tmp/NAME.said, which
+# is made anew before: what an earlier trace said would do for this one, and SIGINT is not heard by a program that a shell has put into the background until it asks for it.
+begin() {
+	local name=$1
+	shift
+	: >/tmp/$name.said
+	fay trace "$@" >/tmp/$name.rows 2>/tmp/$name.said &
+	fay=$!
+	while ! grep -q 'Ctrl-C ends' /tmp/$name.said; do [ -d /proc/$fay ] || break; sleep 0.2; done
+}
 # finish [MODULE]: this session's module, and no other, is to be there still
 finish() {
 	local left=$(sed -n 's/^\(fay_s[0-9]*\) .*/\1/p' /proc/modules)

@@ -68,9 +68,7 @@ check_has "a process, said" "in all processes" "$(cat /tmp/said)"
 # ftrace gives up after a fault while functions are traced: it takes nothing back, so all that is called stays, and only that. One of them is a kprobe's, too, and is called by
 # ftrace's list: a session's entry there must not make the kernel complain when the session has ended. For good: the last here.
 echo 'p:fay_beside __x64_sys_getpgid' >/sys/kernel/tracing/kprobe_events && echo 1 >/sys/kernel/tracing/events/kprobes/fay_beside/enable || check "a kprobe" made no
-fay trace --for 600s --json 'cluster.Function(kernel, "__x64_sys_getp*id").Count(c => c.comm == "kernel_calls")' >/tmp/rows 2>/tmp/said &
-fay=$!
-while ! grep -q 'Ctrl-C ends' /tmp/said; do [ -d /proc/$fay ] || break; sleep 0.2; done
+begin held --for 600s --json 'cluster.Function(kernel, "__x64_sys_getp*id").Count(c => c.comm == "kernel_calls")'
 check_has "beside a kprobe" "sys_getpgid (2)" "$(cat /sys/kernel/tracing/enabled_functions)"
 check_has "alone" "sys_getppid (1)" "$(cat /sys/kernel/tracing/enabled_functions)"
 insmod /ftrace_dead.ko kill=0x$(sed -n 's/ T ftrace_kill$//p' /proc/kallsyms) || check "ftrace is off" yes no
@@ -78,8 +76,8 @@ kernel_calls getpgid 60 getppid 40
 kill -INT $fay
 wait $fay
 check "ftrace gives up: the trace fails" 1 $?
-check_has "ftrace gives up, said" "a fault has switched ftrace off" "$(cat /tmp/said)"
-check "ftrace gives up: what was counted" 100 "$(value Count </tmp/rows)"
+check_has "ftrace gives up, said" "a fault has switched ftrace off" "$(cat /tmp/held.said)"
+check "ftrace gives up: what was counted" 100 "$(value Count </tmp/held.rows)"
 kernel_calls getpgid 1000 getppid 1000
 rmmod fay 2>/dev/null && check "fay.ko stays" held unloaded
 fay trace 'cluster.Function(kernel, "__x64_sys_getppid").Count()' -- kernel_calls getppid 10 >/tmp/rows 2>/tmp/said

@@ -4,9 +4,10 @@
 with_peer() {
 	local name=$1 ready=$2 counted=$3 pid
 	shift 3
+	: >/tmp/peer
 	"$@" >/tmp/peer 2>&1 &
 	pid=$!
-	while ! grep -q "$ready" /tmp/peer 2>/dev/null && [ -d /proc/$pid ]; do sleep 0.5; done
+	while ! grep -q "$ready" /tmp/peer && [ -d /proc/$pid ]; do sleep 0.5; done
 	sleep 3
 	kill -STOP $pid
 	added

@@ -61,28 +61,22 @@ echo 1 >/proc/sys/kernel/ftrace_enabled
 
 # So does switching it off while functions are traced; stacks are BPF's.
 for key in pid KernelStack; do
-	fay trace --json --for 600s "from c in cluster.Function(kernel, \"__x64_sys_getpgid\") where c.comm == \"kernel_calls\" group c by c.$key into g select new { g.Key, n = g.Count() }" \
-		>/tmp/rows 2>/tmp/said &
-	fay=$!
-	while ! grep -q 'Ctrl-C ends' /tmp/said; do [ -d /proc/$fay ] || break; sleep 0.2; done
+	begin off --json --for 600s "from c in cluster.Function(kernel, \"__x64_sys_getpgid\") where c.comm == \"kernel_calls\" group c by c.$key into g select new { g.Key, n = g.Count() }"
 	kernel_calls getpgid 10
 	echo 0 >/proc/sys/kernel/ftrace_enabled
-	while ! grep -q "$off" /tmp/said; do [ -d /proc/$fay ] || break; sleep 0.2; done
+	while ! grep -q "$off" /tmp/off.said; do [ -d /proc/$fay ] || break; sleep 0.2; done
 	kernel_calls getpgid 10
 	echo 1 >/proc/sys/kernel/ftrace_enabled
 	kill -INT $fay
 	wait $fay
-	check_has "by $key: switched off meanwhile, said" "$off, so this kernel's functions call no probes; somebody has set it during this trace" "$(cat /tmp/said)"
-	check "by $key: switched off meanwhile" 10 "$(value n </tmp/rows)"
+	check_has "by $key: switched off meanwhile, said" "$off, so this kernel's functions call no probes; somebody has set it during this trace" "$(cat /tmp/off.said)"
+	check "by $key: switched off meanwhile" 10 "$(value n </tmp/off.rows)"
 done
 
 # A processor goes and comes back while its calls are counted.
 for back_end in native BPF; do
 	[ $back_end = native ] || { rmmod fay && mv "$ko" /tmp/fay.ko; }
-	fay trace --json --for 120s 'from c in cluster.Function(kernel, "__x64_sys_getpgid") where c.comm == "kernel_calls" group c by c.cpu into g select new { g.Key, n = g.Count() }' \
-		>/tmp/rows 2>/tmp/said &
-	fay=$!
-	while ! grep -q 'Ctrl-C ends' /tmp/said; do [ -d /proc/$fay ] || break; sleep 0.2; done
+	begin cpu --json --for 120s 'from c in cluster.Function(kernel, "__x64_sys_getpgid") where c.comm == "kernel_calls" group c by c.cpu into g select new { g.Key, n = g.Count() }'
 	taskset 2 kernel_calls getpgid 100
 	echo 0 >/sys/devices/system/cpu/cpu1/online
 	kernel_calls getpgid 100
@@ -91,7 +85,7 @@ for back_end in native BPF; do
 	kill -INT $fay
 	wait $fay
 	check "$back_end: a processor goes and comes" 0 $?
-	check "$back_end: its calls" '"Key":0,"n":100 "Key":1,"n":200' "$(grep '"final":true' /tmp/rows | grep -o '"Key":[0-9]*,"n":[0-9]*' | sort | tr '\n' ' ' | sed 's/ $//')"
+	check "$back_end: its calls" '"Key":0,"n":100 "Key":1,"n":200' "$(grep '"final":true' /tmp/cpu.rows | grep -o '"Key":[0-9]*,"n":[0-9]*' | sort | tr '\n' ' ' | sed 's/ $//')"
 done
 mv /tmp/fay.ko "$ko"
 
