@@ -40,9 +40,9 @@ int fay_point_append(struct fay_session *session, size_t *capacity, const struct
 
 	if (session->point_count == *capacity) {
 		size_t more = *capacity ? 2 * *capacity : 64;
-		struct fay_point *grown = realloc(session->points, more * sizeof(*grown));
+		struct fay_point *grown = more > FAY_POINTS_MAX ? NULL : realloc(session->points, more * sizeof(*grown));
 
-		if (!grown || more > FAY_POINTS_MAX)
+		if (!grown)
 			return -1;
 		session->points = grown;
 		*capacity = more;

@@ -90,9 +90,9 @@ static int thread_add(struct fay_stop *stop, pid_t tid, struct fay_error *error)
 {
 	if (stop->count == stop->capacity) {
 		size_t more = stop->capacity ? 2 * stop->capacity : 32;
-		struct fay_stopped_thread *grown = realloc(stop->threads, more * sizeof(*grown));
+		struct fay_stopped_thread *grown = more > THREADS_MAX ? NULL : realloc(stop->threads, more * sizeof(*grown));
 
-		if (!grown || more > THREADS_MAX)
+		if (!grown)
 			return fay_error_set(error, FAY_E_LIMIT, "process %d has too many threads", (int)stop->pid);
 		stop->threads = grown;
 		stop->capacity = more;
