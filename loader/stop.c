@@ -350,14 +350,18 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 }
 
 /*
- * System calls that answer EINTR after any interruption, where others are restarted by the kernel (signal(7)). The program would see
- * that it was stopped. With ERESTARTNOHAND in rax the kernel restarts them, unless a signal handler is to run: then the program gets its EINTR.
+ * System calls that answer EINTR after any interruption, where others are restarted by the kernel (signal(7)): with a time limit that is the socket's (SO_RCVTIMEO, SO_SNDTIMEO) all that
+ * receive, send, accept and connect. The program would see that it was stopped. With ERESTARTNOHAND in rax the kernel restarts them, as it restarts them itself on sockets without a limit,
+ * unless a signal handler is to run: then the program gets its EINTR. What was transferred in part has its number as answer, not EINTR. close() is not among them: the descriptor is gone.
  */
 static void restart_silently(struct fay_stopped_thread *thread)
 {
 	static const unsigned short calls[] = { SYS_epoll_wait, SYS_epoll_pwait, 441 /* epoll_pwait2 */, SYS_semop, SYS_semtimedop,
 						SYS_rt_sigtimedwait, SYS_io_getevents, 333 /* io_pgetevents */,
-						426 /* io_uring_enter */, SYS_accept, SYS_accept4, SYS_recvfrom, SYS_recvmsg };
+						426 /* io_uring_enter */, SYS_accept, SYS_accept4, SYS_connect,
+						SYS_read, SYS_readv, SYS_preadv2, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg,
+						SYS_write, SYS_writev, SYS_pwritev2, SYS_sendto, SYS_sendmsg, SYS_sendmmsg,
+						SYS_sendfile, SYS_splice };
 
 	if (!thread->stopped || (int64_t)thread->registers.rax != -EINTR)
 		return;
