@@ -129,7 +129,8 @@ static bool tie_included(const struct fay_state *outer, const struct fay_state *
 	uint64_t di, dl;
 	uint32_t ni, nl;
 
-	if (fay_scalar_is_const(&outer->loc[i].s) && fay_scalar_is_const(&outer->loc[leader].s))
+	/* What both numbers are is asked of each. But a state that no execution has may tie two that do not lie so: it does not include one that has them. */
+	if (fay_scalar_is_const(&v->s) && fay_scalar_is_const(&outer->loc[leader].s) && v->s.umin - outer->loc[leader].s.umin == v->delta)
 		return true;
 	ni = name_of(&inner->loc[i], &di);
 	nl = name_of(&inner->loc[leader], &dl);

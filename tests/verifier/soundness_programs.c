@@ -105,6 +105,16 @@ static void paired_loop(FILE *f)
 	}
 }
 
+/* An index and its end, both in registers, neither constant. */
+static void walk(FILE *f)
+{
+	unsigned l = (unsigned)label++;
+
+	fprintf(f, "\tmov %u(%%rdi), %%rbx\n\tand $3, %%ebx\n\tlea %u(%%rbx), %%r13\n%u:\tmov (%%rsi,%%rbx,8), %%%s\n", 8 * program_pick(6), 1 + program_pick(5), l, reg(3));
+	items(f, program_pick(2), 2);
+	fprintf(f, "\tinc %%rbx\n\tcmp %%r13, %%rbx\n\t%s %ub\n\txor %%ebx, %%ebx\n\txor %%r13d, %%r13d\n", (const char *[]){ "jne", "jb", "jl" }[program_pick(3)], l);
+}
+
 static void loop(FILE *f, unsigned depth)
 {
 	/* Counters outside of the registers that programs compute with. */
@@ -207,6 +217,35 @@ static void pointers(FILE *f)
 	else
 		fprintf(f, "\tj%s %df\n\tadd $%u, %%%s\n%d:\n", condition(), label, 1 + program_pick(9), reg(3), label), label++;
 	fprintf(f, "\txor %%ebx, %%ebx\n\txor %%r13d, %%r13d\n");
+}
+
+/* Equal, by two comparisons, to what is then equal to a number: `from` is neither greater nor less. */
+static void pin(FILE *f, const char *from, unsigned to, int64_t number)
+{
+	fprintf(f, "\tcmp %%%s, %%%s\n\tjg %df\n\tjl %df\n\tcmp $%lld, %%%s\n\tjne %df\n", names[3][to], from, label, label, (long long)number, names[3][to],
+		label);
+}
+
+/* Two numbers tied at a great distance, each shown to be one that may not lie so; where the ways meet, others that are just these. */
+static void distant(FILE *f)
+{
+	static const int64_t distances[] = { INT64_MAX, -INT64_MAX, INT64_MIN, (int64_t)1 << 62, 3 };
+	int64_t distance = distances[program_pick(5)], x = (int64_t)program_pick(9) - 4, y = program_pick(4) ? (int64_t)program_pick(9) - 4 : 4 + x;
+	unsigned u = program_pick(3), w = 3 + program_pick(3);
+
+	fprintf(f, "\tmov %u(%%rdi), %%rbx\n\tmov %u(%%rdi), %%%s\n\tmov %u(%%rdi), %%%s\n\tmovabs $%lld, %%r13\n\tadd %%rbx, %%r13\n", 8 * program_pick(6),
+		8 * program_pick(6), names[3][u], 8 * program_pick(6), names[3][w], (long long)distance);
+	compare(f);
+	fprintf(f, "\tj%s %df\n", condition(), label + 1);
+	pin(f, "rbx", u, x);
+	pin(f, "r13", w, y);
+	fprintf(f, "\txor %%%s, %%%s\n\txor %%%s, %%%s\n\timul %%%s, %%%s\n\tjmp %df\n", names[2][u], names[2][u], names[2][w], names[2][w], names[2][u], names[2][w],
+		label + 2);
+	fprintf(f, "%d:\tmov $%lld, %%rbx\n\tmov $%lld, %%r13\n\txor %%%s, %%%s\n\txor %%%s, %%%s\n\timul %%%s, %%%s\n", label + 1, (long long)x, (long long)y,
+		names[2][u], names[2][u], names[2][w], names[2][w], names[2][u], names[2][w]);
+	fprintf(f, "%d:\tcmp %%%s, %%%s\n\tj%s %df\n\tadd $%u, %%%s\n%d:\txor %%ebx, %%ebx\n\txor %%r13d, %%r13d\n", label + 2, reg(3), program_pick(2) ? "rbx" : "r13",
+		condition(), label, 1 + program_pick(9), reg(3), label);
+	label += 3;
 }
 
 /* Moves, sums, shifts, products. */
@@ -387,7 +426,7 @@ static void other_item(FILE *f, unsigned depth, unsigned w)
 
 static void item(FILE *f, unsigned depth)
 {
-	unsigned w = program_pick(8) ? 2 + program_pick(2) : program_pick(4), kind = program_pick(33);
+	unsigned w = program_pick(8) ? 2 + program_pick(2) : program_pick(4), kind = program_pick(34);
 
 	if (kind <= 16)
 		arithmetic_item(f, kind, w);
@@ -399,12 +438,12 @@ static void item(FILE *f, unsigned depth)
 		branch_item(f, depth, kind, w);
 	else if (kind == 30)
 		program_quotient(f);
-	else if (kind > 30)
+	else if (kind == 31 || kind == 32)
 		program_form(f, depth);
-	else if (kind != 29)
+	else if (kind != 29 && kind != 33)
 		other_item(f, depth, w);
 	else if (depth == 0) /* the registers are those of loops within */
-		pointers(f);
+		kind == 29 ? pointers(f) : distant(f);
 }
 
 void program_write(FILE *f, unsigned number)
@@ -416,6 +455,8 @@ void program_write(FILE *f, unsigned number)
 		fprintf(f, "\tmovq $%d, %u(%%rsp)\n", (int)constant(2), 8 * i);
 	fprintf(f, "\txor %%r11d, %%r11d\n\txor %%r12d, %%r12d\n");
 	label = 1;
+	if (number % 3 == 2) /* those are swept with relations: they have some */
+		walk(f);
 	items(f, 4 + program_pick(20), 0);
 	fprintf(f, "\tadd $32, %%rsp\n\tpop %%r14\n\tpop %%r13\n\tpop %%rbx\n\tpop %%r12\n\tpop %%rbp\n\tret\n");
 }

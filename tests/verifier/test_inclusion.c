@@ -106,6 +106,11 @@ static void constants_are_their_own_names(void **state)
 	number(outer, FAY_RCX, 4, 4, NAMED(FAY_RAX), 3);
 	assert_true(tie_holds(1, 1, X, 0, 4, 4, Y, 0));
 	assert_false(tie_holds(1, 1, X, 0, 5, 5, X, 4));
+	/* Unless they are tied otherwise: no execution has both, and one that has these constants is not described. */
+	number(outer, FAY_RCX, 4, 4, NAMED(FAY_RAX), 2);
+	assert_false(tie_holds(1, 1, X, 0, 4, 4, Y, 0));
+	assert_false(tie_holds(1, 1, X, 0, 4, 4, X, 3));
+	assert_true(tie_holds(1, 1, X, 0, 4, 4, X, 2));
 }
 
 static void nothing_is_asked_of_the_first_bearer(void **state)
