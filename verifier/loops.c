@@ -38,35 +38,107 @@ static uint64_t cost(const struct fay_analysis *an, uint32_t node)
 	return add(an->cfg->blocks[an->graph->nodes[node].block].count, an->moves ? an->moves[node] : 0);
 }
 
-/* The longest path through one iteration of loop `header` (FAY_NONE: through the whole graph). */
-static uint64_t longest_path(const struct fay_analysis *an, uint32_t header, uint32_t last, const uint64_t *total, uint64_t *start)
+/*
+ * The loop nest as a tree of levels: a loop, or the whole graph, whose members are its nodes and, each for all that it holds, the loops within. An edge of the graph is a step between two
+ * members of one level, the innermost that holds both its ends. So each edge is looked at once, however deep the nest.
+ */
+struct levels {
+	const struct fay_analysis *an;
+	uint32_t *member, *next_member; /* per head, and behind the nodes the whole graph: its first member; the next one, ascending; FAY_NONE */
+	uint32_t *step;                 /* per member: its steps, 1 + place in `steps`; behind the nodes per head: those of the head itself, within its loop */
+	struct step {
+		uint32_t to, next;
+	} *steps;
+	uint64_t *total; /* per head: all visits in one stay */
+	uint64_t *start; /* per member: the longest path to it in one iteration of its level */
+};
+
+/* The innermost loop that holds both nodes; a loop around another has the lesser head. */
+static uint32_t common_loop(const struct fay_graph *g, uint32_t a, uint32_t b)
+{
+	uint32_t x = fay_graph_loop(g, a), y = fay_graph_loop(g, b);
+
+	while (x != y) {
+		if (y == FAY_NONE || (x != FAY_NONE && x > y))
+			x = g->nodes[x].header;
+		else
+			y = g->nodes[y].header;
+	}
+	return x;
+}
+
+static bool late(const struct fay_analysis *an) { return an->deadline && fay_monotonic_ns() > an->deadline; }
+
+/* False: out of memory or of time. */
+static bool levels_init(struct levels *l, const struct fay_analysis *an)
 {
 	const struct fay_graph *g = an->graph;
-	uint32_t first = header == FAY_NONE ? 0 : header;
-	uint64_t longest = 0;
+	uint32_t n = g->node_count, count = 0;
+	size_t edges = 1;
 
-	for (uint32_t node = first; node <= last; node++)
-		start[node] = 0;
-	for (uint32_t node = first; node <= last; node++) {
-		uint32_t at;
-		uint64_t end;
+	for (uint32_t node = 0; node < n; node++)
+		edges += fay_node_fanout(&g->nodes[node]);
+	*l = (struct levels){ .an = an, .member = malloc((n + 1) * sizeof(*l->member)), .next_member = malloc(n * sizeof(*l->next_member)),
+			      .step = calloc(2 * (size_t)n, sizeof(*l->step)), .steps = calloc(edges, sizeof(*l->steps)), .total = calloc(n, sizeof(*l->total)),
+			      .start = calloc(n, sizeof(*l->start)) };
+	if (!l->member || !l->next_member || !l->step || !l->steps || !l->total || !l->start)
+		return false;
+	memset(l->member, 0xff, (n + 1) * sizeof(*l->member));
+	for (uint32_t node = n; node-- > 0;) {
+		const struct fay_node *of = &g->nodes[node];
+		uint32_t *level = &l->member[of->header == FAY_NONE ? n : of->header];
 
-		if (!fay_reached(an, node) || (header != FAY_NONE && !fay_graph_in_loop(g, node, header)))
+		if (!fay_reached(an, node))
 			continue;
-		at = stand_in(g, node, header);
-		end = g->nodes[at].is_header && at != header ? total[at] : cost(an, at);
-		end = add(start[at], end);
+		l->next_member[node] = *level;
+		*level = node;
+		for (uint32_t k = 0; k < fay_node_fanout(of); k++) {
+			uint32_t to = fay_node_succ(of, k), loop, from;
+
+			if (to == FAY_NONE || !fay_reached(an, to) || (loop = common_loop(g, node, to)) == to)
+				continue; /* what leads back to a head begins another iteration */
+			from = stand_in(g, node, loop);
+			l->steps[count] = (struct step){ .to = stand_in(g, to, loop), .next = l->step[from == loop ? n + from : from] };
+			l->step[from == loop ? n + from : from] = ++count;
+			if (!(count & 255) && late(an))
+				return false;
+		}
+	}
+	return true;
+}
+
+static void levels_deinit(struct levels *l)
+{
+	free(l->member);
+	free(l->next_member);
+	free(l->step);
+	free(l->steps);
+	free(l->total);
+	free(l->start);
+}
+
+/* A path that has come to `end` goes on by the steps of list `from`. */
+static void go_on(struct levels *l, uint32_t from, uint64_t end)
+{
+	for (uint32_t k = l->step[from]; k; k = l->steps[k - 1].next)
+		if (l->start[l->steps[k - 1].to] < end)
+			l->start[l->steps[k - 1].to] = end;
+}
+
+/* The longest path through one iteration of loop `header` (FAY_NONE: through the whole graph). Steps lead to later members, and the loops within have their totals. */
+static uint64_t longest_path(struct levels *l, uint32_t header)
+{
+	const struct fay_graph *g = l->an->graph;
+	uint64_t longest = header == FAY_NONE ? 0 : cost(l->an, header);
+
+	if (header != FAY_NONE)
+		go_on(l, g->node_count + header, longest);
+	for (uint32_t node = l->member[header == FAY_NONE ? g->node_count : header]; node != FAY_NONE; node = l->next_member[node]) {
+		uint64_t end = add(l->start[node], g->nodes[node].is_header ? l->total[node] : cost(l->an, node));
+
 		if (end > longest)
 			longest = end;
-		for (uint32_t k = 0; k < fay_node_fanout(&g->nodes[node]); k++) {
-			uint32_t to = fay_node_succ(&g->nodes[node], k), into;
-
-			if (to == FAY_NONE || to == header || !fay_reached(an, to) || (header != FAY_NONE && !fay_graph_in_loop(g, to, header)))
-				continue;
-			into = stand_in(g, to, header);
-			if (into != at && start[into] < end)
-				start[into] = end;
-		}
+		go_on(l, node, end);
 	}
 	return longest;
 }
@@ -83,9 +155,9 @@ static struct fay_refusal unbounded(struct fay_analysis *an, uint32_t header)
 
 static struct fay_refusal failure(const struct fay_analysis *an)
 {
-	bool late = an->deadline && fay_monotonic_ns() > an->deadline;
+	bool out_of_time = late(an);
 
-	return fay_refuse(an->arena, late ? FAY_RULE_LIM_TIME : FAY_RULE_LIM_RESOURCE, 0, late ? "time ran out while bounding loops" : "out of memory");
+	return fay_refuse(an->arena, out_of_time ? FAY_RULE_LIM_TIME : FAY_RULE_LIM_RESOURCE, 0, out_of_time ? "time ran out while bounding loops" : "out of memory");
 }
 
 /* By the cheapest way that finds one. */
@@ -104,9 +176,9 @@ struct fay_refusal fay_loops_bound(struct fay_analysis *an)
 	uint32_t n = g->node_count;
 	struct fay_ranking r;
 	struct fay_unroll u;
+	struct levels l = { 0 };
 	struct fay_refusal refusal = { 0 };
-	uint64_t *total = calloc(n, sizeof(*total)), *start = calloc(n, sizeof(*start));
-	bool ready = fay_ranking_init(&r, an) && total && start;
+	bool ready = fay_ranking_init(&r, an) && levels_init(&l, an);
 
 	fay_unroll_init(&u, an);
 	if (!ready)
@@ -121,14 +193,13 @@ struct fay_refusal fay_loops_bound(struct fay_analysis *an)
 		else if (an->bounds[h] == UINT64_MAX)
 			refusal = unbounded(an, h);
 		else
-			total[h] = multiply(longest_path(an, h, g->nodes[h].last, total, start), an->bounds[h]);
+			l.total[h] = multiply(longest_path(&l, h), an->bounds[h]);
 	}
 	if (refusal.rule == FAY_RULE_NONE)
-		an->worst_instructions = longest_path(an, FAY_NONE, n - 1, total, start);
+		an->worst_instructions = longest_path(&l, FAY_NONE);
 	fay_unroll_deinit(&u);
 	fay_ranking_deinit(&r);
-	free(total);
-	free(start);
+	levels_deinit(&l);
 	return refusal;
 }
 

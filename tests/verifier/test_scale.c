@@ -184,6 +184,23 @@ static uint8_t *nested_loops(size_t *size)
 	return finish(&b, size);
 }
 
+/* As many loops, each left at its first end: accepted, and their costs are to be added up in less than the cube of their number. */
+static uint8_t *nested_once(size_t *size)
+{
+	enum { DEPTH = 5000 };
+	struct builder b = { .probes = 1 };
+
+	EMIT(&b, 0x31, 0xc0); /* xor %eax, %eax */
+	for (unsigned i = 0; i < DEPTH; i++)
+		EMIT(&b, 0x90);
+	for (unsigned i = DEPTH; i-- > 0;) {
+		EMIT(&b, 0x0f, 0x85); /* jne to the i-th */
+		emit32(&b, 2 + (int64_t)i - (int64_t)(b.size + 4));
+	}
+	EMIT(&b, 0xc3);
+	return finish(&b, size);
+}
+
 /* `count` functions, each of which calls the next `calls` times. */
 static uint8_t *call_chain(size_t *size, unsigned count, unsigned calls)
 {
@@ -291,6 +308,7 @@ static const struct scale_case {
 	{ "a million blocks", million_blocks, "LIM-RESOURCE" },
 	{ "100,000 blocks with 8 KiB of stack", large_states, "LIM-RESOURCE" },
 	{ "20,000 loops, one within the other", nested_loops, "TRM-LOOP LIM-RESOURCE" },
+	{ "5,000 loops within one another, left at once", nested_once, "accepted" },
 	{ "calls 8 deep", nine_functions, "accepted" },
 	{ "calls 9 deep", ten_functions, "LIM-RESOURCE" },
 	{ "calls 100,000 deep", deep_calls, "LIM-RESOURCE" },
