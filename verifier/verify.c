@@ -219,10 +219,16 @@ static bool verify_graph(struct run *run, const struct fay_graph *graph, struct 
 static bool attempt_probe(struct run *run, struct fay_probe_facts *facts, const struct fay_thresholds *thresholds, struct fay_jump **found,
 			  uint32_t *found_count)
 {
-	struct fay_graph graph;
-	struct fay_refusal r = fay_graph_build(&graph, &run->cfg, run->image.layout_base + facts->code_offset);
+	struct fay_graph graph = { 0 };
+	uint64_t entry = run->image.layout_base + facts->code_offset;
+	struct fay_refusal r;
 	bool ok;
 
+	/* Of many probes each may take little of what is looked at the clock for, but much in making its graph. */
+	if (run->deadline && fay_monotonic_ns() > run->deadline)
+		r = fay_refuse(run->arena, FAY_RULE_LIM_TIME, entry, "time ran out before all probes were looked at");
+	else
+		r = fay_graph_build(&graph, &run->cfg, entry);
 	*found = NULL;
 	*found_count = 0;
 	if (r.rule != FAY_RULE_NONE) {
