@@ -269,6 +269,7 @@ static int name_nothing(uint8_t *b, const char *table, uint32_t field)
 	C(IMG_RELOC, RELA->r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE))                                                              \
 	C(IMG_RELOC, RELA->r_info = ELF64_R_INFO(1, R_X86_64_IRELATIVE))                                                             \
 	C(IMG_RELOC, RELA->r_info = ELF64_R_INFO(7, R_X86_64_GLOB_DAT))                                                              \
+	C(IMG_RELOC, RELA->r_info = ELF64_R_INFO(0, R_X86_64_GLOB_DAT))                                                              \
 	C(IMG_RELOC, RELA->r_addend = 8)                                                                                             \
 	C(IMG_RELOC, RELA->r_offset = 0x1000)                                                                                        \
 	C(IMG_RELOC, RELA->r_offset += 4)                                                                                            \
@@ -357,6 +358,10 @@ static int name_nothing(uint8_t *b, const char *table, uint32_t field)
 	C(IMG_TABLE, name_nothing(b, ".fay.state", 0))                                                                               \
 	C(IMG_TABLE, AT(".fay.state", uint32_t, 48 + 24) = 2)                                                                        \
 	C(IMG_TABLE, AT(".fay.state", uint16_t, 48 + 6) = FAY_SCOPE_GLOBAL)                                                          \
+	C(IMG_TABLE, (AT(".fay.image", uint32_t, 20) = 64, AT(".fay.state", uint16_t, 6) = 3))                                       \
+	C(IMG_TABLE, (AT(".fay.image", uint32_t, 16) = 24, AT(".fay.state", uint32_t, 12) = AT(".fay.state", uint32_t, 28) = 20))    \
+	C(IMG_TABLE, AT(".fay.state", uint32_t, 12) = 8)                                                                             \
+	C(IMG_TABLE, AT(".fay.columns", uint32_t, 8) = 4)                                                                            \
 	C(IMG_TABLE, AT(".fay.strings", char, 2) = '\n')                                                                             \
 	C(IMG_TABLE, AT(".fay.strings", char, 2) = (char)0xff)                                                                       \
 	C(IMG_TABLE, AT(".fay.strings", char, SECTION(".fay.strings")->sh_size - 1) = 'x')
@@ -441,6 +446,12 @@ static void test_slots(void **state)
 	free(copy);
 }
 
+/* A size is refused before anything is read: the file that is said to be so large need not be. */
+static void test_size(void **state)
+{
+	assert_int_equal(parse_rule(file, (size_t)FAY_IMAGE_MAX_FILE + 1), FAY_RULE_IMG_LIMIT);
+}
+
 /* What linear_histogram() changes is in order but for the width. */
 static void test_histogram(void **state)
 {
@@ -497,7 +508,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid),	       cmocka_unit_test(test_truncated), cmocka_unit_test(test_flipped),
 		cmocka_unit_test(test_contradictions), cmocka_unit_test(test_slots),	 cmocka_unit_test(test_histogram),
-		cmocka_unit_test(test_sha256),
+		cmocka_unit_test(test_sha256),	       cmocka_unit_test(test_size),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
