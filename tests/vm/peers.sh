@@ -13,7 +13,7 @@ with_peer() {
 	added
 	kill -CONT $pid
 	kill -INT $pid
-	(sleep 60 && kill -9 $pid) 2>/dev/null &
+	(sleep 60 && kill -9 $pid) >/dev/null 2>&1 & # its sleep outlives it, and must not hold what the caller reads
 	wait $pid
 	kill $! 2>/dev/null
 	grep -q "$counted.*40000" /tmp/peer || { echo "FAIL $name: did not count 40000 calls" && cat /tmp/peer; } >&2
