@@ -95,6 +95,10 @@ uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *e
 	for (uint32_t i = 0; i < p->values; i++)
 		if (values[i].expr == expr)
 			return i;
+	if (p->values == FAY_QUERY_MAX_COLUMNS) {
+		fay_query_fail(planner->query, FAY_E_LIMIT, planner->span, "a grouping may have %u aggregates; `StdDev` is made of six and `Count()`", FAY_QUERY_MAX_COLUMNS);
+		return 0;
+	}
 	values[p->values] = (struct fay_layout_column){
 		.name = name, .expr = expr, .size = value_size(expr->aggregate)};
 	return p->values++;
@@ -122,6 +126,8 @@ bool fay_planner_need(struct fay_planner *planner, const struct fay_expr *expr)
 bool fay_planner_lay_out(struct fay_planner *planner)
 {
 	struct fay_plan_private *p = planner->private_plan;
+	if (planner->query->failed)
+		return false;
 	memmove(p->columns + p->keys, p->columns + FAY_QUERY_MAX_COLUMNS,
 		p->values * sizeof(p->columns[0]));
 	uint32_t offset = p->kind == FAY_STATE_TABLE ? 8 : 0;

@@ -23,7 +23,10 @@ bool fay_planner_output(struct fay_planner *planner, const struct fay_expr *expr
 bool fay_planner_event(struct fay_planner *planner, const char *prefix, unsigned side);
 /* All that is known of an event, as columns of the stage of a join's side, for --save. `pairs` is that of the pairs. */
 bool fay_planner_whole_side(struct fay_planner *stage, struct fay_planner *pairs, unsigned side);
-/* Index of the value column that holds an aggregate, added if need be. Values are collected behind the room for keys, and moved down by fay_planner_lay_out(). */
+/*
+ * Index of the value column that holds an aggregate, added if need be; if there are too many the error is recorded, and fay_planner_lay_out() fails. Values are
+ * collected behind the room for keys, and moved down by fay_planner_lay_out().
+ */
 uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *expr, const char *name);
 /* The columns of the stage that are needed to compute `expr` of its rows; depth is bounded by FAY_QUERY_MAX_DEPTH. */
 bool fay_planner_need(struct fay_planner *planner, const struct fay_expr *expr);
