@@ -39,12 +39,18 @@ static struct fay_root_op *last_op(const struct fay_checked *checked)
 	return op;
 }
 
+/* What is done with a row depends on which others there are. */
+static bool sees_others(const struct fay_root_op *op)
+{
+	return op->kind == ROOT_TAKE || op->kind == ROOT_SKIP || op->kind == ROOT_KMEANS;
+}
+
 bool fay_check_at_root(const struct fay_checked *checked, const struct fay_expr *condition)
 {
 	if (condition->has_aggregate || checked->regroups)
 		return true;
 	for (const struct fay_root_op *op = checked->root; op; op = op->next)
-		if (op->kind == ROOT_TAKE || op->kind == ROOT_SKIP)
+		if (sees_others(op))
 			return true;
 	return false;
 }

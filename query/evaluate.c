@@ -16,9 +16,9 @@ static cell integer(int64_t value)
 	return (cell){.kind = CELL_INT, .integer = value};
 }
 
-static cell real(double value)
+cell fay_cell_real(double value)
 {
-	return isnan(value) ? (cell){.kind = CELL_NONE} : (cell){.kind = CELL_REAL, .real = value};
+	return isfinite(value) ? (cell){.kind = CELL_REAL, .real = value} : (cell){.kind = CELL_NONE};
 }
 
 static double as_real(cell c)
@@ -39,7 +39,7 @@ static cell column_value(const struct fay_evaluator *e, uint32_t index)
 	case FAY_VALUE_U64:
 		return integer((int64_t)value.u64);
 	case FAY_VALUE_DOUBLE:
-		return real(value.d);
+		return fay_cell_real(value.d);
 	case FAY_VALUE_STRING:
 		return (cell){.kind = CELL_STRING, .string = value.string.bytes};
 	default:
@@ -57,7 +57,7 @@ static cell stack_value(const struct fay_evaluator *e, uint32_t index)
 static cell constant(const struct fay_expr *expr)
 {
 	if (expr->type == TYPE_REAL)
-		return real(expr->real);
+		return fay_cell_real(expr->real);
 	if (expr->type != TYPE_STRING)
 		return integer(expr->value);
 	return (cell){.kind = CELL_STRING, .string = expr->string, .integer = expr->length};
@@ -106,15 +106,15 @@ static cell arithmetic(const struct fay_expr *expr, cell x, cell y)
 	double a = as_real(x), b = as_real(y);
 	switch (expr->op) {
 	case EXPR_NEG:
-		return real(-a);
+		return fay_cell_real(-a);
 	case EXPR_ADD:
-		return real(a + b);
+		return fay_cell_real(a + b);
 	case EXPR_SUB:
-		return real(a - b);
+		return fay_cell_real(a - b);
 	case EXPR_MUL:
-		return real(a * b);
+		return fay_cell_real(a * b);
 	default: /* EXPR_DIV: as with integers, nothing faults and x / 0 is 0 */
-		return real(b == 0 ? 0 : a / b);
+		return fay_cell_real(b == 0 ? 0 : a / b);
 	}
 }
 
@@ -180,7 +180,7 @@ static cell deviation(const struct fay_evaluator *e, const struct fay_expr *expr
 	__int128 low = (__int128)(uint64_t)fay_evaluate(e, expr->a->b->a).integer, high = fay_evaluate(e, expr->a->b->b).integer;
 	for (int i = 0; i < 4; i++)
 		squares[i] = (uint64_t)fay_evaluate(e, parts[i]).integer;
-	return n ? real(deviation_of(n, low + high * ((__int128)1 << 32), squares)) : (cell){.kind = CELL_NONE};
+	return n ? fay_cell_real(deviation_of(n, low + high * ((__int128)1 << 32), squares)) : (cell){.kind = CELL_NONE};
 }
 
 cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
@@ -202,7 +202,7 @@ cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 	case EXPR_DEVIATION:
 		return deviation(e, expr);
 	case EXPR_QUANTILE:
-		return real(fay_value_quantile(&e->columns[e->column_of[expr->a->id] - 1], e->row, expr->real));
+		return fay_cell_real(fay_value_quantile(&e->columns[e->column_of[expr->a->id] - 1], e->row, expr->real));
 	default:
 		return operation(e, expr);
 	}

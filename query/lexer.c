@@ -4,6 +4,7 @@
  * the parser decides. Identifiers are ASCII; strings and comments may hold any bytes.
  */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,6 +147,18 @@ static void fail_unit(struct lexer *lexer, const struct fay_token *token, uint32
 			       fay_query_did_you_mean(lexer->query, unit, names, sizeof(names) / sizeof(names[0])));
 }
 
+/* The number from `start` on, without its separators. false: it is larger than any that there is, or there is no memory. */
+static bool read_real(struct lexer *lexer, uint32_t start, double *value)
+{
+	char *digits = fay_query_alloc(lexer->query, lexer->at - start + 1u);
+	size_t length = 0;
+	for (uint32_t at = start; digits && at < lexer->at; at++)
+		if (lexer->text[at] != '_')
+			digits[length++] = lexer->text[at];
+	*value = digits ? strtod(digits, NULL) : 0;
+	return digits && isfinite(*value);
+}
+
 static bool lex_number(struct lexer *lexer, struct fay_token *token)
 {
 	uint32_t start = lexer->at;
@@ -177,8 +190,7 @@ static bool lex_number(struct lexer *lexer, struct fay_token *token)
 		while (isdigit((unsigned char)lexer->text[lexer->at]))
 			lexer->at++;
 		token->kind = TOKEN_REAL;
-		token->real = strtod(text, NULL);
-		overflow = false;
+		overflow = !read_real(lexer, start, &token->real);
 	}
 	bool fits = true;
 	if (base == 10 && !empty && lex_unit(lexer, token, &fits))

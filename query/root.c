@@ -175,27 +175,24 @@ static struct fay_cell fold_rows(struct finisher *f, const struct fay_root_op *o
 	if (op->merge == FAY_MERGE_COUNT)
 		return (struct fay_cell){.kind = CELL_INT, .integer = (int64_t)rows->count};
 	struct fay_cell result = {.kind = op->merge == FAY_MERGE_SUM ? CELL_INT : CELL_NONE};
-	double total = 0;
-	__int128 sum = 0; /* of integers, which double would round */
+	__float128 total = 0; /* has 113 bits: sums of integers are not rounded */
 	uint64_t values = 0;
 	for (size_t r = 0; r < rows->count; r++) {
 		struct fay_cell x = value_of(f, rows->at[r], op->expr);
 		if (x.kind == CELL_NONE)
 			continue;
 		values++;
-		total += x.kind == CELL_REAL ? x.real : 0;
-		sum += x.kind == CELL_REAL ? 0 : x.integer;
+		total += x.kind == CELL_REAL ? (__float128)x.real : (__float128)x.integer; /* the sides of `? :` may be one and the other */
 		int order = result.kind == CELL_NONE ? 0 : compare_cells(f, op->expr->type, x, result);
 		if (op->merge == FAY_MERGE_SUM)
 			result.integer = (int64_t)((uint64_t)result.integer + (uint64_t)x.integer);
 		else if (result.kind == CELL_NONE || (op->merge == FAY_MERGE_MIN ? order < 0 : order > 0))
 			result = x;
 	}
-	bool of_reals = op->expr->type == TYPE_REAL;
-	if (op->merge == FAY_MERGE_AVERAGE || (op->merge == FAY_MERGE_SUM && of_reals))
-		result = (struct fay_cell){
-			.kind = values || op->merge == FAY_MERGE_SUM ? CELL_REAL : CELL_NONE,
-			.real = op->merge == FAY_MERGE_SUM ? total : values ? (double)(((__float128)total + sum) / values) : 0};
+	if (op->merge == FAY_MERGE_SUM && op->expr->type == TYPE_REAL)
+		return fay_cell_real((double)total);
+	if (op->merge == FAY_MERGE_AVERAGE && values)
+		return fay_cell_real((double)(total / values));
 	return result;
 }
 

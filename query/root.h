@@ -28,6 +28,8 @@ struct fay_evaluator {
 	size_t row_size;
 };
 
+/* A real number; NONE if it is none, or infinite. */
+struct fay_cell fay_cell_real(double value);
 /* -1, 0, 1 by bytes. */
 int fay_cell_compare_strings(struct fay_cell x, struct fay_cell y);
 /* Bytes of a string without its padding. */

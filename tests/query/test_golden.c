@@ -172,6 +172,9 @@ static void limits(void **state)
 	doubling = repeat("from x in cluster.Function(\"a!b\") let a = new { p = x.tid, q = x.cpu } ", "let a = new { p = a, q = a } ", 40,
 			  "group x by a into g select g.Count()");
 	expect_code(doubling, FAY_E_LIMIT, "memory");
+	/* Real numbers have an end, too. */
+	expect_code(repeat("cluster.Function(\"a!b\").GroupBy(x => x.tid).Select(g => g.Count() * ", "9", 308, ".5)"), FAY_OK, "");
+	expect_code(repeat("cluster.Function(\"a!b\").GroupBy(x => x.tid).Select(g => g.Count() * ", "9", 309, ".5)"), FAY_E_USAGE, "does not fit");
 	/* Many conditions. */
 	expect_code(repeat("from x in cluster.Function(\"a!b\") join y in cluster.Function(\"c!d\") on x.tid equals y.tid within 1ms ", "where y.cpu>x.Arg(1) ", 2900,
 			   "select y.tid"),
@@ -255,6 +258,8 @@ static void deadlines(void **state)
 		{"Now.AddMilliseconds(1.5) > x.time", NOW + 1500000u},
 		{"Now >= x.time && x.cpu == 1", NOW + 1},
 		{"x.time < Now.AddHours(1) && x.time < Now.AddMinutes(-2)", NOW - 120000000000u},
+		{"x.time < Now + 1_500.5ms", NOW + 1500500000u},
+		{"x.time < Now.AddMilliseconds(1_0_0.25)", NOW + 100250000u},
 		{"x.time > Now.AddHours(1)", 0},
 		{"x.time < Now || x.cpu == 1", 0},
 		{"!(x.time < Now)", 0},

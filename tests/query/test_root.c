@@ -325,6 +325,32 @@ static void no_value(void **state)
 	end_query(&a);
 }
 
+/* Of groups that give now a real number, now an integer, each is added. */
+static void mixed_sum(void **state)
+{
+	struct answer a;
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).Select(g => g.Key > 3 ? 0.5 * g.Min(x => x.tid) : g.Min(x => x.tid)).Sum()");
+	assert_true(get(&a, 0, "Sum") == 0 + 1 + 2 + 3 + 2 + 2.5 + 3);
+	end_query(&a);
+}
+
+/* A number beyond all others is no value: JSON could not say it. */
+static void infinite(void **state)
+{
+	struct answer a;
+	char large[309] = {0}, text[512];
+	run_query(&a, "from x in cluster.Function(\"a!b\") group x by x.tid into g let a = 9000000000000.0 * g.Count() let b = a * a let c = b * b let d = c * c let e = d * d "
+		      "orderby g.Key select new { g.Key, e, f = e * e, g = -e * e, small = e * e < 1 }");
+	for (size_t r = 0; r < 7; r++)
+		assert_true(get(&a, r, "e") > 1e200 && isnan(get(&a, r, "f")) && isnan(get(&a, r, "g")) && get(&a, r, "small") == 0);
+	end_query(&a);
+	memset(large, '9', sizeof(large) - 1);
+	snprintf(text, sizeof(text), "cluster.Function(\"a!b\").GroupBy(x => x.tid).Select(g => %s.0 + 0 * g.Count()).Sum()", large);
+	run_query(&a, text);
+	assert_true(isnan(get(&a, 0, "Sum")));
+	end_query(&a);
+}
+
 /* The square of the distance of vector `v` from the mean of those that have `label`. */
 static double distance(const double vectors[KEYS][7], const uint32_t labels[KEYS], size_t v, uint32_t label)
 {
@@ -387,6 +413,15 @@ static void kmeans_then(void **state)
 	end_query(&a);
 }
 
+/* Conditions behind it leave the clusters as they are. */
+static void kmeans_where(void **state)
+{
+	struct answer a;
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.tid).KMeans(2, g => g.Key, g => 1, g => g.Key / 4 * 1000).Where(x => x.Vector > 3).Min(x => x.Cluster)");
+	assert_true(get(&a, 0, "Min") == 1);
+	end_query(&a);
+}
+
 /* Each vector is one number. What the first centres give are the first two, what their means give then the first three. */
 static void kmeans_rounds(void **state)
 {
@@ -416,7 +451,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aggregates),	 cmocka_unit_test(exact_deviation), cmocka_unit_test(exact_ranks), cmocka_unit_test(order_and_conditions),
 		cmocka_unit_test(distinct_rows), cmocka_unit_test(ordered_events),  cmocka_unit_test(no_value),
-		cmocka_unit_test(kmeans),	 cmocka_unit_test(kmeans_then),	    cmocka_unit_test(kmeans_rounds), cmocka_unit_test(distinct_strings),
+		cmocka_unit_test(kmeans),	 cmocka_unit_test(kmeans_then),	    cmocka_unit_test(kmeans_where), cmocka_unit_test(kmeans_rounds), cmocka_unit_test(mixed_sum), cmocka_unit_test(infinite), cmocka_unit_test(distinct_strings),
 	};
 	return cmocka_run_group_tests(tests, make_events, NULL);
 }
