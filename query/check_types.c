@@ -108,11 +108,22 @@ static const struct fay_enumeration *enumeration_of(struct fay_checked *checked,
 	return enumeration;
 }
 
+/* BTF has words of 32 bits for constants, whose sign is theirs; a smaller type is signed if one of them is negative. */
+static bool is_signed(const struct btf_type *type)
+{
+	const struct btf_enum *items = (const void *)(type + 1);
+	bool negative = type->size == sizeof(items->val);
+	if (BTF_INFO_KIND(type->info) == BTF_KIND_ENUM64)
+		return BTF_INFO_KFLAG(type->info);
+	for (uint32_t i = 0; i < BTF_INFO_VLEN(type->info); i++)
+		negative |= items[i].val < 0;
+	return negative;
+}
+
 static struct fay_value_node *enumerated(struct fay_checked *checked, const struct fay_place *place, uint32_t id)
 {
 	const struct btf_type *type = fay_btf_type(fay_types_btf(place->types), id);
-	bool is_wide = BTF_INFO_KIND(type->info) == BTF_KIND_ENUM64;
-	struct fay_value_node *value = number(checked, place, type->size, is_wide ? BTF_INFO_KFLAG(type->info) : type->size < 8, false);
+	struct fay_value_node *value = number(checked, place, type->size, is_signed(type), false);
 	const struct fay_enumeration *enumeration = value ? enumeration_of(checked, place->types, id) : NULL;
 	return enumeration ? scalar(checked, fay_expr_enumerated(&checked->exprs, value->expr, enumeration)) : NULL;
 }
@@ -133,9 +144,11 @@ bool fay_check_enumerator(struct fay_checked *checked, const struct fay_node *at
 
 /* --- what is reached ---------------------------------------------------------------------------------------------------- */
 
-static struct fay_value_node *string_at(struct fay_checked *checked, const struct fay_expr *address, uint32_t offset, const char *name)
+/* `size`: bytes of the array that it is in; 0: not known. */
+static struct fay_value_node *string_at(struct fay_checked *checked, const struct fay_expr *address, uint32_t offset, uint32_t size, const char *name)
 {
-	return address ? scalar(checked, fay_expr_member(&checked->exprs, address, (struct fay_access){.offset = offset, .string = true}, name)) : NULL;
+	struct fay_access access = {.offset = offset, .string = true, .limit = size < FAY_COMM_SIZE ? (uint8_t)size : 0};
+	return address ? scalar(checked, fay_expr_member(&checked->exprs, address, access, name)) : NULL;
 }
 
 static struct fay_value_node *object_at(struct fay_checked *checked, const struct fay_place *place, uint32_t type)
@@ -176,7 +189,7 @@ static struct fay_value_node *pointer(struct fay_checked *checked, const struct 
 	bool user = type && BTF_INFO_KIND(type->info) == BTF_KIND_TYPE_TAG && !strcmp(fay_btf_string(btf, type->name_off), "user");
 	if (user)
 		return scalar(checked, address);
-	return pointing_to(place->types, is_char(btf, target) ? string_at(checked, address, 0, "") : scalar(checked, address), target);
+	return pointing_to(place->types, is_char(btf, target) ? string_at(checked, address, 0, 0, "") : scalar(checked, address), target);
 }
 
 static struct fay_value_node *array(struct fay_checked *checked, const struct fay_node *at, const struct fay_place *place, uint32_t id)
@@ -187,7 +200,7 @@ static struct fay_value_node *array(struct fay_checked *checked, const struct fa
 		return unsupported(checked, at, place->name, "an array");
 	if (!is_char(btf, array->type))
 		return object_at(checked, place, id);
-	return pointing_to(place->types, string_at(checked, place->address, place->offset, place->name), id);
+	return pointing_to(place->types, string_at(checked, place->address, place->offset, array->nelems, place->name), id);
 }
 
 struct fay_value_node *fay_check_typed_value(struct fay_checked *checked, const struct fay_node *at, const struct fay_place *place, uint32_t id)

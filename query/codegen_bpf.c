@@ -378,7 +378,8 @@ static struct fay_operand_value read_member(struct fay_codegen *g, LLVMValueRef 
 {
 	if (!access.string)
 		return one(fay_codegen_extend(g, fay_bpf_load(g, address, access.offset, access.bytes), access));
-	LLVMValueRef arguments[] = {g->bpf->buffer, i64(g, FAY_COMM_SIZE), fay_codegen_at(g, address, i64(g, access.offset))};
+	uint64_t size = access.limit ? access.limit + 1u : FAY_COMM_SIZE; /* with the NUL that the helper puts at its end */
+	LLVMValueRef arguments[] = {g->bpf->buffer, i64(g, size), fay_codegen_at(g, address, i64(g, access.offset))};
 	fay_bpf_clear_buffer(g);
 	fay_bpf_helper(g, BPF_FUNC_probe_read_kernel_str, arguments, 3);
 	return take_buffer(g);

@@ -266,6 +266,15 @@ LLVMValueRef fay_codegen_extend(struct fay_codegen *g, LLVMValueRef word, struct
 	return access.is_signed ? LLVMBuildSExt(g->builder, part, g->i64, "") : LLVMBuildZExt(g->builder, part, g->i64, "");
 }
 
+/* The bits of a string's bytes below `limit` in its word that begins with byte `from`. */
+static LLVMValueRef limited(struct fay_codegen *g, LLVMValueRef word, uint32_t from, uint32_t limit)
+{
+	uint32_t bytes = limit > from ? limit - from : 0;
+	if (!limit || bytes >= 8)
+		return word;
+	return LLVMBuildAnd(g->builder, word, fay_codegen_i64(g, (UINT64_C(1) << 8 * bytes) - 1), "");
+}
+
 /* What lies at an address, by a function of reads.c. */
 static struct fay_operand_value member(struct fay_codegen *g, const struct fay_expr *expr, struct fay_access access)
 {
@@ -286,7 +295,7 @@ static struct fay_operand_value member(struct fay_codegen *g, const struct fay_e
 	g->reads = true;
 	if (!access.string)
 		return (struct fay_operand_value){fay_codegen_extend(g, value, access), NULL};
-	return (struct fay_operand_value){LLVMBuildExtractValue(b, value, 0, ""), LLVMBuildExtractValue(b, value, 1, "")};
+	return (struct fay_operand_value){limited(g, LLVMBuildExtractValue(b, value, 0, ""), 0, access.limit), limited(g, LLVMBuildExtractValue(b, value, 1, ""), 8, access.limit)};
 }
 
 /* A saved trace has more than numbers. */

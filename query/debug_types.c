@@ -280,13 +280,16 @@ static void describe_structure(struct fay_debug_types *types, Dwarf_Die *die)
 	each_member(types, die, bit_fields, true, &ignored);
 }
 
+/*
+ * Compilers write a negative value as a signed number (DW_FORM_sdata), and what is not negative in as few bytes as hold it (DW_FORM_data1: 128 to 255, too) or as an
+ * unsigned one. dwarf_formudata() reads each as it was meant; dwarf_formsdata() takes the highest bit of data1, data2 and data4 for a sign.
+ */
 static bool enumerator(Dwarf_Die *child, int64_t *value)
 {
-	Dwarf_Attribute attribute;
-	Dwarf_Sword word;
-	if (dwarf_tag(child) != DW_TAG_enumerator || !dwarf_attr(child, DW_AT_const_value, &attribute) || dwarf_formsdata(&attribute, &word))
+	uint64_t word;
+	if (dwarf_tag(child) != DW_TAG_enumerator || !number(child, DW_AT_const_value, &word))
 		return false;
-	*value = word;
+	*value = (int64_t)word;
 	return true;
 }
 

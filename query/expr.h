@@ -131,16 +131,17 @@ struct fay_access {
 	uint8_t bytes;    /* 1, 2, 4, 8; the rest of an argument's word is nothing */
 	bool is_signed;
 	bool string;      /* the bytes from there on, up to a NUL */
+	uint8_t limit;    /* string: so many bytes at the most, of an array that is shorter than what is kept; 0: none */
 };
 static inline int64_t fay_access_pack(struct fay_access access)
 {
 	return (int64_t)((uint64_t)access.offset | (uint64_t)access.bytes << 32 | (uint64_t)access.is_signed << 40 |
-			 (uint64_t)access.string << 41);
+			 (uint64_t)access.string << 41 | (uint64_t)access.limit << 48);
 }
 static inline struct fay_access fay_access_unpack(int64_t value)
 {
 	uint64_t v = (uint64_t)value;
-	return (struct fay_access){(uint32_t)v, (uint8_t)(v >> 32), v >> 40 & 1, v >> 41 & 1};
+	return (struct fay_access){(uint32_t)v, (uint8_t)(v >> 32), v >> 40 & 1, v >> 41 & 1, (uint8_t)(v >> 48)};
 }
 extern const struct fay_field fay_fields[];
 extern const size_t fay_field_count;

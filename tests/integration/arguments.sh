@@ -26,11 +26,17 @@ c_core() {
 		"from e in cluster.Function(\"$target!widths\") group e by 1 into g select new { c = g.Sum(x => x.c), b = g.Sum(x => x.b), e = g.Sum(x => x.e), d = g.Sum(x => x.d) }"
 	query "widths: a byte, a bool" "-812,334" "from e in cluster.Function(\"$target!widths\") group e by 1 into g select new { a = g.Sum(x => x.a), f = g.Count(x => x.f) }"
 	query "a result that is an enumeration" "OPERATION_NONE,500 OPERATION_WRITE,500" "from r in cluster.Return(\"$target!classify\") group r by r.ReturnValue into g select new { g.Key, n = g.Count() }"
+	query "constants by name" "STATUS_LAST,BALANCE_BELOW,LEVEL_LOW,DEPTH_ABOVE,250 STATUS_LAST,BALANCE_WORD,LEVEL_LOW,DEPTH_ABOVE,250 STATUS_OK,BALANCE_BYTE,LEVEL_HIGH,DEPTH_BELOW,500" \
+		"from e in cluster.Function(\"$target!answer\") group e by new { e.status, e.balance, e.level, e.depth } into g select new { g.Key, n = g.Count() }"
+	query "constants as numbers" 500 "cluster.Function(\"$target!answer\").Count(e => e.status == \"STATUS_OK\" && e.status == 200 && e.balance == \"BALANCE_BYTE\" && e.balance == 128 && e.level == \"LEVEL_HIGH\" && e.level == 128 && e.depth == \"DEPTH_BELOW\" && e.depth == -128)"
 	query "behind floating-point arguments" "499500" "cluster.Function(\"$target!find\").Sum(e => e.n)"
 }
 c_rest() {
 	query "strings" "first,a title of more,/edge,second,250 first,a title of more,/srv/file,second,750" \
 		"from e in cluster.Function(\"$target!handle\") let b = e.extra group e by new { b->name, b->title, e.path, n2 = b->next->name } into g select new { g.Key, n = g.Count() }"
+	query "arrays of characters without a zero" "RIFF,12345678,123456789,123456789abcdef,123456789abcdef,1000" \
+		"from e in cluster.Function(\"$target!answer\") where e.chunk->kind == \"RIFF\" && e.chunk->nine.EndsWith(\"89\") && e.chunk->eight.Length == 8 && e.chunk->kind[3] == 70 let c = e.chunk
+		group e by new { c->kind, c->eight, c->nine, c->fifteen, c->sixteen } into g select new { g.Key, n = g.Count() }"
 	query "behind a null pointer" "0,,100 4096,first,900" \
 		"from e in cluster.Function(\"$target!handle\") group e by new { e.request->buf->len, e.request->buf->name } into g select new { g.Key, n = g.Count() }"
 	query "a structure that another file describes" "17,1000" \
@@ -38,6 +44,9 @@ c_rest() {
 	query "in conditions" 500 "cluster.Function(\"$target!handle\").Count(e => e.operation == \"OPERATION_NONE\" && e.request == 0 || e.operation == \"OPERATION_READ\" && e.request->fd == 3 && e.path.StartsWith(\"/srv\") && e.fd < 3)"
 	query "a large enumerator" "FLAG_HIGH,500 FLAG_LOW,500" "from e in cluster.Function(\"$target!classify\") group e by e.flags into g select new { g.Key, n = g.Count() }"
 	query "a result's width and sign" "-499500" "cluster.Return(\"$target!widths\").Sum(r => r.ReturnValue)"
+	exits "a result is saved with its width and sign" 0 "$FAY" trace --save "$work/widths.fay" "from r in cluster.Return(\"$target!widths\") select new { r.time, r.ReturnValue }" -- "$work/$target"
+	exits "a saved result" 0 "$FAY" trace --csv "file(\"$work/widths.fay\").Sum(r => r.ReturnValue)"
+	equal "a saved result" "-499500" "$(tail -n 1 "$work/out")"
 	query "a result that is followed" "0,250 99,750" "from r in cluster.Return(\"$target!find\") group r by r.ReturnValue->len into g select new { g.Key, n = g.Count() }"
 	query "behind a large structure" "499500" "cluster.Function(\"$target!by_value\").Sum(e => e.behind)"
 }

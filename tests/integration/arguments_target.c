@@ -11,6 +11,12 @@
 enum operation { OPERATION_READ = 1, OPERATION_WRITE = 2, OPERATION_NONE = -5 };
 enum flags { FLAG_HIGH = 0x80000000u, FLAG_LOW = 1 };
 
+/* Constants that a signed byte or word of two bytes does not hold, also beside negative ones and in a type of one byte. */
+enum status { STATUS_OK = 200, STATUS_GONE = 410, STATUS_LAST = 65535 };
+enum balance { BALANCE_BELOW = -200, BALANCE_BYTE = 128, BALANCE_WORD = 40000 };
+enum __attribute__((packed)) level { LEVEL_LOW = 1, LEVEL_HIGH = 0x80 };
+enum __attribute__((packed)) depth { DEPTH_BELOW = -128, DEPTH_ABOVE = 127 };
+
 struct hidden; /* described in arguments_hidden.c */
 struct hidden *hidden_make(int value);
 
@@ -70,6 +76,20 @@ TRACED buffer_t *find(buffer_t *all, double weight, float other, unsigned n)
 	return weight > other && n % 4 ? all->next : 0;
 }
 
+/* Arrays of characters that are full: what follows is not theirs. */
+struct chunk {
+	char kind[4];
+	uint32_t size;
+	char eight[8], nine[9], fifteen[15], sixteen[16];
+	char after[8];
+};
+
+TRACED int answer(enum status status, enum balance balance, enum level level, enum depth depth, const struct chunk *chunk)
+{
+	USED(status); USED(balance); USED(level); USED(depth); USED(chunk);
+	return status == STATUS_OK;
+}
+
 /* A small structure goes in registers, a large one on the stack, a result in memory takes the first register. */
 struct small {
 	long a, b;
@@ -97,6 +117,7 @@ int main(int argc, char **argv)
 			  .number.whole = 0x41424344, .unnamed = -2, .operation = OPERATION_WRITE, .full = 1, .grid = {{1, 2, 3}, {4, 5, 6}},
 			  .numbers = numbers, .hidden = hidden_make(17)};
 	struct request request = {&first, 3};
+	struct chunk chunk = {"RIFF", 0x64636261, "12345678", "123456789", "123456789abcdef", "123456789abcdefg", "after"};
 	/* A string that ends where the memory does. */
 	char *pages = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	munmap(pages + 4096, 4096);
@@ -105,6 +126,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 1000; i++) {
 		handle(i % 10 ? &request : 0, i % 5 - 1, 200, i % 2 ? OPERATION_READ : OPERATION_NONE, i % 4 ? "/srv/file" : last, &first, 7, 1.5);
 		widths((int8_t)-i, (uint16_t)-i, -i, (uint32_t)-i, -i, i % 3 == 0);
+		answer(i % 2 ? STATUS_OK : STATUS_LAST, i % 4 == 0 ? BALANCE_BELOW : i % 2 ? BALANCE_BYTE : BALANCE_WORD, i % 2 ? LEVEL_HIGH : LEVEL_LOW, i % 2 ? DEPTH_BELOW : DEPTH_ABOVE, &chunk);
 		classify((unsigned)i, i % 2 ? FLAG_HIGH : FLAG_LOW);
 		find(&first, 2, 1, (unsigned)i);
 		by_value((struct large){{i}}, i);

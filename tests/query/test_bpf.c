@@ -79,17 +79,24 @@ static size_t make(uint8_t *file)
 	words(&m, (uint32_t[]){8}, 1);
 	uint32_t name = type(&m, BTF_KIND_ARRAY, 0, "", 0);
 	words(&m, (uint32_t[]){letter, number, 16}, 3);
+	uint32_t tag = type(&m, BTF_KIND_ARRAY, 0, "", 0);
+	words(&m, (uint32_t[]){letter, number, 4}, 3);
+	uint32_t state = type(&m, BTF_KIND_ENUM, 2, "state", 1);
+	pair(&m, "STATE_LOW", 1);
+	pair(&m, "STATE_HIGH", 200);
 	uint32_t task = m.count + 3; /* the structure: behind the pointer to it and the union */
 	uint32_t task_pointer = type(&m, BTF_KIND_PTR, 0, "", task);
 	uint32_t either = type(&m, BTF_KIND_UNION, 2, "", 4);
 	field(&m, "count", number, 0);
 	field(&m, "first", letter, 0);
-	assert_int_equal(type(&m, BTF_KIND_STRUCT | 1u << 7, 5, "task_struct", 40), task);
+	assert_int_equal(type(&m, BTF_KIND_STRUCT | 1u << 7, 7, "task_struct", 48), task);
 	field(&m, "pid", number, 0);
 	field(&m, "", either, 32);
 	field(&m, "flags", number, 3u << 24 | (64 + 5));
 	field(&m, "comm", name, 96);
 	field(&m, "parent", task_pointer, 256);
+	field(&m, "tag", tag, 320);
+	field(&m, "state", state, 352);
 	tracepoint(&m, "demo", "task", task_pointer, "value", number);
 	tracepoint(&m, "sys_enter", "regs", task_pointer, "id", number);
 	tracepoint(&m, "sys_exit", "regs", task_pointer, "ret", number);
@@ -221,6 +228,49 @@ static void objects(void **state)
 	}
 }
 
+/* Whether the query's program compares something with that number. */
+static bool compares_with(const char *query, int32_t number)
+{
+	struct fay_bpf_object object;
+	bool found = false;
+	assert_int_equal(generate(query, &object), 0);
+	for (uint32_t i = 0; i < object.programs[0].count; i++) {
+		const struct bpf_insn *insn = &object.programs[0].code[i];
+		bool jump = BPF_CLASS(insn->code) == BPF_JMP || BPF_CLASS(insn->code) == BPF_JMP32;
+		found |= jump && (BPF_OP(insn->code) == BPF_JEQ || BPF_OP(insn->code) == BPF_JNE) && BPF_SRC(insn->code) == BPF_K && insn->imm == number;
+	}
+	fay_bpf_object_deinit(&object);
+	return found;
+}
+
+/* The bytes that the query's program gives the helper that reads strings; 0: it calls none. */
+static int32_t string_size(const char *query)
+{
+	struct fay_bpf_object object;
+	int32_t size = 0, second = 0;
+	assert_int_equal(generate(query, &object), 0);
+	for (uint32_t i = 0; i < object.programs[0].count; i++) {
+		const struct bpf_insn *insn = &object.programs[0].code[i];
+		if (insn->dst_reg == BPF_REG_2 && BPF_OP(insn->code) == BPF_MOV && BPF_SRC(insn->code) == BPF_K && BPF_CLASS(insn->code) != BPF_JMP)
+			second = insn->imm;
+		if (insn->code == (BPF_JMP | BPF_CALL) && insn->imm == BPF_FUNC_probe_read_kernel_str)
+			size = second;
+	}
+	fay_bpf_object_deinit(&object);
+	return size;
+}
+
+/* Of an array of characters no more than it has is read, and a byte's constant is not negative because its highest bit is set. */
+static void small_members(void **state)
+{
+	uint8_t bytes[8192];
+	write_types(bytes, make(bytes));
+	assert_int_equal(string_size("cluster.Tracepoint(\"demo\").Count(e => e.task.tag == \"RIFF\")"), 5); /* with the NUL that the helper adds */
+	assert_int_equal(string_size("cluster.Tracepoint(\"demo\").Count(e => e.task.comm == \"RIFF\")"), 16);
+	assert_true(compares_with("cluster.Tracepoint(\"demo\").Count(e => e.task.state == 200)", 200));
+	assert_true(compares_with("cluster.Tracepoint(\"demo\").Count(e => e.task.state == \"STATE_HIGH\")", 200));
+}
+
 static void refusals(void **state)
 {
 	struct fay_bpf_object object;
@@ -265,7 +315,7 @@ static void functions_of_c(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(types_are_read), cmocka_unit_test(damaged_types), cmocka_unit_test(objects),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(types_are_read), cmocka_unit_test(damaged_types), cmocka_unit_test(objects), cmocka_unit_test(small_members),
 					   cmocka_unit_test(refusals), cmocka_unit_test(functions_of_c)};
 	int fd = mkstemp(path);
 	if (fd < 0)
