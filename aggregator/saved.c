@@ -9,6 +9,7 @@
 
 #include "fay/image.h"
 #include "fay/saved.h"
+#include "fay/utf8.h"
 
 struct name {
 	uint64_t hash;
@@ -30,10 +31,21 @@ struct fay_saved {
 	uint8_t row[FAY_SAVED_ROW];
 };
 
+/* Bytes of the text before the first one that a terminal would not show as it is. */
+static size_t shown(const char *text)
+{
+	size_t size = strlen(text), at = 0, length;
+	while (at < size && (length = fay_utf8_printable((const uint8_t *)text + at, size - at)))
+		at += length;
+	return at;
+}
+
 static const char *check_column(const struct fay_saved_stream *stream, const struct fay_saved_column *c)
 {
 	if (!memchr(c->name, 0, sizeof(c->name)) || !c->name[0])
 		return "a column has no name";
+	if (c->name[shown(c->name)] || strpbrk(c->name, "\"\\"))
+		return "a column's name cannot be shown";
 	if (!c->size || c->size % 8 || c->offset % 8 || c->offset > stream->row_size || c->size > stream->row_size - c->offset)
 		return "a column lies outside the row";
 	if (c->type > 0xff)
@@ -41,13 +53,18 @@ static const char *check_column(const struct fay_saved_stream *stream, const str
 	return NULL;
 }
 
-static const char *check_stream(const struct fay_saved_stream *stream)
+/* The pattern is the text of a query, which may be anything, and may be cut within a character. */
+static const char *check_stream(struct fay_saved_stream *stream)
 {
 	if (!stream->column_count || stream->column_count > FAY_SAVED_COLUMNS)
 		return "columns";
 	if (!stream->row_size || stream->row_size % 8 || stream->row_size > FAY_SAVED_ROW)
 		return "size of a row";
-	return memchr(stream->pattern, 0, sizeof(stream->pattern)) ? NULL : "a source";
+	if (!memchr(stream->pattern, 0, sizeof(stream->pattern)))
+		return "a source";
+	for (size_t at; stream->pattern[at = shown(stream->pattern)];)
+		stream->pattern[at] = '?';
+	return NULL;
 }
 
 static const char *check_header(struct fay_saved *s)

@@ -38,11 +38,11 @@ struct fay_saved_stream {
 	uint32_t source; /* what they are, enum fay_source */
 	uint32_t flags;
 	uint32_t column_count, row_size; /* bytes, a multiple of 8 */
-	char pattern[FAY_SAVED_PATTERN]; /* as the query had it, such as "libc!read" */
+	char pattern[FAY_SAVED_PATTERN]; /* as the query had it, such as "libc!read"; bytes that cannot be shown are read as `?` */
 };
 #define FAY_SAVED_OF_KERNEL 1u /* flags: the events are the kernel's */
 struct fay_saved_column {
-	char name[FAY_SAVED_NAME];
+	char name[FAY_SAVED_NAME]; /* UTF-8 that can be shown as it is, without `"` and `\` */
 	uint32_t type, offset, size, flags; /* enum fay_column_type; bytes */
 };
 /* flags: the words are addresses of code, whose names are saved */

@@ -93,8 +93,53 @@ static void test_many_addresses(void **state)
 	assert_false(named.caller);
 }
 
+/* An empty trace whose first column has that name, of a source with that pattern, as somebody else may write it. What opening it says; *saved is to be closed. */
+static int open_named(const char *column, const char *pattern, struct fay_saved **saved)
+{
+	const struct fay_save_names names = { function_name, address_name, NULL };
+	struct fay_save_layout of_others = layout;
+	struct fay_save *save;
+	char path[64];
+	int fd = memfd_create("saved", MFD_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(of_others.columns[0][0].name, FAY_SAVED_NAME, "%s", column);
+	snprintf(of_others.streams[0].pattern, FAY_SAVED_PATTERN, "%s", pattern);
+	assert_int_equal(fay_save_create(path, &of_others, &save, &failure), 0);
+	assert_int_equal(fay_save_finish(save, 0, &names, &failure), 0);
+	int code = fay_saved_open(path, saved, &failure);
+	close(fd);
+	return code;
+}
+
+/* Names of columns are shown as they are, on terminals and in JSON. */
+static void test_names_of_columns(void **state)
+{
+	static const char *const good[] = { "function", "Arg(0)", "key.part", "l\303\244nge", "in[1]" };
+	static const char *const bad[] = { "a\033[2J", "a\nb", "a\177", "a\"b", "a\\b", "\302\233m", "a\342\200\256b", "\303", "\377" };
+	struct fay_saved *saved;
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		if (open_named(good[i], "a!b", &saved))
+			fail_msg("%s: %s", good[i], failure.message);
+		fay_saved_close(saved);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(open_named(bad[i], "a!b", &saved), FAY_E_REFUSED);
+}
+
+/* A pattern may be anything, and may be cut within a character. */
+static void test_patterns(void **state)
+{
+	struct fay_saved *saved;
+	(void)state;
+	assert_int_equal(open_named("function", "a!b\033[2J\n\"\303\244\303", &saved), 0);
+	assert_string_equal(fay_saved_stream_at(saved, 0)->pattern, "a!b?[2J?\"\303\244?");
+	fay_saved_close(saved);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_named), cmocka_unit_test(test_chosen_functions), cmocka_unit_test(test_many_addresses) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_named), cmocka_unit_test(test_chosen_functions), cmocka_unit_test(test_many_addresses),
+					    cmocka_unit_test(test_names_of_columns), cmocka_unit_test(test_patterns) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
