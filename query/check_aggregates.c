@@ -6,7 +6,6 @@
 #include "check_join.h"
 #include "check_root.h"
 #include "check_window.h"
-#include "source_file.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -145,12 +144,12 @@ static bool find_when(struct call *c, struct fay_aggregate *entry)
 	const struct fay_regroup *regroup = checked->regroups;
 	bool first = entry->merge == FAY_MERGE_FIRST;
 	if (entry->level < 2)
-		return true;
+		return fay_check_has_time(checked, c->node->a->name_span);
 	for (unsigned level = 2; level < entry->level; level++)
 		regroup = regroup->next;
 	if (regroup->ordered)
 		return true;
-	if (checked->domain == DOMAIN_FILE && !fay_check_saved(checked, c->node->a->name_span, "time"))
+	if (!fay_check_has_time(checked, c->node->a->name_span))
 		return false;
 	entry->when = fay_check_event_time(checked, c->node->span);
 	for (uint8_t level = checked->join && checked->join->into ? 2 : 1; level < entry->level && entry->when; level++) {

@@ -39,6 +39,11 @@ const struct fay_expr *fay_check_event_time(struct fay_checked *checked, struct 
 	return latest;
 }
 
+bool fay_check_has_time(struct fay_checked *checked, struct fay_span span)
+{
+	return checked->domain != DOMAIN_FILE || checked->join || fay_check_saved(checked, span, "time");
+}
+
 /* time - time % step: the start of the pane in which the event lies. */
 static const struct fay_expr *pane_of_event(struct fay_checked *checked, struct fay_span span, int64_t step)
 {
@@ -85,6 +90,8 @@ struct fay_value_node *fay_check_time_window(struct fay_checked *checked, const 
 	if (width % step || width / step > MOST_PANES)
 		return fay_query_fail(checked->exprs.query, FAY_E_USAGE, call->items->value->span,
 				      "the length of a sliding window is a multiple of its step, at most %d of them", MOST_PANES);
+	if (!fay_check_has_time(checked, call->a->name_span))
+		return NULL;
 	struct fay_window window = {.width = (uint64_t)width, .step = (uint64_t)step, .key = pane_of_event(checked, call->span, step)};
 	return begin(checked, window, object);
 }
@@ -112,7 +119,7 @@ struct fay_value_node *fay_check_count_window(struct fay_checked *checked, const
 	    has_unit(query, argument))
 		return fay_query_fail(query, FAY_E_USAGE, argument->span, "`Every` takes how many events make a window, a constant from 1 up, as in `Every(1000)`; "
 									   "windows of time are `Tumbling(1s)`");
-	if (checked->domain == DOMAIN_FILE && !fay_check_saved(checked, call->a->name_span, "time"))
+	if (!fay_check_has_time(checked, call->a->name_span))
 		return NULL;
 	struct fay_window window = {
 		.width = 1, .step = 1, .events = (uint64_t)count->expr->value, .before = checked->filters, .key = fay_expr_window(&checked->exprs)};

@@ -18,6 +18,8 @@ struct fay_value_node *fay_check_count_window(struct fay_checked *checked, const
 					      struct fay_value_node *object);
 /* When an event happened; of a pair of events, when the later one did; of a row that a join makes a group for, when its event or pair of before did. */
 const struct fay_expr *fay_check_event_time(struct fay_checked *checked, struct fay_span span);
+/* Whether events have a time: saved ones may have none; false with the error recorded. Events that are joined have one. */
+bool fay_check_has_time(struct fay_checked *checked, struct fay_span span);
 /* Whether the finished query aggregates in its windows, if it has any; false with the error recorded. */
 bool fay_check_window_used(struct fay_checked *checked, struct fay_span span);
 

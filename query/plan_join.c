@@ -7,6 +7,7 @@
 #include "check_join.h"
 #include "planner.h"
 #include "rewrite.h"
+#include "source_file.h"
 
 #include <string.h>
 
@@ -52,7 +53,7 @@ static bool begin_side(struct fay_planner *planner, unsigned index, struct fay_p
 	p->checked.saved_kernel = source->saved_kernel;
 	p->checked.filters = source->filters;
 	fay_rewrite_filters(&p->checked.filters);
-	if (source->saved && !fay_saved_column(source->saved, "time"))
+	if (source->saved && !fay_saved_own(source->saved, "time"))
 		return fay_query_fail(planner->query, FAY_E_REFUSED, source->span, "events are joined by time, which this saved trace does not have") != NULL;
 	fay_plan_find_saved(p, source->saved);
 	const struct fay_expr *time = fay_expr_time(&pairs->checked.exprs);

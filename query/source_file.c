@@ -181,51 +181,27 @@ const struct fay_saved_column *fay_saved_field(const struct fay_saved *saved, co
 	return has_type(column, field->type) ? column : NULL;
 }
 
-bool fay_check_is_saved(const struct fay_checked *checked, const char *name)
-{
-	return checked->domain == DOMAIN_FILE && fay_saved_column(checked->exprs.query->saved, name);
-}
-
-bool fay_check_saved(struct fay_checked *checked, struct fay_span span, const char *name)
-{
-	struct fay_query *query = checked->exprs.query;
-	uint32_t stream = fay_saved_selected(query->saved);
-	if (!name || fay_saved_column(query->saved, name))
-		return name != NULL;
-	char list[512] = "";
-	for (uint32_t i = 0; i < fay_saved_stream_at(query->saved, stream)->column_count; i++) {
-		size_t used = strlen(list);
-		snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", fay_saved_column_at(query->saved, stream, i)->name);
-	}
-	return fay_query_fail(query, FAY_E_REFUSED, span,
-			      "the saved trace does not have `%s`; it has %s", name, list) != NULL;
-}
-
-/* Columns that are no field of every event: `name` is what the query that saved them called them. */
-static bool is_extra(const struct fay_saved_column *column)
+/* NULL: no event has a field of that name. */
+static const struct fay_field *field_of(const char *name)
 {
 	for (size_t i = 0; i < fay_field_count; i++)
-		if (fay_fields[i].sources && !strcmp(fay_fields[i].name, column->name))
-			return false;
-	for (unsigned i = 0; i < 6; i++) {
-		const char name[] = {'A', 'r', 'g', '(', (char)('0' + i), ')', 0};
-		if (!strcmp(name, column->name))
-			return false;
-	}
-	return column->type != FAY_TYPE_STRING ? column->size == 8 : column->flags ? column->size <= 8 * (WORDS - FIRST_WORD) : column->size == FAY_COMM_SIZE;
+		if (fay_fields[i].sources && !strcmp(fay_fields[i].name, name))
+			return &fay_fields[i];
+	return NULL;
 }
 
-/* They lie in what the event has no other use for, in their order; the word at which one begins, 0 if there was no room. */
-static uint32_t word_of(const struct fay_saved *saved, const struct fay_saved_column *column)
+static bool is_argument(const char *name)
 {
-	uint32_t word = FIRST_WORD, stream = fay_saved_selected(saved);
-	for (uint32_t i = 0;; i++) {
-		const struct fay_saved_column *one = fay_saved_column_at(saved, stream, i);
-		uint32_t words = is_extra(one) ? one->size / 8 : 0;
-		if (one == column)
-			return words && word + words <= WORDS ? word : 0;
-		word += words;
-	}
+	return !strncmp(name, "Arg(", 4) && name[4] >= '0' && name[4] <= '5' && !strcmp(name + 5, ")");
+}
+
+const struct fay_saved_column *fay_saved_own(const struct fay_saved *saved, const char *name)
+{
+	const struct fay_field *field = field_of(name);
+	const struct fay_saved_column *column = fay_saved_column(saved, name);
+	if (field)
+		return fay_saved_field(saved, field);
+	return is_argument(name) && has_type(column, TYPE_INT) ? column : NULL;
 }
 
 static enum fay_type type_of(const struct fay_saved_column *column)
@@ -243,6 +219,51 @@ static enum fay_type type_of(const struct fay_saved_column *column)
 		return TYPE_BOOL;
 	default:
 		return TYPE_INT;
+	}
+}
+
+bool fay_check_is_saved(const struct fay_checked *checked, const char *name)
+{
+	return checked->domain == DOMAIN_FILE && fay_saved_column(checked->exprs.query->saved, name);
+}
+
+bool fay_check_saved(struct fay_checked *checked, struct fay_span span, const char *name)
+{
+	struct fay_query *query = checked->exprs.query;
+	uint32_t stream = fay_saved_selected(query->saved);
+	if (!name || fay_saved_own(query->saved, name))
+		return name != NULL;
+	const struct fay_saved_column *other = fay_saved_column(query->saved, name);
+	if (other)
+		return fay_query_fail(query, FAY_E_REFUSED, span, "the saved trace's column `%s` is of type %s: it is not what events have under that name", name,
+				      fay_type_name(type_of(other))) != NULL;
+	char list[512] = "";
+	for (uint32_t i = 0; i < fay_saved_stream_at(query->saved, stream)->column_count; i++) {
+		size_t used = strlen(list);
+		snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", fay_saved_column_at(query->saved, stream, i)->name);
+	}
+	return fay_query_fail(query, FAY_E_REFUSED, span,
+			      "the saved trace does not have `%s`; it has %s", name, list) != NULL;
+}
+
+/* Columns that are no field of every event: `name` is what the query that saved them called them. */
+static bool is_extra(const struct fay_saved_column *column)
+{
+	if (field_of(column->name) || is_argument(column->name))
+		return false;
+	return column->type != FAY_TYPE_STRING ? column->size == 8 : column->flags ? column->size <= 8 * (WORDS - FIRST_WORD) : column->size == FAY_COMM_SIZE;
+}
+
+/* They lie in what the event has no other use for, in their order; the word at which one begins, 0 if there was no room. */
+static uint32_t word_of(const struct fay_saved *saved, const struct fay_saved_column *column)
+{
+	uint32_t word = FIRST_WORD, stream = fay_saved_selected(saved);
+	for (uint32_t i = 0;; i++) {
+		const struct fay_saved_column *one = fay_saved_column_at(saved, stream, i);
+		uint32_t words = is_extra(one) ? one->size / 8 : 0;
+		if (one == column)
+			return words && word + words <= WORDS ? word : 0;
+		word += words;
 	}
 }
 
@@ -287,8 +308,7 @@ void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *sav
 	for (uint32_t i = 0; i < 6; i++) {
 		char name[16];
 		snprintf(name, sizeof(name), "Arg(%u)", i);
-		const struct fay_saved_column *column = fay_saved_column(saved, name);
-		add_move(p, has_type(column, TYPE_INT) ? column : NULL, (uint32_t)offsetof(struct fay_event, arg) + 8 * i, 8);
+		add_move(p, fay_saved_own(saved, name), (uint32_t)offsetof(struct fay_event, arg) + 8 * i, 8);
 	}
 	for (uint32_t i = 0; i < fay_saved_stream_at(saved, stream)->column_count; i++) {
 		const struct fay_saved_column *column = fay_saved_column_at(saved, stream, i);
@@ -298,7 +318,7 @@ void fay_plan_find_saved(struct fay_plan_private *p, const struct fay_saved *sav
 	for (size_t i = 0; i < fay_field_count; i++)
 		if (fay_fields[i].sources && !fay_fields[i].size)
 			p->failed = fay_saved_field(saved, &fay_fields[i]);
-	p->failed_alone = p->failed && !fay_saved_column(saved, "ReturnValue");
+	p->failed_alone = p->failed && !fay_saved_own(saved, "ReturnValue");
 }
 
 bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint8_t *row, struct fay_event *event,
@@ -324,6 +344,28 @@ bool fay_plan_saved_event(const struct fay_plan *plan, unsigned side, const uint
 }
 
 /* --- what is saved --- */
+
+/* A result has the width and the sign of its type. */
+static bool is_field(const struct fay_expr *expr, const struct fay_field *field)
+{
+	bool result = field->offset == offsetof(struct fay_event, retval);
+	while (expr->op == EXPR_KEY || (result && (expr->op == EXPR_SHL || expr->op == EXPR_SHR || expr->op == EXPR_SHR_LOGICAL)))
+		expr = expr->a;
+	return expr->op == EXPR_FIELD && &fay_fields[expr->value] == field;
+}
+
+/* What has the name of an event's field is taken for it where the file is asked. */
+static int check_names(const struct fay_plan *plan, struct fay_error *error)
+{
+	const struct fay_plan_private *p = fay_plan_stage(plan, 0);
+	for (uint32_t i = 0; i < plan->column_count && !plan->joins; i++) {
+		const struct fay_field *field = field_of(plan->columns[i].name);
+		if (field && !is_field(p->columns[plan->columns[i].index].expr, field))
+			return fay_error_set(error, FAY_E_USAGE, "the column `%s` would be taken for the events' own `%s` where the saved trace is asked: call it otherwise", field->name,
+					     field->name);
+	}
+	return FAY_OK;
+}
 
 static void describe_stream(const struct fay_plan_private *p, struct fay_saved_stream *stream)
 {
@@ -353,6 +395,8 @@ static void describe_column(const struct fay_plan *plan, const struct fay_schema
 
 int fay_plan_save_layout(const struct fay_plan *plan, const struct fay_schema *schema, struct fay_save_layout *layout, struct fay_error *error)
 {
+	if (check_names(plan, error))
+		return (int)error->code;
 	memset(layout, 0, sizeof(*layout));
 	layout->text = plan->text;
 	layout->stream_count = plan->source_count;

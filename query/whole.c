@@ -74,7 +74,7 @@ static bool add_registers(const struct event_row *row, unsigned outside)
 		return true;
 	for (unsigned i = 0; i < 6; i++) {
 		const char *name = fay_query_format(row->planner->query, "Arg(%u)", i);
-		if (!name || (checked->domain == DOMAIN_FILE && !fay_saved_column(checked->exprs.query->saved, name)))
+		if (!name || (checked->domain == DOMAIN_FILE && !fay_saved_own(checked->exprs.query->saved, name)))
 			continue;
 		if (!add_expr(row, name, fay_expr_arg(&checked->exprs, i), outside))
 			return false;
