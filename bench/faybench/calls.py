@@ -82,11 +82,25 @@ def one_round(target, running, bounds, skipped, slices, first):
             skipped.append({"mode": mode.name, "question": mode.question, "reason": "it failed while it was measured: " + str(error).strip().replace("\n", "; ")})
 
 
+def when(measured):
+    return f"{measured['date']}, commit {measured['commit']}, load {measured['machine']['load_at_start']}"
+
+
+def head_of(earlier, begun, chosen):
+    """An earlier result onto which the sections `chosen` are measured. Date, commit and machine are those of the calls: `other_times` says when sections were measured that were not with them."""
+    if not earlier.get("calls"):
+        return {**earlier, **begun}
+    others = [section for section in ("attach", "servers", "kernel") if section in earlier or section in chosen]
+    if "calls" in chosen:
+        times = {section: earlier.get("other_times", {}).get(section, when(earlier)) for section in others if section not in chosen}
+        return {**earlier, **begun, "other_times": times}
+    return {**begun, **earlier, "other_times": {**earlier.get("other_times", {}), **{section: when(begun) for section in others if section in chosen}}}
+
+
 def put_into(earlier, measured):
     """Into an earlier result, what was measured of some modes since: they replace what it says of them, its bounds and all else stay. `measured` is a result, too."""
     names = {mode["mode"] for mode in measured["calls"]["modes"]} | {entry["mode"] for entry in measured["skipped"]}
-    load = measured["machine"]["load_at_start"]
-    since = [dict(mode, since=f"{measured['date']}, commit {measured['commit']}, load {load}") for mode in measured["calls"]["modes"]]
+    since = [dict(mode, since=when(measured)) for mode in measured["calls"]["modes"]]
     earlier["calls"]["modes"] = [mode for mode in earlier["calls"]["modes"] if mode["mode"] not in names] + since
     earlier["skipped"] = [entry for entry in earlier["skipped"] if entry["mode"] not in names] + measured["skipped"]
 

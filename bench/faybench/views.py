@@ -96,12 +96,13 @@ def machine_line(result):
 
 
 def since(result):
-    """Which calls were measured after the rest of the result, as a sentence; empty if none were."""
+    """What was measured at other times than the calls, in sentences; empty if nothing was."""
     later = {}
     for mode in result["calls"]["modes"]:
         if "since" in mode:
             later.setdefault(mode["since"], []).append(mode["mode"])
-    return " ".join(f"Measured later ({when}), beside the untraced call of that moment: {', '.join(names)}." for when, names in later.items())
+    calls = [f"Measured later ({when}), beside the untraced call of that moment: {', '.join(names)}." for when, names in later.items()]
+    return " ".join(calls + [f"The section {section} was measured at another time ({when})." for section, when in result.get("other_times", {}).items()])
 
 
 def modes_run(result):

@@ -157,6 +157,15 @@ class Onto(unittest.TestCase):
         for made in (text.report(earlier), page.report(earlier)):
             self.assertIn("Measured later (2026-01-02, commit abc, load 1.0), beside the untraced call of that moment: bpftrace/count.", made)
 
+    def test_sections_measured_onto_an_earlier_result(self):
+        earlier, begun = dict(result(700), kernel={}, date="2026-01-01"), {"date": "2026-01-03", "commit": "def", "machine": dict(result(1)["machine"], load_at_start=9.0)}
+        head = calls.head_of(earlier, begun, ["kernel"])
+        self.assertEqual((head["date"], head["commit"], head["other_times"]), ("2026-01-01", "abc", {"kernel": "2026-01-03, commit def, load 9.0"}))
+        self.assertIn("The section kernel was measured at another time (2026-01-03, commit def, load 9.0).", text.report(dict(head, kernel={})))
+        head = calls.head_of(earlier, begun, ["calls", "attach"])
+        self.assertEqual((head["date"], head["other_times"]), ("2026-01-03", {"kernel": "2026-01-01, commit abc, load 1.0"}))
+        self.assertEqual(calls.head_of({}, begun, ["kernel"]), begun)
+
 
 class Run(unittest.TestCase):
     def test_a_run_with_a_peer_of_its_own(self):
