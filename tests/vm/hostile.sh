@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 cycles=500 ioctls=20000 time=2000
 [ -z "${FAY_LONG:-}" ] || cycles=10000 ioctls=1000000 time=28800
+[ -z "${FAY_VM_CYCLES:-}${FAY_VM_IOCTLS:-}" ] || cycles=${FAY_VM_CYCLES:-$cycles} ioctls=${FAY_VM_IOCTLS:-$ioctls} time=28800
 cat >"$work/script" <<'IN'
 . /inside.sh
 . /come_and_go.sh
@@ -105,4 +106,4 @@ drivers=$kernel/lib/modules/$version/kernel/drivers
 inside "$work/script" --time $time --append "rcupdate.rcu_expedited=1 memmap=16M!256M" --with "$drivers/nvdimm/libnvdimm.ko:libnvdimm.ko" --with "$drivers/nvdimm/nd_btt.ko:nd_btt.ko" \
 	--with "$drivers/nvdimm/nd_pmem.ko:nd_pmem.ko" --with "$drivers/nvdimm/nd_e820.ko:nd_e820.ko" --with "$BUILD/bin/kernel_sessions" --with "$probes/pair.fay:probes/pair.fay" --with "$probes/reads.fay:probes/reads.fay" \
 	--with "$probes/hostile.fay:probes/hostile.fay" --with "$here/come_and_go.sh:come_and_go.sh" --with "$drivers/net/dummy.ko:dummy.ko" \
-	-- "${FAY_VM_CYCLES:-$cycles}" "${FAY_VM_IOCTLS:-$ioctls}"
+	-- "$cycles" "$ioctls"
