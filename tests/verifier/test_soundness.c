@@ -387,5 +387,5 @@ int main(int argc, char **argv)
 	else
 		fprintf(stderr, "left in %s\n", directory);
 	/* Too few accepted programs, too few in one of the two ways, or too few of the forms would test nothing. */
-	return ok && !totals.failed && relations_seen && (programs < 2000 || executed * 20 >= forms * 19) && totals.related * 60 >= totals.accepted && totals.swept * 5 >= totals.accepted && totals.swept < totals.accepted && totals.accepted * 4 >= totals.accepted + totals.refused ? 0 : 1;
+	return ok && !totals.failed && relations_seen && (programs < 2000 || executed * 20 >= forms * 19) && totals.related * 20 >= totals.accepted && totals.swept * 5 >= totals.accepted && totals.swept < totals.accepted && totals.accepted * 4 >= totals.accepted + totals.refused ? 0 : 1;
 }
