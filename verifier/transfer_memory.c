@@ -165,14 +165,18 @@ bool fay_mem_resolve(struct fay_analysis *an, const struct fay_value *address, u
 	return check_bounds(an, access, low, high, helper);
 }
 
-/* A locked access across a cache line stops every core of the machine, or raises #AC (split-lock detection). Regions begin at multiples of 8. */
+/* A locked access across a cache line stops every core of the machine, or raises #AC (split-lock detection). Regions begin at multiples of 8; of the stack that is to be seen to. */
 static bool aligned(struct fay_analysis *an, const struct fay_access *access)
 {
 	const struct fay_scalar *o = &access->offset;
 
-	if (!(insn_of(an)->locked || fay_op_table[insn_of(an)->op].attributes & ATTR_LOCKS) || !((o->value | o->unknown) & (access->size - 1)))
+	if (!(insn_of(an)->locked || fay_op_table[insn_of(an)->op].attributes & ATTR_LOCKS))
 		return true;
-	return fay_path_refuse(an, FAY_RULE_MEM_ALIGN, "a locked access that is not proved to be at a multiple of its size");
+	if ((o->value | o->unknown) & (access->size - 1))
+		return fay_path_refuse(an, FAY_RULE_MEM_ALIGN, "a locked access that is not proved to be at a multiple of its size");
+	if (an->checking && access->region == REGION_STACK)
+		an->facts->aligned_stack = true;
+	return true;
 }
 
 bool fay_mem_locate(struct fay_analysis *an, const struct fay_operand *mem, unsigned size, bool write, struct fay_access *access)

@@ -107,7 +107,7 @@ struct fay_probe_facts {
 	bool clobbers_upper;         /* some by VEX instructions, which change all bits above 128 */
 	bool uses_mxcsr;             /* floating point: reads the rounding mode, sets sticky flags, faults where exceptions are unmasked */
 	bool analysed;               /* what follows from the code is known: all the above but pattern, kind, parameter, code_offset */
-	bool aligned_stack;          /* relies on rsp being 8 modulo 16 at entry (aligned vector accesses to its stack) */
+	bool aligned_stack;          /* relies on rsp being 8 modulo 16 at entry (aligned vector accesses to its stack, locked ones) */
 	uint32_t cpu_features;       /* mask of enum fay_cpu_feature without which the probe must not run */
 	uint64_t worst_instructions; /* a helper call counts one (its own work is bounded and documented), rep movs and stos one and one an element */
 	uint64_t worst_stack;      /* bytes below the return address slot's top, helpers excluded */

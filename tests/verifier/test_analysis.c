@@ -123,6 +123,11 @@ static void facts_are_exact(void **state)
 	accepted("	push %rcx\n	cmpq $0, (%rdi)\n	jnz 2f\n	xor %eax, %eax\n1:	pop %rcx\n	ret\n"
 		 "2:	movq $5, (%rsp)\n	xor %eax, %eax\n	jmp 1b");
 	assert_int_equal(verdict.probes[0].clobbered_gprs, 1u << FAY_RAX | 1u << FAY_RCX);
+	/* What must not cross a cache line, on the stack of a program that may have misaligned it. */
+	accepted("	push $1\n	mov $2, %eax\n	xchg %rax, (%rsp)\n	mov %rax, (%rsi)\n	pop %rcx\n	ret");
+	assert_true(verdict.probes[0].aligned_stack);
+	accepted("	push $1\n	mov $2, %eax\n	xadd %rax, (%rsp)\n	lock xadd %rax, (%rsi)\n	pop %rcx\n	ret");
+	assert_false(verdict.probes[0].aligned_stack);
 }
 
 static void worst_cases_are_exact(void **state)
@@ -150,6 +155,10 @@ static void worst_cases_are_exact(void **state)
 	accepted("	xor %r8d, %r8d\n1:	xor %ecx, %ecx\n2:	inc %ecx\n	cmp $3, %ecx\n	jb 2b\n	mov %r8, %r9\n	lea 2(%r9), %r8\n	cmp $10, %r8\n"
 		 "	jb 1b\n	ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 1 + 5 * (1 + 3 * 3 + 4) + 1);
+	/* Out of two loops at once, and on from there. */
+	accepted("	mov $4, %ecx\n1:	mov $3, %eax\n2:	cmpq $7, (%rdi)\n	je 3f\n	dec %eax\n	jne 2b\n	dec %ecx\n	jne 1b\n	ret\n"
+		 "3:	nop\n	nop\n	nop\n	nop\n	nop\n	ret");
+	assert_int_equal(verdict.probes[0].worst_instructions, 1 + 4 * (1 + 3 * 4 + 2) + 6);
 	/* What rep moves counts by the element, in every round. */
 	accepted("	mov $5, %r8d\n	xor %eax, %eax\n1:	mov %rsi, %rdi\n	mov $8, %ecx\n	rep stosq\n	dec %r8d\n	jne 1b\n	ret");
 	assert_int_equal(verdict.probes[0].worst_instructions, 2 + 5 * (5 + 8) + 1);
