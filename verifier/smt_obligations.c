@@ -422,7 +422,8 @@ static Z3_ast contract(struct proof *p, int helper)
 			return Z3_mk_false(q->z);
 		return both(q, both(q, fay_kinds_number(q, p->kinds.reg[FAY_RSI], 64), Z3_mk_bvule(q->z, size, bits(q, FAY_TRY_READ_MAX, 64))),
 			    both(q, helper_memory(p, FAY_RDI, size, (int64_t)rsi->s.umax, true),
-				 either(q, fay_kinds_number(q, p->kinds.reg[FAY_RDX], 64), fay_kinds_pointer(q, p->kinds.reg[FAY_RDX]))));
+				 q->an->current->loc[FAY_RDX].kind == KIND_POINTER ? helper_memory(p, FAY_RDX, size, (int64_t)rsi->s.umax, false)
+										   : fay_kinds_number(q, p->kinds.reg[FAY_RDX], 64)));
 	default:
 		return Z3_mk_false(q->z);
 	}

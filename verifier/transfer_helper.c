@@ -44,29 +44,31 @@ static bool helper_pointer(struct fay_analysis *an, unsigned reg, unsigned size,
 	return access->proved;
 }
 
-static bool call_emit(struct fay_analysis *an, struct fay_scalar *result)
+/* `size` bytes that a helper reads for the probe, from the pointer in `reg`: what the probe may read and hand out itself. */
+static bool helper_reads(struct fay_analysis *an, unsigned reg, unsigned size, unsigned helper)
 {
 	struct fay_access access;
-	uint32_t index;
-	unsigned size;
+	enum fay_slot_status status;
 
-	if (!local_start(an, FAY_HELPER_EMIT) || !state_index(an, FAY_HELPER_EMIT, FAY_STATE_STREAM, &index))
-		return false;
-	size = an->image->schema.states[index].row_size;
-	if (!helper_pointer(an, FAY_RDX, size, false, FAY_HELPER_EMIT, &access))
+	if (!helper_pointer(an, reg, size, false, helper, &access))
 		return false;
 	if (access.region == REGION_EVENT)
 		fay_note_fields(an, access.offset.smin, access.offset.smax + size);
-	if (access.region == REGION_STACK) {
-		enum fay_slot_status status = fay_stack_check(an->current, access.offset.smin, access.offset.smax + size);
+	if (access.region != REGION_STACK)
+		return true;
+	status = fay_stack_check(an->current, access.offset.smin, access.offset.smax + size);
+	if (status == SLOT_KIND)
+		return fay_path_refuse(an, FAY_RULE_MEM_LEAK, "%s: the bytes read hold a pointer or a value of the traced program", fay_helper_name(helper));
+	return status == SLOT_OK || fay_mem_slot_refuse(an, status);
+}
 
-		if (status == SLOT_KIND)
-			return fay_path_refuse(an, FAY_RULE_MEM_LEAK, "the row holds a pointer or a value of the traced program");
-		if (status != SLOT_OK)
-			return fay_mem_slot_refuse(an, status);
-	}
+static bool call_emit(struct fay_analysis *an, struct fay_scalar *result)
+{
+	uint32_t index;
+
 	*result = fay_scalar_range(0, 1);
-	return true;
+	return local_start(an, FAY_HELPER_EMIT) && state_index(an, FAY_HELPER_EMIT, FAY_STATE_STREAM, &index) &&
+	       helper_reads(an, FAY_RDX, an->image->schema.states[index].row_size, FAY_HELPER_EMIT);
 }
 
 static bool call_try_read(struct fay_analysis *an, struct fay_scalar *result)
@@ -78,6 +80,9 @@ static bool call_try_read(struct fay_analysis *an, struct fay_scalar *result)
 		return false;
 	if (size.kind != KIND_SCALAR || size.s.umax > FAY_TRY_READ_MAX)
 		return fay_path_refuse(an, FAY_RULE_HLP_CONTRACT, "fay_try_read: the size may be more than %u", FAY_TRY_READ_MAX);
+	/* Numbers are the traced program's addresses. A pointer would show what may not be read: return addresses, saved registers, fields not asked for. */
+	if (address.kind == KIND_POINTER && !helper_reads(an, FAY_RDX, (unsigned)size.s.umax, FAY_HELPER_TRY_READ))
+		return false;
 	if (!helper_pointer(an, FAY_RDI, (unsigned)size.s.umax, true, FAY_HELPER_TRY_READ, &access))
 		return false;
 	if (access.region == REGION_STACK) {

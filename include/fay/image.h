@@ -191,7 +191,7 @@ _Static_assert(sizeof(struct fay_image_line) == 16, "image format");
  *   uint64_t fay_emit(void *local, uint64_t state, const void *row)
  *       state a constant index of a STREAM, row points to row_size initialised readable bytes. 0: sent. 1: no room, counted as lost.
  *   int64_t fay_try_read(void *to, uint64_t size, uint64_t address)
- *       Fault-safe read of the traced program's memory. `to` points to `size` writable bytes of the probe's stack or LOCAL, size at most
+ *       Fault-safe read of the traced program's memory at `address`, a number (or a pointer, of what the probe may read itself). `to` points to `size` writable bytes of the probe's stack or LOCAL, size at most
  *       4096. 0: read. -1: some byte is not readable; all of `to` is zeroed. Either way all `size` bytes are initialised after.
  */
 #define FAY_TRY_READ_MAX 4096u
