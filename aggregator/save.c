@@ -23,6 +23,7 @@ struct hashes {
 
 struct fay_save {
 	FILE *file;
+	char *path; /* as it was given, for messages */
 	struct fay_saved_header header;
 	struct stream {
 		uint32_t row_size;
@@ -158,9 +159,11 @@ int fay_save_create(const char *path, const struct fay_save_layout *layout, stru
 	struct fay_save *s = calloc(1, sizeof(*s));
 	if (!s)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	s->file = create(path);
+	s->path = strdup(path);
+	s->file = s->path ? create(path) : NULL;
 	if (!s->file) {
 		fay_error_set(error, FAY_E_USAGE, "cannot write '%s': %s", path, strerror(errno));
+		free(s->path);
 		free(s);
 		return FAY_E_USAGE;
 	}
@@ -190,6 +193,13 @@ void fay_save_row(struct fay_save *s, uint32_t stream, const uint8_t *row)
 	put(s, row, of->row_size);
 	s->header.rows_size += of->row_size;
 	s->header.row_count++;
+}
+
+int fay_save_check(const struct fay_save *s, struct fay_error *error)
+{
+	if (!s->failed)
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_INTERNAL, "cannot write '%s': %s; it is cut off, and the events that are in it can be asked", s->path, strerror(s->failure));
 }
 
 uint64_t fay_save_size(const struct fay_save *s)
@@ -228,7 +238,7 @@ static void put_names(struct fay_save *s, const struct fay_save_names *names)
 
 int fay_save_finish(struct fay_save *s, uint64_t events_lost, const struct fay_save_names *names, struct fay_error *error)
 {
-	int result = FAY_OK;
+	int result;
 	put_names(s, names);
 	s->header.events_lost = events_lost;
 	if (!s->failed && fseeko(s->file, 0, SEEK_SET)) {
@@ -240,15 +250,14 @@ int fay_save_finish(struct fay_save *s, uint64_t events_lost, const struct fay_s
 		s->failed = true;
 		s->failure = errno;
 	}
-	if (s->failed)
-		result = fay_error_set(error, FAY_E_INTERNAL, "cannot write the saved trace: %s",
-				       strerror(s->failure));
-	else if (s->out_of_memory)
+	result = fay_save_check(s, error);
+	if (!result && s->out_of_memory)
 		result = fay_error_set(
 			error, FAY_E_LIMIT,
 			"out of memory for the names of functions in the saved trace");
 	free(s->hashes.slots);
 	free(s->addresses.slots);
+	free(s->path);
 	free(s);
 	return result;
 }

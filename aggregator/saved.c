@@ -314,6 +314,11 @@ const uint8_t *fay_saved_next(struct fay_saved *s, struct fay_error *error)
 	return NULL;
 }
 
+bool fay_saved_cut_off(const struct fay_saved *s)
+{
+	return !s->ended;
+}
+
 uint32_t fay_saved_row_stream(const struct fay_saved *s)
 {
 	return s->stream;

@@ -16,6 +16,8 @@ static int export_files(struct fay_ctf *ctf, char **files, struct fay_error *err
 		struct fay_saved *saved;
 		if (fay_saved_open(*files, &saved, error))
 			return error->code;
+		if (fay_saved_cut_off(saved))
+			fprintf(stderr, "fay: %s is cut off: what wrote it was killed or had no room, and functions have no names\n", *files);
 		if (fay_saved_header(saved)->events_lost)
 			fprintf(stderr, "fay: %s: %" PRIu64 " events were lost when they were saved\n", *files, fay_saved_header(saved)->events_lost);
 		int result = fay_ctf_add(ctf, saved, *files, error);

@@ -79,14 +79,19 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	uint64_t lost = lost_events(result), unknown = trace->unknown_calls, late = fay_trace_modules_late(trace);
 	if (fay_trace_is_file(trace))
 		lost = 0;
-	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count; side++)
+	bool cut_off = false;
+	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count; side++) {
 		lost += fay_saved_header(fay_plan_saved(trace->plan, side))->events_lost;
+		cut_off |= fay_saved_cut_off(fay_plan_saved(trace->plan, side));
+	}
 	fay_trace_budget_print(trace);
 	if (trace->writer.format == FAY_FORMAT_JSON) {
 		fprintf(trace->writer.out, "{\"type\":\"end\",\"reason\":");
 		fay_json_string(trace->writer.out, trace->end_reason, strlen(trace->end_reason));
 		fay_trace_join_print_end(trace);
 		fay_trace_counted_print_end(trace);
+		if (cut_off)
+			fputs(",\"cut_off\":true", trace->writer.out);
 		if (trace->plan && trace->plan->keeps_arguments)
 			fprintf(trace->writer.out, ",\"calls_without_arguments\":%" PRIu64, unknown);
 		fprintf(trace->writer.out,

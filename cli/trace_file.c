@@ -80,11 +80,14 @@ static int replay_all(struct trace *trace, struct fay_replay *replay, struct tak
 	return taker->error.code;
 }
 
-static void report_events(const struct fay_saved_header *header)
+static void report_events(const struct fay_saved *saved)
 {
-	fprintf(stderr,
-		"fay: %" PRIu64 " saved events, %" PRIu64 " were lost when they were saved\n",
-		header->row_count, header->events_lost);
+	const struct fay_saved_header *header = fay_saved_header(saved);
+	if (fay_saved_cut_off(saved))
+		fprintf(stderr, "fay: %" PRIu64 " saved events; the file is cut off: what wrote it was killed or had no room, and functions have no names\n",
+			header->row_count);
+	else
+		fprintf(stderr, "fay: %" PRIu64 " saved events, %" PRIu64 " were lost when they were saved\n", header->row_count, header->events_lost);
 }
 
 int fay_trace_file(struct trace *trace, struct fay_error *error)
@@ -97,7 +100,7 @@ int fay_trace_file(struct trace *trace, struct fay_error *error)
 	if (result)
 		return result;
 	for (unsigned side = 0; side < trace->plan->source_count; side++)
-		report_events(fay_saved_header(fay_plan_saved(trace->plan, side)));
+		report_events(fay_plan_saved(trace->plan, side));
 	fay_write_schema(&trace->writer, trace->query, trace->views, trace->view_count);
 	result = fay_trace_windows_start(trace, error);
 	if (!result)

@@ -150,6 +150,11 @@ int fay_trace_save_tick(struct trace *trace, struct fay_error *error)
 	uint64_t lost = 0;
 	if (!save || !save->file)
 		return FAY_OK;
+	/* A trace that goes on without what it is for would be found out at its end, hours later. */
+	if (fay_save_check(save->file, error)) {
+		trace->end_reason = "no more events can be saved";
+		return error->code;
+	}
 	fay_trace_asked_for_snapshot = 0;
 	bool full = trace->save_bytes && fay_save_size(save->file) >= trace->save_bytes;
 	bool old = trace->save_age && fay_cli_monotonic() - save->began >= trace->save_age;

@@ -83,6 +83,8 @@ size_t fay_saved_only(struct fay_saved *saved, const char *glob);
 const char *fay_saved_name(const struct fay_saved *saved, uint64_t hash);
 /* The next row, valid until the next call, or NULL: there are no more, or the file cannot be read (*error is set then; code 0 else). */
 const uint8_t *fay_saved_next(struct fay_saved *saved, struct fay_error *error);
+/* Whether the file was not written to its end: fay was killed, or the disk became full. Functions have no names then, and the last row may be missing. */
+bool fay_saved_cut_off(const struct fay_saved *saved);
 /* The stream of the row that was read last. */
 uint32_t fay_saved_row_stream(const struct fay_saved *saved);
 
@@ -97,8 +99,10 @@ struct fay_save_layout {
 };
 /* The file is made anew, for its owner alone; one that is there keeps its mode, and a symbolic link is followed. */
 int fay_save_create(const char *path, const struct fay_save_layout *layout, struct fay_save **save, struct fay_error *error);
-/* Errors are kept for fay_save_finish(). */
+/* Errors are kept for fay_save_check() and fay_save_finish(). */
 void fay_save_row(struct fay_save *save, uint32_t stream, const uint8_t *row);
+/* FAY_E_INTERNAL: a write has failed (a full disk, for one), and nothing is written from then on. */
+int fay_save_check(const struct fay_save *save, struct fay_error *error);
 /* Bytes of the file so far. */
 uint64_t fay_save_size(const struct fay_save *save);
 /* What things in rows are called. */

@@ -93,6 +93,30 @@ exits "not a saved trace" 1 "$FAY" trace "file(\"$FAY\").Count()"
 exits "a saved trace needs no process" 2 "$FAY" trace -p $$ "file(\"$work/reads.fay\").Count()"
 exits "a full disk" 4 "$FAY" trace --save /dev/full 'cluster.Function("libc!read")' -- dd if="$work/file" of=/dev/null bs=10 status=none
 contains "says so" "$work/err" "No space left on device"
+# A disk that becomes full while the program goes on: the trace ends, and what is there can be asked.
+mkdir "$work/disk"
+on_small_disk() { # COMMAND...: in a namespace of its own, with 2 MB at $work/disk, of which full.fay is kept
+	# shellcheck disable=SC2016
+	unshare -m sh -c 'mount -t tmpfs -o size=2m none "$0/disk" || exit 77; "$@"; code=$?; cp "$0/disk/full.fay" "$0/full.fay"; exit $code' "$work" "$@"
+}
+if on_small_disk touch "$work/disk/full.fay" 2>"$work/err"; then
+	dd if=/dev/zero of=/dev/null bs=1 status=none &
+	target=$!
+	own "$target"
+	runs "$target" dd
+	exits "a disk that becomes full" 4 on_small_disk timeout 200 "$FAY" trace -p "$target" --save "$work/disk/full.fay" 'cluster.Function("libc!read")'
+	contains "says so" "$work/err" "cannot write '$work/disk/full.fay': No space left on device; it is cut off"
+	contains "says what ended it" "$work/err" "fay: no more events can be saved;"
+	kill "$target"
+	ask "file(\"$work/full.fay\").Count()"
+	[ "$(sum .Count)" -gt 10000 ] || fail "only $(sum .Count) events are in 2 MB"
+	contains "it is cut off" "$work/err" "the file is cut off"
+	equal "it is cut off, for programs" true "$(jq -s 'map(select(.type == "end"))[0].cut_off' "$work/out")"
+	exits "exported" 0 "$FAY" export --ctf "$work/ctf" "$work/full.fay"
+	contains "says so, too" "$work/err" "full.fay is cut off"
+else
+	echo "not tested: a disk that becomes full: $(cat "$work/err")"
+fi
 size=$(stat -c %s "$work/reads.fay")
 for cut in 0 7 8 40 71 72 100 200 1000 $((size / 2)) $((size - 1)); do
 	head -c "$cut" "$work/reads.fay" >"$work/cut.fay"
