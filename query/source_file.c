@@ -354,6 +354,15 @@ static bool is_field(const struct fay_expr *expr, const struct fay_field *field)
 	return expr->op == EXPR_FIELD && &fay_fields[expr->value] == field;
 }
 
+/* A name that was cut is not what a query over the file asks for, and may be another column's. */
+static int check_length(const char *name, struct fay_error *error)
+{
+	if (strlen(name) < FAY_SAVED_NAME)
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_LIMIT, "the column's name `%s` is too long to be saved: a saved trace's columns have names of at most %u bytes; call it otherwise", name,
+			     FAY_SAVED_NAME - 1);
+}
+
 /* What has the name of an event's field is taken for it where the file is asked. */
 static int check_names(const struct fay_plan *plan, struct fay_error *error)
 {
@@ -385,12 +394,13 @@ static uint32_t address_flags(const struct fay_expr *expr)
 }
 
 /* Of one source, what its rows show: names of equal expressions share their place in the row. Of a join, all of each side. */
-static void describe_column(const struct fay_plan *plan, const struct fay_schema *schema, uint32_t s, uint32_t i, struct fay_saved_column *column)
+static int describe_column(const struct fay_plan *plan, const struct fay_schema *schema, uint32_t s, uint32_t i, struct fay_saved_column *column, struct fay_error *error)
 {
 	uint32_t index = plan->joins ? i : plan->columns[i].index;
 	const struct fay_schema_column *c = &schema->columns[schema->states[s].first_column + index];
 	*column = (struct fay_saved_column){.type = c->type, .offset = c->offset, .size = c->size, .flags = address_flags(fay_plan_stage(plan, s)->columns[index].expr)};
 	snprintf(column->name, sizeof(column->name), "%s", plan->joins ? c->name : plan->columns[i].name);
+	return check_length(plan->joins ? c->name : plan->columns[i].name, error);
 }
 
 int fay_plan_save_layout(const struct fay_plan *plan, const struct fay_schema *schema, struct fay_save_layout *layout, struct fay_error *error)
@@ -409,7 +419,8 @@ int fay_plan_save_layout(const struct fay_plan *plan, const struct fay_schema *s
 		if (stream->column_count > FAY_SAVED_COLUMNS)
 			return fay_error_set(error, FAY_E_LIMIT, "rows of %u columns cannot be saved", stream->column_count);
 		for (uint32_t i = 0; i < stream->column_count; i++)
-			describe_column(plan, schema, s, i, &layout->columns[s][i]);
+			if (describe_column(plan, schema, s, i, &layout->columns[s][i], error))
+				return (int)error->code;
 	}
 	return FAY_OK;
 }

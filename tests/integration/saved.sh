@@ -65,6 +65,14 @@ equal "events with both" 1236 "$(sum .Count)"
 exits "a field that was not saved" 1 "$FAY" trace "file(\"$work/some.fay\").Sum(r => r.Arg(2))"
 contains "says what there is" "$work/err" 'does not have `Arg(2)`; it has time, tid'
 
+# Names of columns that a file has room for, and such that would be cut, to the same.
+name=$(printf 'n%.0s' $(seq 63))
+save "$work/long.fay" "from r in cluster.Function(\"libc!read\") select new { r.time, $name = r.Arg(2) }" dd if="$work/file" of=/dev/null bs=100 status=none
+ask "file(\"$work/long.fay\").Where(r => r.$name == 100).Count()"
+equal "events with a column of a long name" 1236 "$(sum .Count)"
+exits "names that are too long" 3 "$FAY" trace --save "$work/long.fay" "from r in cluster.Function(\"libc!read\") select new { ${name}1 = r.Arg(0), ${name}2 = r.Arg(2) }" -- true
+contains "says so" "$work/err" "the column's name \`${name}1\` is too long to be saved: a saved trace's columns have names of at most 63 bytes"
+
 # Stacks and callers, by the names that they had; as lines for flame graphs, too.
 stacks='group e by new { e.function, e.stack, caller = e.who } into g orderby g.Count() descending select new { g.Key, n = g.Count() } take 1'
 "$FAY" trace --json "from e in cluster.Function(\"libc!read\") ${stacks//e.stack, caller = e.who/stack = e.Stack(6), caller = e.Caller}" -- dd if="$work/file" of=/dev/null bs=100 status=none >"$work/out" 2>"$work/err"
