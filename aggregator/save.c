@@ -228,7 +228,7 @@ static void put_names(struct fay_save *s, const struct fay_save_names *names)
 	for (size_t i = 0; i < s->addresses.size; i++) {
 		uint64_t key = s->addresses.slots[i], plain = key >> 47;
 		bool exact = plain != 0 && plain != UINT64_MAX >> 47;
-		char text[512];
+		char text[FAY_SAVED_ROW + 1];
 		if (!key)
 			continue;
 		names->address(names->context, fay_saved_address(key, exact), exact, text, sizeof(text));

@@ -137,75 +137,6 @@ static void write_json_row(struct fay_writer *writer, const struct fay_view *vie
 	fprintf(out, "}}\n");
 }
 
-/* Would a spreadsheet take the cell for a formula, and run what the traced program put into a name? Numbers are none. */
-static bool is_formula(const char *text)
-{
-	char *end;
-	if (!*text || !strchr("=+-@", *text))
-		return false;
-	strtod(text, &end);
-	return *end != 0;
-}
-
-static void write_csv_cell(FILE *out, const char *text)
-{
-	const char *mark = is_formula(text) ? "'" : "";
-	if (!strpbrk(text, ",\"\n\r")) {
-		fprintf(out, "%s%s", mark, text);
-		return;
-	}
-	fprintf(out, "\"%s", mark);
-	for (; *text; text++)
-		fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
-	fputc('"', out);
-}
-
-static void write_csv_header(struct fay_writer *writer, const struct fay_view *view)
-{
-	if (view->title)
-		write_csv_cell(writer->out, "result");
-	for (uint32_t c = 0; c < view->column_count; c++) {
-		if (c || view->title)
-			fputc(',', writer->out);
-		write_csv_cell(writer->out, view->columns[c].name);
-	}
-	fputc('\n', writer->out);
-}
-
-static void write_csv_row(struct fay_writer *writer, const struct fay_view *view,
-			  const uint8_t *row)
-{
-	if (view->title)
-		write_csv_cell(writer->out, view->title);
-	for (uint32_t c = 0; c < view->column_count; c++) {
-		char text[CELL_SIZE];
-		struct fay_value value;
-		const struct fay_schema_column *column = view->columns[c].column;
-		if (c || view->title)
-			fputc(',', writer->out);
-		if (view->columns[c].stack_frames) {
-			char *stack = fay_output_stack_text(writer, &view->columns[c], row);
-			write_csv_cell(writer->out, stack ? stack : "");
-			free(stack);
-			continue;
-		}
-		if (fay_value_decode(column, row, &value) && value.kind == FAY_VALUE_HISTOGRAM) {
-			/* label:count pairs, separated by blanks, in one cell */
-			for (size_t i = 0, shown = 0; i < value.histogram.count; i++) {
-				if (!value.histogram.buckets[i])
-					continue;
-				fay_output_bucket_label(column, i, value.histogram.count, text);
-				fprintf(writer->out, "%s%s:%" PRIu64, shown++ ? " " : "", text,
-					value.histogram.buckets[i]);
-			}
-			continue;
-		}
-		fay_output_format_value(writer, &view->columns[c], row, text, sizeof(text));
-		write_csv_cell(writer->out, text);
-	}
-	fputc('\n', writer->out);
-}
-
 static bool is_numeric(const struct fay_view_column *column)
 {
 	return !column->address && column->column->type != FAY_TYPE_STRING && column->column->type != FAY_TYPE_FUNCTION &&
@@ -407,9 +338,9 @@ void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
 	case FAY_FORMAT_CSV:
 		if (!final)
 			return;
-		write_csv_header(writer, view);
+		fay_output_csv_header(writer, view);
 		for (size_t r = 0; r < rows; r++)
-			write_csv_row(writer, view, result->rows + r * result->row_size);
+			fay_output_csv_row(writer, view, result->rows + r * result->row_size);
 		return;
 	case FAY_FORMAT_FOLDED:
 		if (final)
@@ -465,9 +396,9 @@ void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const
 	}
 	if (writer->format == FAY_FORMAT_CSV) {
 		if (!writer->header_written)
-			write_csv_header(writer, view);
+			fay_output_csv_header(writer, view);
 		writer->header_written = true;
-		write_csv_row(writer, view, row);
+		fay_output_csv_row(writer, view, row);
 		return;
 	}
 	if (writer->format == FAY_FORMAT_FOLDED) {

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the files that write results: output.c (pictures and rows), output_values.c (single values), output_stack.c (stacks). */
+/* Shared by the files that write results: output.c (pictures and rows), output_values.c (single values), output_csv.c, output_stack.c (stacks). */
 #ifndef FAY_CLI_OUTPUT_H
 #define FAY_CLI_OUTPUT_H
 
 #include "cli.h"
 
-#define CELL_SIZE 128
+#define CELL_SIZE 128	     /* bytes of a table's cell, NUL included: what is longer ends with `...` */
+#define FAY_OUTPUT_NAME 8192 /* of a place in code, for programs to read */
 
 /* A value as it is, not one that many were merged into. */
 bool fay_output_is_plain(const struct fay_schema_column *column);
 /* The inclusive lower and upper bound of a histogram's bucket. */
 void fay_output_bucket_label(const struct fay_schema_column *column, size_t bucket, size_t count, char label[64]);
-/* Text of a value for tables and CSV; of a stack its innermost frame. */
+/* A value as text, whole, whatever its bytes are; of a stack its innermost frame, of a histogram in tables how many values it has. */
+void fay_output_put_value(FILE *out, const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row);
+/* The same for a table's cell: cut, and without what would command the terminal. */
 void fay_output_format_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, char *text, size_t size);
 void fay_output_json_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row);
+
+/* --- output_csv.c --- */
+
+void fay_output_csv_header(struct fay_writer *writer, const struct fay_view *view);
+void fay_output_csv_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
 
 /* --- output_heat.c --- */
 
@@ -33,7 +41,7 @@ void fay_output_heat_line(const struct fay_writer *writer, const struct fay_heat
 
 /* How many frames the stack has. */
 uint32_t fay_output_stack_depth(const struct fay_view_column *view, const uint8_t *row);
-/* The name of one frame, 0 the innermost. */
+/* The name of one frame, 0 the innermost; without what would command the terminal, but for CSV and JSON, which escape it. */
 void fay_output_stack_frame(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, uint32_t frame, unsigned form, char *text,
 			    size_t size);
 /* All frames but the innermost, a line each; returns how many. */

@@ -6,7 +6,7 @@
 
 #include "output.h"
 
-#define FRAME_SIZE 300 /* of a frame's name, NUL included */
+#define FRAME_SIZE FAY_OUTPUT_NAME
 
 static uint64_t address_of(const struct fay_view_column *view, const uint8_t *row, uint32_t frame)
 {
@@ -32,7 +32,8 @@ void fay_output_stack_frame(const struct fay_writer *writer, const struct fay_vi
 		writer->address_name(writer->name_context, address, form, text, size);
 	else
 		snprintf(text, size, "0x%" PRIx64, address);
-	fay_cli_printable(text);
+	if (writer->format == FAY_FORMAT_TABLE || writer->format == FAY_FORMAT_FOLDED)
+		fay_cli_printable(text);
 }
 
 unsigned fay_output_stack_lines(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row)

@@ -102,39 +102,47 @@ void fay_output_bucket_label(const struct fay_schema_column *column, size_t buck
 }
 
 /* A key of a list, by the column's type. */
-static void format_key(const struct fay_writer *writer, const struct fay_schema_column *column, uint64_t key, char text[64])
+static void put_key(FILE *out, const struct fay_writer *writer, const struct fay_schema_column *column, uint64_t key)
 {
 	char unknown[32], readable[READABLE];
 	if (column->type == FAY_TYPE_I64)
-		snprintf(text, 64, "%" PRId64, (int64_t)key);
+		fprintf(out, "%" PRId64, (int64_t)key);
 	else if (column->type == FAY_TYPE_FUNCTION)
-		snprintf(text, 64, "%s", shown_function(writer, key, unknown, readable));
+		fputs(shown_function(writer, key, unknown, readable), out);
 	else
-		snprintf(text, 64, "%" PRIu64, key);
+		fprintf(out, "%" PRIu64, key);
 }
 
-/* "p50 12 p99 80" of quantiles, "7:120 9:3" of the most frequent, "3 8 5" of a sample; cut off where there is no room. */
-static void format_list(const struct fay_writer *writer, const struct fay_schema_column *column, const uint8_t *row,
-			char *text, size_t size)
+/* People get six digits, programs as many as there are. */
+static void put_real(FILE *out, const struct fay_writer *writer, double value)
+{
+	char text[32];
+	for (int digits = writer->format == FAY_FORMAT_TABLE ? 6 : 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (writer->format == FAY_FORMAT_TABLE || strtod(text, NULL) == value)
+			break;
+	}
+	fputs(text, out);
+}
+
+/* "p50 12 p99 80" of quantiles, "7:120 9:3" of the most frequent, "3 8 5" of a sample. */
+static void put_list(FILE *out, const struct fay_writer *writer, const struct fay_schema_column *column, const uint8_t *row)
 {
 	struct fay_item item;
-	size_t used = 0;
-	snprintf(text, size, "none is frequent"); /* unless there is an item */
-	for (size_t i = 0; fay_value_item(column, row, i, &item); i++) {
-		char key[64], one[128];
-		format_key(writer, column, item.key, key);
-		if (item.label)
-			snprintf(one, sizeof(one), "%s %.6g", item.label, item.value);
-		else if (column->merge == FAY_MERGE_TOP)
-			snprintf(one, sizeof(one), "%s:%" PRIu64, key, item.count);
-		else
-			snprintf(one, sizeof(one), "%s", key);
-		if (used + strlen(one) + 5 > size) {
-			snprintf(text + used, size - used, " ...");
-			return;
+	size_t i = 0;
+	for (; fay_value_item(column, row, i, &item); i++) {
+		fputs(i ? " " : "", out);
+		if (item.label) {
+			fprintf(out, "%s ", item.label);
+			put_real(out, writer, item.value);
+			continue;
 		}
-		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "", one);
+		put_key(out, writer, column, item.key);
+		if (column->merge == FAY_MERGE_TOP)
+			fprintf(out, ":%" PRIu64, item.count);
 	}
+	if (!i)
+		fputs("none is frequent", out);
 }
 
 /* Quantiles are an object, {"p50":12}; the most frequent an array of {"key":7,"count":120}; a sample an array of values. */
@@ -144,7 +152,7 @@ static void json_list(const struct fay_writer *writer, const struct fay_schema_c
 	struct fay_item item;
 	fputc(column->merge == FAY_MERGE_QUANTILE ? '{' : '[', out);
 	for (size_t i = 0; fay_value_item(column, row, i, &item); i++) {
-		char key[64];
+		char unknown[32];
 		if (i)
 			fputc(',', out);
 		if (item.label) {
@@ -153,75 +161,115 @@ static void json_list(const struct fay_writer *writer, const struct fay_schema_c
 		}
 		if (column->merge == FAY_MERGE_TOP)
 			fprintf(out, "{\"key\":");
-		format_key(writer, column, item.key, key);
-		if (column->type == FAY_TYPE_FUNCTION)
-			fay_json_string(out, key, strlen(key));
-		else
-			fputs(key, out);
+		if (column->type == FAY_TYPE_FUNCTION) {
+			const char *name = function_name(writer, item.key, unknown);
+			fay_json_string(out, name, strlen(name));
+		} else {
+			put_key(out, writer, column, item.key);
+		}
 		if (column->merge == FAY_MERGE_TOP)
 			fprintf(out, ",\"count\":%" PRIu64 "}", item.count);
 	}
 	fputc(column->merge == FAY_MERGE_QUANTILE ? '}' : ']', out);
 }
 
-static void format_any(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, char *text, size_t size)
+static void put_histogram(FILE *out, const struct fay_writer *writer, const struct fay_schema_column *column, const struct fay_value *value)
+{
+	uint64_t total = 0;
+	size_t shown = 0;
+	for (size_t i = 0; i < value->histogram.count; i++) {
+		char label[64];
+		total += value->histogram.buckets[i];
+		if (!value->histogram.buckets[i] || writer->format != FAY_FORMAT_CSV)
+			continue;
+		fay_output_bucket_label(column, i, value->histogram.count, label);
+		fprintf(out, "%s%s:%" PRIu64, shown++ ? " " : "", label, value->histogram.buckets[i]);
+	}
+	if (writer->format != FAY_FORMAT_CSV)
+		fprintf(out, "(%" PRIu64 " values)", total);
+}
+
+static void put_unsigned(FILE *out, const struct fay_writer *writer, const struct fay_view_column *view, uint64_t value)
 {
 	const struct fay_schema_column *column = view->column;
+	char unknown[32], text[FAY_OUTPUT_NAME], readable[READABLE];
+	if (view->address && writer->address_name) {
+		writer->address_name(writer->name_context, value, writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE : 0, text, sizeof(text));
+		fputs(text, out);
+	} else if (column->type == FAY_TYPE_FUNCTION) {
+		fputs(shown_function(writer, value, unknown, readable), out);
+	} else if (column->type == FAY_TYPE_TIME) {
+		format_time(value, text, sizeof(text));
+		fputs(text, out);
+	} else if (column->type == FAY_TYPE_BOOL && fay_output_is_plain(column)) {
+		fputs(value ? "true" : "false", out);
+	} else {
+		fprintf(out, "%" PRIu64, value);
+	}
+}
+
+void fay_output_put_value(FILE *out, const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row)
+{
 	const char *name = NULL;
 	struct fay_value value;
-	char unknown[32], readable[READABLE];
+	char text[FAY_OUTPUT_NAME];
 	if (view->stack_frames && fay_output_stack_depth(view, row)) {
-		fay_output_stack_frame(writer, view, row, 0, writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE : 0, text, size);
+		fay_output_stack_frame(writer, view, row, 0, writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE : 0, text, sizeof(text));
+		fputs(text, out);
 		return;
 	}
-	if (!fay_value_decode(column, row, &value)) {
-		snprintf(text, size, "-");
+	if (!fay_value_decode(view->column, row, &value)) {
+		fputc('-', out);
 		return;
 	}
 	switch (value.kind) {
 	case FAY_VALUE_I64:
 		name = view->enumeration ? fay_enumeration_name(view->enumeration, value.i64) : NULL;
 		if (name)
-			snprintf(text, size, "%s", name);
+			fputs(name, out);
 		else
-			snprintf(text, size, "%" PRId64, value.i64);
+			fprintf(out, "%" PRId64, value.i64);
 		break;
 	case FAY_VALUE_U64:
-		if (view->address && writer->address_name)
-			writer->address_name(writer->name_context, value.u64, writer->format == FAY_FORMAT_TABLE ? FAY_ADDRESS_READABLE : 0, text, size);
-		else if (column->type == FAY_TYPE_FUNCTION)
-			snprintf(text, size, "%s", shown_function(writer, value.u64, unknown, readable));
-		else if (column->type == FAY_TYPE_TIME)
-			format_time(value.u64, text, size);
-		else if (column->type == FAY_TYPE_BOOL && fay_output_is_plain(column))
-			snprintf(text, size, "%s", value.u64 ? "true" : "false");
-		else
-			snprintf(text, size, "%" PRIu64, value.u64);
+		put_unsigned(out, writer, view, value.u64);
 		break;
 	case FAY_VALUE_DOUBLE:
-		snprintf(text, size, "%.6g", value.d);
+		put_real(out, writer, value.d);
 		break;
 	case FAY_VALUE_STRING:
-		snprintf(text, size, "%.*s", (int)strnlen(value.string.bytes, value.string.size),
-			 value.string.bytes);
+		fprintf(out, "%.*s", (int)strnlen(value.string.bytes, value.string.size), value.string.bytes);
 		break;
-	case FAY_VALUE_HISTOGRAM: {
-		uint64_t total = 0;
-		for (size_t i = 0; i < value.histogram.count; i++)
-			total += value.histogram.buckets[i];
-		snprintf(text, size, "(%" PRIu64 " values)", total);
+	case FAY_VALUE_HISTOGRAM:
+		put_histogram(out, writer, view->column, &value);
 		break;
-	}
 	case FAY_VALUE_LIST:
-		format_list(writer, column, row, text, size);
+		put_list(out, writer, view->column, row);
 		break;
 	}
 }
 
-/* Text of a value for tables and CSV. */
+/* What ends a text that has no room: never half a character, which could not be told from what the program made of it. */
+static void mark_cut(char *text, size_t size)
+{
+	size_t at = size - 4;
+	while (at && ((unsigned char)text[at] & 0xc0) == 0x80)
+		at--;
+	strcpy(text + at, "...");
+}
+
 void fay_output_format_value(const struct fay_writer *writer, const struct fay_view_column *view, const uint8_t *row, char *text, size_t size)
 {
-	format_any(writer, view, row, text, size);
+	char *whole = NULL;
+	size_t length = 0;
+	FILE *memory = open_memstream(&whole, &length);
+	if (memory) {
+		fay_output_put_value(memory, writer, view, row);
+		fclose(memory);
+	}
+	snprintf(text, size, "%s", whole ? whole : "out of memory");
+	if (whole && length >= size)
+		mark_cut(text, size);
+	free(whole);
 	fay_cli_printable(text);
 }
 
@@ -250,7 +298,7 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 		break;
 	case FAY_VALUE_U64:
 		if (view->address && writer->address_name) {
-			char text[CELL_SIZE];
+			char text[FAY_OUTPUT_NAME];
 			writer->address_name(writer->name_context, value.u64, 0, text, sizeof(text));
 			fay_json_string(out, text, strlen(text));
 		} else if (column->type == FAY_TYPE_FUNCTION) {

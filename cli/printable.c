@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names, strings and paths are the traced program's, which may be hostile: no byte of theirs commands the terminal. Tables and CSV show `?` instead; standard error
- * passes through a filter, whoever writes there. JSON escapes such bytes (output.c).
+ * Names, strings and paths are the traced program's, which may be hostile: no byte of theirs commands the terminal. Tables show `?` instead; standard error
+ * passes through a filter, whoever writes there. JSON and CSV escape such bytes (output_values.c, output_csv.c).
  */
 #include <string.h>
 #include <unistd.h>

@@ -113,7 +113,7 @@ int fay_trace_file(struct trace *trace, struct fay_error *error)
 /* "libc!qsort+0x1c": of the name, as `form` wants it. */
 static void write_saved(const char *name, unsigned form, char *text, size_t size)
 {
-	char buffer[256], bare[512];
+	char buffer[256], bare[FAY_SAVED_ROW + 1];
 	const char *bang = strchr(name, '!'), *plus = bang ? strrchr(bang, '+') : NULL;
 	int length = bang ? (int)((plus ? plus : name + strlen(name)) - bang - 1) : 0;
 	snprintf(bare, sizeof(bare), "%.*s", length, bang ? bang + 1 : "");

@@ -210,7 +210,76 @@ static void csv_has_no_formulas(void **state)
 	csv_of("=a,\"b", "\"'=a,\"\"b\",1,-5\n");
 	csv_of("-12.5", "-12.5,1,-5\n");
 	csv_of("a=b", "a=b,1,-5\n");
-	csv_of("", ",1,-5\n");
+	csv_of("", "\"\",1,-5\n");
+	csv_of("a\nb\r\t", "\"a\nb\\x0d\\x09\",1,-5\n");
+	csv_of("\x1b[2J\xc3\xa4\xc3", "\\x1b[2J\xc3\xa4\\xc3,1,-5\n");
+}
+
+/* --- whole values ---------------------------------------------------------------------------------------------------- */
+
+#define LONG_NAME 700
+
+static const char *long_name(void *context, uint64_t hash)
+{
+	static char name[LONG_NAME + 1];
+	memset(name, 'f', LONG_NAME - 2);
+	snprintf(name + LONG_NAME - 2, 3, "%02u", (unsigned)(hash % 100));
+	return name;
+}
+
+static void long_address(void *context, uint64_t address, unsigned form, char *text, size_t size)
+{
+	snprintf(text, size, "m!%s\033", long_name(context, address));
+}
+
+/* A function, the two most frequent functions, a place in code, a stack of two, an average, what has no value. */
+static char *print_long(enum fay_format format)
+{
+	static struct fay_schema_column wide[] = {
+		{ "function", FAY_TYPE_FUNCTION, FAY_MERGE_KEY, 0, 8, { 0, 0 } }, { "top", FAY_TYPE_FUNCTION, FAY_MERGE_TOP, 8, 16 + 2 * 16, { 0, 0 } },
+		{ "place", FAY_TYPE_U64, FAY_MERGE_KEY, 56, 8, { 0, 0 } },	  { "stack", FAY_TYPE_STRING, FAY_MERGE_KEY, 64, 16, { 0, 0 } },
+		{ "mean", FAY_TYPE_I64, FAY_MERGE_AVERAGE, 80, 16, { 0, 0 } },	  { "least", FAY_TYPE_I64, FAY_MERGE_MIN, 96, 8, { 0, 0 } },
+	};
+	static const uint64_t row[] = { 1, 12, 0, 2, 7, 3, 5, 4, 5, 6, 1234567890123, 2, 0 };
+	struct fay_view_column shown[6];
+	for (size_t i = 0; i < 6; i++)
+		shown[i] = (struct fay_view_column){ .name = wide[i].name, .column = &wide[i], .address = i == 2, .stack_frames = i == 3 ? 2 : 0 };
+	struct fay_view view = { .columns = shown, .column_count = 6, .row_size = sizeof(row) };
+	struct fay_result result = { .row_size = sizeof(row), .row_count = 1, .rows = (uint8_t *)row };
+	struct fay_writer writer = { .format = format, .function_name = long_name, .address_name = long_address };
+	char *text = NULL;
+	size_t size = 0;
+	writer.out = open_memstream(&text, &size);
+	assert_non_null(writer.out);
+	fay_write_result(&writer, &view, &result, true);
+	fclose(writer.out);
+	return text;
+}
+
+static void expect_in(const char *text, const char *format, unsigned a, unsigned b)
+{
+	char want[4096], name[2][LONG_NAME + 1];
+	snprintf(name[0], sizeof(name[0]), "%s", long_name(NULL, a));
+	snprintf(name[1], sizeof(name[1]), "%s", long_name(NULL, b));
+	snprintf(want, sizeof(want), format, name[0], name[1]);
+	assert_non_null(strstr(text, want));
+}
+
+static void programs_get_values_whole(void **state)
+{
+	char *csv = print_long(FAY_FORMAT_CSV), *json = print_long(FAY_FORMAT_JSON), *table = print_long(FAY_FORMAT_TABLE);
+	expect_in(csv, "%s,%s:7 ", 1, 2);
+	expect_in(csv, "%s:5,", 3, 3);
+	expect_in(csv, ",m!%s\\x1b,", 4, 4);
+	expect_in(csv, ",m!%s\\x1b;m!%s\\x1b,617283945061.5,\n", 5, 6);
+	expect_in(json, "\"function\":\"%s\",\"top\":[{\"key\":\"%s\",\"count\":7}", 1, 2);
+	expect_in(json, "\"place\":\"m!%s\\u001b\"", 4, 4);
+	expect_in(json, "[\"m!%s\\u001b\",\"m!%s\\u001b\"]", 5, 6);
+	assert_non_null(strstr(table, "fff...")); /* of a table the names are cut, and that is to be seen */
+	assert_non_null(strstr(table, "6.17284e+11"));
+	free(csv);
+	free(json);
+	free(table);
 }
 
 static void durations_are_read(void **state)
@@ -283,6 +352,8 @@ static void no_row_commands_the_terminal(void **state)
 			assert_true(text[i] == '\n' || (unsigned char)text[i] >= ' ');
 		if (format == FAY_FORMAT_JSON)
 			assert_null(strchr(text, '\302'));
+		else if (format == FAY_FORMAT_CSV)
+			assert_non_null(strstr(text, "\"\\x1b[2J\na\\xc2\\x9bb\\xe2\\x80\\xaec\\xc3 \303\244\""));
 		else
 			assert_non_null(strstr(text, tamed));
 		free(text);
@@ -319,6 +390,7 @@ int main(void)
 		cmocka_unit_test(json_is_as_recorded),
 		cmocka_unit_test(csv_is_as_recorded),
 		cmocka_unit_test(csv_has_no_formulas),
+		cmocka_unit_test(programs_get_values_whole),
 		cmocka_unit_test(durations_are_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ c_rest() {
 	query "arrays of characters without a zero" "RIFF,12345678,123456789,123456789abcdef,123456789abcdef,1000" \
 		"from e in cluster.Function(\"$target!answer\") where e.chunk->kind == \"RIFF\" && e.chunk->nine.EndsWith(\"89\") && e.chunk->eight.Length == 8 && e.chunk->kind[3] == 70 let c = e.chunk
 		group e by new { c->kind, c->eight, c->nine, c->fifteen, c->sixteen } into g select new { g.Key, n = g.Count() }"
-	query "behind a null pointer" "0,,100 4096,first,900" \
+	query "behind a null pointer" "0,\"\",100 4096,first,900" \
 		"from e in cluster.Function(\"$target!handle\") group e by new { e.request->buf->len, e.request->buf->name } into g select new { g.Key, n = g.Count() }"
 	query "a structure that another file describes" "17,1000" \
 		"from e in cluster.Function(\"$target!handle\") group e by new { e.extra->hidden->value } into g select new { g.Key, n = g.Count() }"
