@@ -195,6 +195,10 @@ bool fay_zone_write_point(struct fay_session *session, struct fay_zone_plan *zon
 	if (!fay_displace(point->program + point->back, point->before_size - point->back, point->back ? 1 : FAY_JUMP_BYTES, point->site + point->back,
 			  copy, &last, reason))
 		return false;
+	if (fay_rseqs_touch(&session->rseqs, point->site, point->back + last.length)) {
+		snprintf(reason, FAY_REASON_MAX, "has a restartable sequence (rseq) within its first instructions, which cannot run elsewhere");
+		return false;
+	}
 	if (!point->back) {
 		point->displaced = last;
 		point->copy = copy;

@@ -177,6 +177,7 @@ void fay_session_forget_plan(struct fay_session *session)
 {
 	fay_zone_plans_deinit(session);
 	fay_text_deinit(&session->text);
+	fay_rseqs_deinit(&session->rseqs);
 	free(session->skipped);
 	session->skipped = NULL;
 	session->back_count = 0;
@@ -212,6 +213,8 @@ static int plan(struct fay_session *session, struct fay_error *error)
 		code = fay_error_set(error, FAY_E_REFUSED, "%s: %s (needs the same user, or CAP_SYS_PTRACE)", path, strerror(errno));
 	} else {
 		code = fay_zones_read(&maps, memory, &present, error);
+		if (!code)
+			code = fay_rseqs_read(session->target, memory, &session->rseqs, error);
 		if (!code)
 			code = fay_points_plan(session, &present, memory, error);
 		close(memory);

@@ -8,6 +8,7 @@
 #include "maps.h"
 #include "markers.h"
 #include "relocate.h"
+#include "rseq.h"
 #include "runtime.h"
 #include "stop.h"
 #include "text.h"
@@ -106,6 +107,7 @@ struct fay_session {
 	size_t point_count;
 	struct fay_point_back *backs; /* sorted by point */
 	size_t back_count, back_room;
+	struct fay_rseqs rseqs; /* restartable sequences of the modules that have points */
 	uint64_t held[FAY_HELD_MAX]; /* sites inside of which some stack had a signal frame, or a word that looks like one, in this attempt */
 	size_t held_count;
 	uint64_t given_up[FAY_HELD_MAX]; /* those that were so attempt after attempt */

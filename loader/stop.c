@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "maps.h"
+#include "rseq.h"
 #include "thread.h"
 
 #define THREADS_MAX 65536u
@@ -346,6 +347,7 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 		fay_stop_release(stop);
 		return fay_error_set(error, FAY_E_REFUSED, "%s: %s", path, strerror(saved));
 	}
+	fay_rseq_abort(stop);
 	return 0;
 }
 
