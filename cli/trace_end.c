@@ -9,19 +9,41 @@
 
 #define DETACH_TRIES 5
 
+/* All sessions of a process at once, with that by which it waits. It is a first session's number; false: an earlier one's process is the same. */
+static bool sessions_of_first(const struct trace *trace, size_t first, struct fay_session **list, size_t *count)
+{
+	pid_t pid = fay_target_pid(trace->targets[first]);
+	*count = 0;
+	for (size_t i = 0; i < trace->session_count; i++) {
+		if (fay_target_pid(trace->targets[i]) != pid)
+			continue;
+		if (i < first)
+			return false;
+		list[(*count)++] = trace->sessions[i];
+	}
+	for (size_t i = 0; i < trace->watched_count; i++)
+		if (trace->watched[i].pid == pid && trace->watched[i].waits)
+			list[(*count)++] = trace->watched[i].waits;
+	return true;
+}
+
 /*
  * A target that cannot be stopped just now (a debugger holds it, a vfork lasts) is tried again. If it stays so, it is said which process is
  * still patched; its probes go on counting into memory that nobody reads.
  */
 static int detach_all(struct trace *trace, struct fay_error *error)
 {
+	struct fay_session *list[FAY_CLI_MAX_TARGETS + 1];
 	uint64_t since = fay_cli_monotonic();
+	size_t count;
 	int result = FAY_OK;
 	fay_follow_end(&trace->follower);
 	for (size_t i = 0; i < trace->session_count; i++) {
 		struct fay_error one;
 		int tries = 0;
-		while (fay_session_detach(trace->sessions[i], &one) && ++tries < DETACH_TRIES)
+		if (!sessions_of_first(trace, i, list, &count))
+			continue;
+		while (fay_sessions_detach(list, count, &one) && ++tries < DETACH_TRIES)
 			usleep(200000);
 		if (tries < DETACH_TRIES)
 			continue;

@@ -13,21 +13,29 @@ void fay_trace_drop_unloaded(struct trace *trace, pid_t pid)
 		fprintf(stderr, "fay: process %d: %s\n", pid, error.message);
 }
 
-/* Without it nothing would tell that the program still runs; with --wait and --follow it is watched for itself. */
-static bool is_last(const struct trace *trace, pid_t pid)
+static bool is_empty(struct trace *trace, struct fay_session *session)
 {
-	struct fay_session *list[FAY_CLI_MAX_TARGETS + 1];
-	return !trace->wait && !trace->follow && fay_trace_sessions_of(trace, pid, list) == 1;
+	return !fay_session_has_points(session) && fay_session_target_alive(session) && !(trace->follow && fay_session_in_use(session));
 }
 
 void fay_trace_retire_empty(struct trace *trace, pid_t pid)
 {
+	struct fay_session *list[FAY_CLI_MAX_TARGETS], *all[FAY_CLI_MAX_TARGETS + 1];
+	struct fay_error error;
+	size_t count = 0, size;
+	for (size_t i = 0; i < trace->session_count; i++)
+		if (fay_target_pid(trace->targets[i]) == pid && is_empty(trace, trace->sessions[i]))
+			list[count++] = trace->sessions[i];
+	if (count && !trace->wait && !trace->follow && count == fay_trace_sessions_of(trace, pid, all))
+		count--; /* without any nothing would tell that the program still runs; with --wait and --follow it is watched for itself */
+	if (!count || fay_sessions_detach(list, count, &error))
+		return;
 	for (size_t i = trace->session_count; i-- > 0;) {
 		struct fay_session *session = trace->sessions[i];
-		struct fay_error error;
-		size_t size;
-		if (fay_target_pid(trace->targets[i]) != pid || fay_session_has_points(session) || !fay_session_target_alive(session) ||
-		    is_last(trace, pid) || (trace->follow && fay_session_in_use(session)) || fay_session_detach(session, &error))
+		bool detached = false;
+		for (size_t k = 0; k < count; k++)
+			detached |= list[k] == session;
+		if (!detached)
 			continue;
 		fay_session_run(session, FAY_PROBE_END);
 		if (!fay_aggregator_retire(trace->aggregator, fay_session_shm(session, &size), &error))

@@ -80,28 +80,28 @@ void fay_installed_sessions_deinit(struct fay_installed_sessions *list)
 
 struct removal {
 	pid_t pid;
-	uint64_t session;
+	struct fay_zone_removal *removals;
+	size_t count;
 	uint32_t stop_timeout_ms, tracer_wait_ms;
-	bool *found, *left;
 	uint64_t *longest_pause;
 	struct fay_error *error;
 };
 
-static int remove_session(void *context)
+static int remove_sessions(void *context)
 {
 	struct removal *r = context;
-	return fay_zone_remove(r->pid, r->session, r->stop_timeout_ms, r->tracer_wait_ms, r->found, r->left, r->longest_pause,
-			       r->error);
+	return fay_zones_remove(r->pid, r->removals, r->count, r->stop_timeout_ms, r->tracer_wait_ms, r->longest_pause, r->error);
 }
 
-int fay_zone_remove_kept(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *found, bool *left,
-			 uint64_t *longest_pause, struct fay_error *error)
+int fay_zones_remove_kept(pid_t pid, struct fay_zone_removal *removals, size_t count, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, uint64_t *longest_pause,
+			  struct fay_error *error)
 {
-	struct removal removal = { pid, session, stop_timeout_ms, tracer_wait_ms, found, left, longest_pause, error };
-	*found = *left = false;
-	if (fay_process_start(pid) == 0)
+	struct removal removal = { pid, removals, count, stop_timeout_ms, tracer_wait_ms, longest_pause, error };
+	for (size_t i = 0; i < count; i++)
+		removals[i].found = removals[i].left = false;
+	if (count == 0 || fay_process_start(pid) == 0)
 		return 0;
-	return fay_keeper_run(remove_session, &removal, error);
+	return fay_keeper_run(remove_sessions, &removal, error);
 }
 
 int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_error *error)
@@ -109,15 +109,24 @@ int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_er
 	struct fay_installed_sessions list;
 	int code = fay_installed_sessions(pid, &list, error);
 	*removed = *kept = 0;
-	for (size_t i = 0; !code && i < list.count; i++) {
-		bool found, left;
+	if (code)
+		return code;
+	struct fay_zone_removal *removals = calloc(list.count + 1, sizeof(*removals));
+	size_t count = 0;
+	for (size_t i = 0; removals && i < list.count; i++) {
 		if (list.items[i].owner_alive)
 			continue;
 		fay_rendezvous_release_other(pid, list.items[i].id);
-		code = fay_zone_remove_kept(pid, list.items[i].id, FAY_STOP_TIMEOUT_MS, FAY_TRACER_WAIT_MS, &found, &left, NULL, error);
-		*removed += !code && found && !left;
-		*kept += !code && found && left;
+		removals[count++].session = list.items[i].id;
 	}
 	fay_installed_sessions_deinit(&list);
+	if (!removals)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	code = fay_zones_remove_kept(pid, removals, count, FAY_STOP_TIMEOUT_MS, FAY_TRACER_WAIT_MS, NULL, error);
+	for (size_t i = 0; !code && i < count; i++) {
+		*removed += removals[i].found && !removals[i].left;
+		*kept += removals[i].found && removals[i].left;
+	}
+	free(removals);
 	return code;
 }

@@ -358,26 +358,62 @@ static int read_patched(const struct fay_stop *stop, uint64_t session, struct fa
 	return code ? code : read_text(stop, zones, session, text, error);
 }
 
-static int remove_once(struct fay_stop *stop, uint64_t session, bool last, bool *found, bool *left, bool *standing,
-		       struct fay_error *error)
+/* *standing: somebody stands in the code of one that is left. */
+static int remove_one(struct fay_stop *stop, struct fay_zones *zones, struct fay_zone_removal *removal, bool last, bool *standing, struct fay_error *error)
 {
 	struct fay_text text = { 0 };
-	struct fay_zones zones = { 0 };
-	int code = read_patched(stop, session, &zones, &text, error);
+	bool inside = false;
+	int code = read_text(stop, zones, removal->session, &text, error);
 
-	*left = *standing = false;
+	removal->left = false;
 	if (!code)
-		code = session_take_out(stop, &zones, &text, session, last, found, left, standing, error);
+		code = session_take_out(stop, zones, &text, removal->session, last, &removal->found, &removal->left, &inside, error);
 	fay_text_deinit(&text);
+	if (!code && removal->found && !removal->left)
+		fay_zones_forget(zones, removal->session); /* for the sessions that follow it is not there any more */
+	*standing |= inside;
+	return code;
+}
+
+/* All in the one stop. One that fails does not keep the others from being removed; the first error is returned. */
+static int remove_once(struct fay_stop *stop, struct fay_zone_removal *removals, size_t count, bool first, bool last, bool *standing, struct fay_error *error)
+{
+	struct fay_zones zones = { 0 };
+	struct fay_maps maps;
+	int code = fay_maps_read(stop->pid, &maps, error);
+
+	*standing = false;
+	if (code)
+		return code;
+	code = fay_zones_read(&maps, stop->memory, &zones, error);
+	fay_maps_deinit(&maps);
+	for (size_t i = 0; i < count && zones.count; i++) {
+		struct fay_error one;
+		int result = first || removals[i].left ? remove_one(stop, &zones, &removals[i], last, standing, &one) : 0;
+
+		if (result && !code) {
+			code = result;
+			if (error)
+				*error = one;
+		}
+	}
 	fay_zones_deinit(&zones);
 	return code;
 }
 
-int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *found,
-		    bool *left, uint64_t *longest_pause, struct fay_error *error)
+static bool any_left(const struct fay_zone_removal *removals, size_t count)
 {
-	*found = false;
-	*left = false;
+	for (size_t i = 0; i < count; i++)
+		if (removals[i].left)
+			return true;
+	return false;
+}
+
+int fay_zones_remove(pid_t pid, struct fay_zone_removal *removals, size_t count, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, uint64_t *longest_pause,
+		     struct fay_error *error)
+{
+	for (size_t i = 0; i < count; i++)
+		removals[i].found = removals[i].left = false;
 	for (unsigned round = 0, more = 0; round <= REMOVE_ROUNDS + more; round++) {
 		struct fay_stop stop;
 		uint64_t pause;
@@ -389,13 +425,13 @@ int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint3
 		code = fay_stop_all(pid, stop_timeout_ms, tracer_wait_ms, &stop, error);
 		if (code)
 			return fay_process_start(pid) == 0 ? 0 : code;
-		code = remove_once(&stop, session, round >= REMOVE_ROUNDS, found, left, &standing, error);
+		code = remove_once(&stop, removals, count, round == 0, round >= REMOVE_ROUNDS, &standing, error);
 		pause = fay_stop_release(&stop);
 		if (longest_pause && pause > *longest_pause)
 			*longest_pause = pause;
 		if (code)
 			return fay_process_start(pid) == 0 ? 0 : code;
-		if (!*left)
+		if (!any_left(removals, count))
 			return 0;
 		if (standing && round >= REMOVE_ROUNDS && more < STANDING_ROUNDS)
 			more++;

@@ -241,9 +241,9 @@ static int install_stopped(void *context)
 {
 	struct fay_session *session = ((struct attempt_context *)context)->session;
 	struct fay_error *error = ((struct attempt_context *)context)->error;
+	struct fay_zone_removal removal = { .session = session->id };
 	struct fay_stop stop;
 	uint64_t pause;
-	bool found, left;
 	int code;
 
 	if (fay_keeper_orphaned())
@@ -256,8 +256,7 @@ static int install_stopped(void *context)
 	if (pause > session->longest_pause)
 		session->longest_pause = pause;
 	if (!code && fay_keeper_orphaned())
-		fay_zone_remove(session->pid, session->id, session->options.stop_timeout_ms, session->options.tracer_wait_ms,
-				&found, &left, NULL, NULL);
+		fay_zones_remove(session->pid, &removal, 1, session->options.stop_timeout_ms, session->options.tracer_wait_ms, NULL, NULL);
 	return code;
 }
 

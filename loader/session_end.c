@@ -10,8 +10,16 @@
 
 #include "thread.h"
 
-/* Processes other than ours that still map one of the session's code memfds: children forked while traced. */
-static bool maps_our_code(const struct fay_session *session, pid_t pid)
+static bool is_code_of(const struct fay_session *session, const struct fay_map *map)
+{
+	for (size_t k = 0; k < session->zone_count; k++)
+		if (map->start == session->zones[k].header.code && !strncmp(map->name, "/memfd:" FAY_ZONE_MEMFD, 15))
+			return true;
+	return false;
+}
+
+/* Processes other than ours that still map a code memfd of one of the sessions: children forked while traced. */
+static bool maps_our_code(struct fay_session *const *sessions, size_t count, pid_t pid)
 {
 	struct fay_maps maps;
 	bool found = false;
@@ -19,32 +27,44 @@ static bool maps_our_code(const struct fay_session *session, pid_t pid)
 	if (fay_maps_read(pid, &maps, NULL))
 		return false;
 	for (size_t i = 0; i < maps.count && !found; i++)
-		for (size_t k = 0; k < session->zone_count && !found; k++)
-			found = maps.items[i].start == session->zones[k].header.code &&
-				!strncmp(maps.items[i].name, "/memfd:" FAY_ZONE_MEMFD, 15);
+		for (size_t k = 0; k < count && !found; k++)
+			found = is_code_of(sessions[k], &maps.items[i]);
 	fay_maps_deinit(&maps);
 	return found;
 }
 
-static int detach_one(struct fay_session *session, pid_t pid, unsigned *left, struct fay_error *error)
+/* Those of the sessions that are still attached, from one process, in the same stops. */
+static int detach_from(struct fay_session *const *sessions, size_t count, pid_t pid, struct fay_error *error)
 {
-	bool found, stayed;
-	int code = fay_zone_remove_kept(pid, session->id, session->options.stop_timeout_ms,
-					session->options.tracer_wait_ms, &found, &stayed, &session->longest_pause, error);
+	const struct fay_attach_options *options = &sessions[0]->options;
+	struct fay_zone_removal *removals = calloc(count, sizeof(*removals));
+	uint64_t pause = 0;
+	int code;
 
-	*left += stayed;
+	if (!removals)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	for (size_t i = 0; i < count; i++)
+		removals[i].session = sessions[i]->id;
+	code = fay_zones_remove_kept(pid, removals, count, options->stop_timeout_ms, options->tracer_wait_ms, &pause, error);
+	for (size_t i = 0; i < count; i++)
+		if (pause > sessions[i]->longest_pause)
+			sessions[i]->longest_pause = pause;
+	free(removals);
 	return code;
 }
 
-/* Whether the process was there before the session's code. Its start is known to a clock tick. */
-static bool is_older(const struct fay_session *session, pid_t pid)
+/* Whether the process was there before the sessions' code. Its start is known to a clock tick. */
+static bool is_older(struct fay_session *const *sessions, size_t count, pid_t pid)
 {
-	uint64_t start = fay_process_start(pid);
+	uint64_t start = fay_process_start(pid), first = UINT64_MAX;
 
-	return start && start + 2 < session->attach_ticks;
+	for (size_t i = 0; i < count; i++)
+		if (sessions[i]->attach_ticks < first)
+			first = sessions[i]->attach_ticks;
+	return start && start + 2 < first;
 }
 
-static int detach_children(struct fay_session *session, unsigned *left, struct fay_error *error)
+static int detach_children(struct fay_session *const *sessions, size_t count, struct fay_error *error)
 {
 	struct dirent *entry;
 	int code = 0;
@@ -54,9 +74,9 @@ static int detach_children(struct fay_session *session, unsigned *left, struct f
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 		int one;
 
-		if (pid <= 0 || pid == session->pid || pid == getpid() || is_older(session, pid) || !maps_our_code(session, pid))
+		if (pid <= 0 || pid == sessions[0]->pid || pid == getpid() || is_older(sessions, count, pid) || !maps_our_code(sessions, count, pid))
 			continue;
-		one = detach_one(session, pid, left, error);
+		one = detach_from(sessions, count, pid, error);
 		if (one)
 			code = one;
 	}
@@ -65,23 +85,36 @@ static int detach_children(struct fay_session *session, unsigned *left, struct f
 	return code;
 }
 
-int fay_session_detach(struct fay_session *session, struct fay_error *error)
+int fay_sessions_detach(struct fay_session *const *sessions, size_t count, struct fay_error *error)
 {
-	unsigned left = 0;
+	struct fay_session **attached = calloc(count + 1, sizeof(*attached));
+	size_t kept = 0;
+	bool alive = false;
 	int code = 0, children;
 
-	if (!session->attached)
-		return 0;
-	fay_rendezvous_release(session);
-	if (fay_session_target_alive(session))
-		code = detach_one(session, session->pid, &left, error);
-	children = detach_children(session, &left, error);
+	if (!attached)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	for (size_t i = 0; i < count; i++) {
+		if (!sessions[i]->attached)
+			continue;
+		fay_rendezvous_release(sessions[i]);
+		alive |= fay_session_target_alive(sessions[i]);
+		attached[kept++] = sessions[i];
+	}
+	if (alive)
+		code = detach_from(attached, kept, attached[0]->pid, error);
+	children = kept ? detach_children(attached, kept, error) : 0;
 	if (!code)
 		code = children;
-	if (code)
-		return code;
-	session->attached = false;
-	return 0;
+	for (size_t i = 0; i < kept && !code; i++)
+		attached[i]->attached = false;
+	free(attached);
+	return code;
+}
+
+int fay_session_detach(struct fay_session *session, struct fay_error *error)
+{
+	return fay_sessions_detach(&session, 1, error);
 }
 
 void fay_session_destroy(struct fay_session *session)
@@ -110,7 +143,7 @@ bool fay_session_target_alive(struct fay_session *session)
 	return session->pid_start != 0 && fay_process_start(session->pid) == session->pid_start;
 }
 
-bool fay_session_in_use(const struct fay_session *session)
+bool fay_session_in_use(struct fay_session *session)
 {
 	struct dirent *entry;
 	bool found = false;
@@ -119,7 +152,7 @@ bool fay_session_in_use(const struct fay_session *session)
 	while (proc && !found && (entry = readdir(proc))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		found = pid > 0 && pid != getpid() && pid != session->pid && maps_our_code(session, pid);
+		found = pid > 0 && pid != getpid() && pid != session->pid && maps_our_code(&session, 1, pid);
 	}
 	if (proc)
 		closedir(proc);

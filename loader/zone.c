@@ -169,6 +169,18 @@ void fay_zones_deinit(struct fay_zones *zones)
 	memset(zones, 0, sizeof(*zones));
 }
 
+void fay_zones_forget(struct fay_zones *zones, uint64_t session)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < zones->count; i++)
+		if (zones->items[i].header.session == session)
+			zone_deinit(&zones->items[i]);
+		else
+			zones->items[kept++] = zones->items[i];
+	zones->count = kept;
+}
+
 const struct fay_zone_patch *fay_zones_patch_at(const struct fay_zones *zones, uint64_t site,
 						const uint8_t bytes[FAY_JUMP_BYTES])
 {

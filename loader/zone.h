@@ -88,6 +88,8 @@ int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zo
 /* The same without their patches. */
 int fay_zones_read_headers(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error);
 void fay_zones_deinit(struct fay_zones *zones);
+/* Those of one session only, which are taken off the list. */
+void fay_zones_forget(struct fay_zones *zones, uint64_t session);
 /* The session's zone whose code the address is in; NULL: none. */
 const struct fay_zone *fay_zones_around(const struct fay_zones *zones, uint64_t session, uint64_t address);
 /* Into by_site: the first patch whose site is not below the address; patch_count if there is none. */
@@ -115,12 +117,18 @@ int fay_others_write(struct fay_stop *stop, const struct fay_zones *zones, uint6
  */
 int fay_calls_return(struct fay_stop *stop, const struct fay_zones *zones, const struct fay_zone_header *header, bool *doubt, struct fay_error *error);
 
+/* One session to be removed from a process. */
+struct fay_zone_removal {
+	uint64_t session;
+	bool found; /* it has code there */
+	bool left;  /* still mapped, because a thread is inside or someone else's bytes lie over ours */
+};
 /*
- * Removes one session from one process: bytes back, memory unmapped. pid may be gone (0 is returned, *found false).
- * *left: still mapped, because a thread is inside or someone else's bytes lie over ours.
+ * Removes sessions from one process, all in the same stops: bytes back, memory unmapped. pid may be gone (0 is returned). An error, the first one's, does not keep the
+ * others from being removed, but is the end of further attempts on what is left.
  */
-int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *found, bool *left,
-		    uint64_t *longest_pause, struct fay_error *error);
+int fay_zones_remove(pid_t pid, struct fay_zone_removal *removals, size_t count, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, uint64_t *longest_pause,
+		     struct fay_error *error);
 
 /*
  * Removes some of a session's places from one process, those whose copy of the program's instructions is at one of these addresses (sorted): bytes back,
@@ -129,9 +137,9 @@ int fay_zone_remove(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint3
 int fay_zone_take_out(pid_t pid, uint64_t session, const uint64_t *copies, size_t count, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *left,
 		      uint64_t *longest_pause, struct fay_error *error);
 
-/* The same in a keeper: a fay that is killed meanwhile does not interrupt it (leftovers.c). */
-int fay_zone_remove_kept(pid_t pid, uint64_t session, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, bool *found, bool *left,
-			 uint64_t *longest_pause, struct fay_error *error);
+/* fay_zones_remove() in a keeper: a fay that is killed meanwhile does not interrupt it (leftovers.c). */
+int fay_zones_remove_kept(pid_t pid, struct fay_zone_removal *removals, size_t count, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, uint64_t *longest_pause,
+			  struct fay_error *error);
 
 /* Is the fay that installed this zone still there? */
 bool fay_zone_owner_alive(const struct fay_zone_header *header);

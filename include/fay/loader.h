@@ -146,6 +146,8 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		       struct fay_session **session, struct fay_error *error);
 /* Restores every patched byte, unmaps what no thread can still reach. Safe if the target is gone (says so through target_alive). Frees nothing of shm. */
 int fay_session_detach(struct fay_session *session, struct fay_error *error);
+/* All these sessions of one process in as few stops of it, and of each child that it has forked, as one needs. After an error any of them may still be attached; it may be called again. */
+int fay_sessions_detach(struct fay_session *const *sessions, size_t count, struct fay_error *error);
 /*
  * Runs the image's probes of this kind, FAY_PROBE_BEGIN or FAY_PROBE_END, in this process on the session's state: once after attaching, once after detaching.
  * In the same thread that polls the aggregator.
@@ -159,7 +161,7 @@ void fay_session_destroy(struct fay_session *session);
 /* Whether the program that was patched still runs: false after exit and after execve (the process may then run another program). */
 bool fay_session_target_alive(struct fay_session *session);
 /* Whether any other process, a forked child of the target for one, still has the session's code mapped. Looks at every process. */
-bool fay_session_in_use(const struct fay_session *session);
+bool fay_session_in_use(struct fay_session *session);
 /* Why the program does not wait when it loads modules, after fay_attach_options.modules; NULL: it does. */
 const char *fay_session_unhooked(const struct fay_session *session);
 /* Whether the program waits because its modules have changed; *number is for the answer. What it says may be untrue, as all that the program can write. */
