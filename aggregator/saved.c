@@ -201,6 +201,12 @@ void fay_saved_close(struct fay_saved *s)
 	free(s);
 }
 
+bool fay_saved_is(const struct fay_saved *s, int descriptor)
+{
+	struct stat own, other;
+	return !fstat(fileno(s->file), &own) && !fstat(descriptor, &other) && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
 const struct fay_saved_header *fay_saved_header(const struct fay_saved *s)
 {
 	return &s->header;

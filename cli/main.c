@@ -16,7 +16,7 @@ static const struct command {
 	int (*main)(int argc, char **argv);
 	const char *usage;
 } commands[] = {
-	{ "trace", fay_trace_main, "trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv] 'QUERY' [-- COMMAND...]" },
+	{ "trace", fay_trace_main, "trace [-p PID | --comm NAME] [--for 10s] [--every 1s] [--json | --csv] [-o FILE] 'QUERY' [-- COMMAND...]" },
 	{ "verify", fay_verify_main, "verify [--json] [--policy FILE] [--smt2 DIR] IMAGE" },
 	{ "cc", fay_cc_main, "cc probe.c -o IMAGE" },
 	{ "export", fay_export_main, "export --ctf DIRECTORY SAVED.fay..." },

@@ -94,8 +94,8 @@ static int prepare(struct trace *trace, struct fay_error *error)
 		return result;
 	if ((result = fay_trace_save_start(trace, error)))
 		return result;
-	if (trace->cluster.root.bus.url)
-		return FAY_OK;
+	if ((result = fay_trace_open_output(trace, error)) || trace->cluster.root.bus.url)
+		return result;
 	if (trace->follow && !fay_trace_is_kernel(trace) && !trace->native && (result = fay_follow_start(&trace->follower, error)))
 		return result;
 	return trace->command && !trace->child ? fay_trace_spawn(trace, error) : FAY_OK;
@@ -166,7 +166,6 @@ int fay_trace_main(int argc, char **argv)
 		fay_trace_help();
 		return FAY_OK;
 	}
-	trace.writer.live = trace.writer.format == FAY_FORMAT_TABLE && isatty(STDOUT_FILENO);
 	result = prepare(&trace, &error);
 	bool file = !result && fay_trace_is_file(&trace), cluster = trace.cluster.root.bus.url;
 	if (!result && !file && !cluster)
@@ -175,6 +174,8 @@ int fay_trace_main(int argc, char **argv)
 		kill(trace.child, SIGKILL); /* it has done nothing yet */
 	if (!result)
 		result = cluster ? fay_trace_cluster(&trace, &error) : file ? fay_trace_file(&trace, &error) : run(&trace, &error);
+	if (!result)
+		result = fay_trace_close_output(&trace, &error);
 	fay_trace_deinit(&trace);
 	if (result && fay_trace_errno_of_output == EPIPE)
 		return FAY_OK; /* who read our output has had enough, as with `| head -1` */

@@ -32,6 +32,7 @@ struct trace {
 	bool timing, verbose, help, analyze;
 	struct fay_measured measured; /* trace_analyze.c */
 	bool analyze_due; /* it is printed with this picture */
+	const char *output_path; /* of --output; NULL: standard output */
 	const char *save_path; /* of --save */
 	uint64_t save_bytes, save_age; /* of --rotate: after so many bytes, ns a new file begins; 0: never */
 	uint64_t save_keep; /* so many files stay; 0: all */
@@ -247,6 +248,10 @@ int fay_trace_run(struct trace *trace, struct fay_error *error);
 int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error);
 extern int fay_trace_errno_of_output; /* of the first write that failed */
 int fay_trace_check_output(struct trace *trace, struct fay_error *error);
+/* Makes the file of --output anew, if there is one; decides whether pictures are drawn. */
+int fay_trace_open_output(struct trace *trace, struct fay_error *error);
+/* After the last result. What a file system refuses only now (a quota, a server's full disk) is an error, too. */
+int fay_trace_close_output(struct trace *trace, struct fay_error *error);
 
 /* trace_rows.c */
 void fay_trace_row(void *context, uint32_t state, const uint8_t *row);

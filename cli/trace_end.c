@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "trace.h"
@@ -95,6 +96,17 @@ void fay_trace_count_unknown(struct trace *trace)
 	fay_result_deinit(&calls);
 }
 
+/* How the command ended that was started: its exit status is not fay's. */
+static void print_command_end(const struct trace *trace)
+{
+	if (!trace->child_ended)
+		return;
+	if (WIFSIGNALED(trace->child_status))
+		fprintf(trace->writer.out, ",\"signal\":%d", WTERMSIG(trace->child_status));
+	else
+		fprintf(trace->writer.out, ",\"exit_status\":%d", WEXITSTATUS(trace->child_status));
+}
+
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = trace->follow ? 0 : child_threads(trace);
@@ -110,6 +122,7 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	if (trace->writer.format == FAY_FORMAT_JSON) {
 		fprintf(trace->writer.out, "{\"type\":\"end\",\"reason\":");
 		fay_json_string(trace->writer.out, trace->end_reason, strlen(trace->end_reason));
+		print_command_end(trace);
 		fay_trace_join_print_end(trace);
 		fay_trace_counted_print_end(trace);
 		if (cut_off)

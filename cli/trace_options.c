@@ -11,7 +11,7 @@
 
 static const char usage_text[] =
 	"usage: fay trace [-p PID | --comm NAME | --tid TID] [--wait] [--follow] [--for 10s] [--every 1s] [--json | --csv | --folded]\n"
-	"                 [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE [--rotate 64MB]] [--budget 2%] [--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
+	"                 [-o FILE] [--timing] [--verbose] [--policy FILE] [--share N] [--save FILE [--rotate 64MB]] [--budget 2%] [--analyze] ('QUERY' | --probe IMAGE) [-- COMMAND...]\n";
 
 static int usage(const char *message)
 {
@@ -35,6 +35,7 @@ void fay_trace_help(void)
 	       "  --for T          end after T, such as 10s, 500ms, 2m\n"
 	       "  --every T        print the result so far each T\n"
 	       "  --json, --csv    for other programs to read\n"
+	       "  -o, --output FILE  results into a file, which is made anew, instead of standard output; messages stay on standard error\n"
 	       "  --heat-map       histograms of groups as lines of a heat map; those of windows of time are in any case\n"
 	       "  --folded         stacks as lines `outermost;...;innermost COUNT`, for flame graphs\n"
 	       "  --save FILE      keep rows of events in a file, for queries over file(\"FILE\")\n"
@@ -224,8 +225,11 @@ static int parse_option(struct trace *trace, int option)
 	case 'P':
 		trace->probe_path = optarg;
 		return FAY_OK;
-	case 'o':
+	case 'y':
 		trace->policy_path = optarg;
+		return FAY_OK;
+	case 'o':
+		trace->output_path = optarg;
 		return FAY_OK;
 	case 's':
 		return set_share(trace, optarg);
@@ -273,11 +277,12 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },	    { "csv", no_argument, NULL, 'C' },
 		{ "folded", no_argument, NULL, 'O' },
 		{ "probe", required_argument, NULL, 'P' },  { "timing", no_argument, NULL, 't' },
-		{ "policy", required_argument, NULL, 'o' }, { "verbose", no_argument, NULL, 'v' },
+		{ "policy", required_argument, NULL, 'y' }, { "verbose", no_argument, NULL, 'v' },
 		{ "follow", no_argument, NULL, 'F' },	    { "wait", no_argument, NULL, 'w' },
 		{ "save", required_argument, NULL, 'S' },
 		{ "rotate", required_argument, NULL, 'r' },
 		{ "keep", required_argument, NULL, 'k' },
+		{ "output", required_argument, NULL, 'o' },
 		{ "heat-map", no_argument, NULL, 'H' },
 		FAY_CLUSTER_OPTIONS,
 		{ "detach", no_argument, NULL, 'D' },
@@ -298,7 +303,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 	int option, result;
 	optind = 1;
 	fay_cli_cluster_init(&trace->cluster);
-	while ((option = getopt_long(own, argv, "p:vh", options, NULL)) != -1) {
+	while ((option = getopt_long(own, argv, "p:o:vh", options, NULL)) != -1) {
 		if ((result = parse_option(trace, option)))
 			return result;
 		if (trace->help)
@@ -314,6 +319,10 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 		return usage("no command after --");
 	if (trace->save_path && !trace->query)
 		return usage("--save goes with a query");
+	if (trace->save_path && trace->output_path)
+		return usage("--output is for results, and --save keeps events in a file of its own instead of showing any");
+	if (trace->detach && trace->output_path)
+		return usage("--output is for results, and --detach leaves them to `fay attach`");
 	if ((trace->save_bytes || trace->save_age) && !trace->save_path)
 		return usage("--rotate goes with --save FILE");
 	if (trace->save_keep && !trace->save_bytes && !trace->save_age)

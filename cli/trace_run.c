@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* While a trace runs: results so far, and what ends it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fay/saved.h"
 #include "trace.h"
 
 #define POLL_MS 5
@@ -35,15 +38,61 @@ static bool targets_alive(struct trace *trace)
 
 int fay_trace_errno_of_output; /* of the first write that failed */
 
-/* Whether standard output took everything so far. */
-int fay_trace_check_output(struct trace *trace, struct fay_error *error)
+static int cannot_write(const struct trace *trace, struct fay_error *error)
 {
-	if (!fflush(trace->writer.out) && !ferror(trace->writer.out))
-		return FAY_OK;
 	if (!fay_trace_errno_of_output)
 		fay_trace_errno_of_output = errno;
-	return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result: %s",
-			     strerror(fay_trace_errno_of_output));
+	if (trace->output_path)
+		return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result to '%s': %s", trace->output_path, strerror(fay_trace_errno_of_output));
+	return fay_error_set(error, FAY_E_INTERNAL, "cannot write the result: %s", strerror(fay_trace_errno_of_output));
+}
+
+/* Whether the output took everything so far. */
+int fay_trace_check_output(struct trace *trace, struct fay_error *error)
+{
+	return !fflush(trace->writer.out) && !ferror(trace->writer.out) ? FAY_OK : cannot_write(trace, error);
+}
+
+static bool is_asked(const struct trace *trace, int descriptor)
+{
+	bool is = false;
+	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count; side++)
+		is |= fay_saved_is(fay_plan_saved(trace->plan, side), descriptor);
+	return is;
+}
+
+/* It is emptied once it is known not to be a saved trace that is asked. */
+static FILE *create_output(const struct trace *trace, struct fay_error *error)
+{
+	int descriptor = open(trace->output_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	bool asked = descriptor >= 0 && is_asked(trace, descriptor);
+	struct stat status;
+	FILE *out = descriptor < 0 || asked || fstat(descriptor, &status) || (S_ISREG(status.st_mode) && ftruncate(descriptor, 0)) ? NULL : fdopen(descriptor, "w");
+	if (out)
+		return out;
+	fay_error_set(error, FAY_E_USAGE, "cannot write '%s': %s", trace->output_path, asked ? "it is the saved trace that is asked" : strerror(errno));
+	if (descriptor >= 0)
+		close(descriptor);
+	return NULL;
+}
+
+int fay_trace_open_output(struct trace *trace, struct fay_error *error)
+{
+	FILE *out = trace->output_path ? create_output(trace, error) : trace->writer.out;
+	if (!out)
+		return error->code;
+	trace->writer.out = out;
+	trace->writer.live = trace->writer.format == FAY_FORMAT_TABLE && isatty(fileno(out));
+	return FAY_OK;
+}
+
+int fay_trace_close_output(struct trace *trace, struct fay_error *error)
+{
+	FILE *out = trace->writer.out;
+	/* Nothing may have been written to a standard output that is not there. */
+	if (!fclose(out) || (out == stdout && errno == EBADF))
+		return FAY_OK;
+	return cannot_write(trace, error);
 }
 
 /* What the root makes of the merged rows, or of the rows collected so far. */
@@ -157,14 +206,13 @@ static const char *how_targets_ended(struct trace *trace)
 	}
 	if (!trace->child_ended)
 		return "the traced program ended";
-	if (WIFSIGNALED(trace->child_status))
-		snprintf(trace->reason, sizeof(trace->reason),
-			 "the traced program ended: killed by SIG%s",
-			 sigabbrev_np(WTERMSIG(trace->child_status)) ?: "?");
+	int killed = WIFSIGNALED(trace->child_status) ? WTERMSIG(trace->child_status) : 0;
+	if (killed && sigabbrev_np(killed))
+		snprintf(trace->reason, sizeof(trace->reason), "the traced program ended: killed by SIG%s", sigabbrev_np(killed));
+	else if (killed)
+		snprintf(trace->reason, sizeof(trace->reason), "the traced program ended: killed by signal %d", killed);
 	else
-		snprintf(trace->reason, sizeof(trace->reason),
-			 "the traced program ended with exit status %d",
-			 WEXITSTATUS(trace->child_status));
+		snprintf(trace->reason, sizeof(trace->reason), "the traced program ended with exit status %d", WEXITSTATUS(trace->child_status));
 	return trace->reason;
 }
 

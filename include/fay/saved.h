@@ -67,6 +67,8 @@ struct fay_saved; /* one that is read */
 /* FAY_E_USAGE: there is no such file; FAY_E_REFUSED: it is no saved trace, or damaged. */
 int fay_saved_open(const char *path, struct fay_saved **saved, struct fay_error *error);
 void fay_saved_close(struct fay_saved *saved);
+/* Whether an open file is the one that is read. */
+bool fay_saved_is(const struct fay_saved *saved, int descriptor);
 /* row_count of a trace that did not end: the rows that there are if there is one stream, else as many as there may be. */
 const struct fay_saved_header *fay_saved_header(const struct fay_saved *saved);
 const struct fay_saved_stream *fay_saved_stream_at(const struct fay_saved *saved, uint32_t stream);
