@@ -44,6 +44,7 @@ struct trace {
 	/* what is traced */
 	pid_t pids[FAY_CLI_MAX_TARGETS];
 	size_t pid_count;
+	size_t pid_named; /* so many of them, the first ones, were named by number */
 	pid_t child; /* of `-- COMMAND`; 0 once it has ended */
 	int child_status; /* wait status, valid if child_ended */
 	bool child_ended;

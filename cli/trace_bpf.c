@@ -45,11 +45,11 @@ int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
 	int result = FAY_OK;
-	bool by_name = trace->comm_count && fay_trace_is_mixed(trace); /* `pids` are then those that the name meant at the beginning */
+	bool by_name = trace->comm_count && fay_trace_is_mixed(trace); /* `pids` are then also those that the name meant at the beginning */
 	struct fay_bpf_options options = {
 		.not_self = true,
 		.pids = trace->pids,
-		.pid_count = by_name ? 0 : trace->pid_count,
+		.pid_count = by_name ? trace->pid_named : trace->pid_count,
 		.follow = trace->follow,
 		.tids = trace->tids,
 		.tid_count = trace->tid_count,
@@ -163,7 +163,7 @@ bool fay_trace_bpf_goes_on(const struct trace *trace)
 	for (size_t i = 0; i < trace->pid_count; i++)
 		if (!kill(trace->pids[i], 0) || errno != ESRCH)
 			return true;
-	return !trace->pid_count;
+	return !trace->pid_count || trace->comm_count; /* others of the name may come */
 }
 
 void fay_trace_bpf_detach(struct trace *trace)

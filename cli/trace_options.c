@@ -26,7 +26,8 @@ void fay_trace_help(void)
 	fputs(usage_text, stdout);
 	printf("\n"
 	       "  -p, --pid PID    a process; may be given several times\n"
-	       "  --comm NAME      all processes of that name\n"
+	       "  --comm NAME      all processes of that name; may be given several times. What is given by -p and by --comm is traced,\n"
+	       "                   the ones as well as the others\n"
 	       "                   (a query about the kernel needs neither: it is about the whole machine then)\n"
 	       "  --tid TID        only this thread; may be given several times\n"
 	       "  --wait           what is asked for may come later: processes of the name, or modules that a process loads\n"
@@ -397,6 +398,9 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 			return FAY_OK;
 		return fay_error_set(error, FAY_E_USAGE, "a saved trace needs no process: leave out -p, --comm, --follow and the command");
 	}
+	if ((result = check_numbers(trace, error)))
+		return result;
+	trace->pid_named = trace->pid_count;
 	for (size_t i = 0; i < trace->comm_count; i++)
 		if ((result = find_comm(trace, trace->comms[i], error)))
 			return result;

@@ -76,14 +76,14 @@ static LLVMValueRef is_wanted_process(struct fay_codegen *g, const struct fay_bp
 	return wanted;
 }
 
-/* The process's name is that of its first thread. */
-static bool require_name(struct fay_codegen *g, const struct fay_bpf_options *options)
+/* The process's name is that of its first thread. NULL: the kernel's types are not known. */
+static LLVMValueRef is_named(struct fay_codegen *g, const struct fay_bpf_options *options)
 {
 	LLVMBuilderRef b = g->builder;
 	uint32_t leader, comm;
 	LLVMValueRef task = current_task(g), wanted = NULL;
 	if (!member_offset(g, task, "task_struct", "group_leader", &leader) || !member_offset(g, task, "task_struct", "comm", &comm))
-		return false;
+		return NULL;
 	LLVMValueRef first = LLVMBuildIntToPtr(b, fay_bpf_load(g, task, leader, 8), g->pointer, "");
 	LLVMValueRef arguments[] = {g->bpf->buffer, fay_codegen_i64(g, FAY_COMM_SIZE), fay_codegen_at(g, first, fay_codegen_i64(g, comm))};
 	fay_bpf_clear_buffer(g);
@@ -96,8 +96,7 @@ static bool require_name(struct fay_codegen *g, const struct fay_bpf_options *op
 						 LLVMBuildXor(b, high, fay_codegen_i64(g, words[1]), ""), "");
 		wanted = any_of(g, wanted, LLVMBuildICmp(b, LLVMIntEQ, other, fay_codegen_i64(g, 0), ""));
 	}
-	fay_bpf_require(g, wanted);
-	return true;
+	return wanted;
 }
 
 static void require_thread(struct fay_codegen *g, const struct fay_bpf_options *options)
@@ -111,15 +110,24 @@ static void require_thread(struct fay_codegen *g, const struct fay_bpf_options *
 bool fay_bpf_require_process(struct fay_codegen *g)
 {
 	const struct fay_bpf_options *options = g->bpf->options;
+	LLVMValueRef wanted = NULL;
 	if (options->tid_count)
 		require_thread(g, options);
-	if (options->pid_count) {
-		fay_bpf_require(g, is_wanted_process(g, options));
-	} else if (options->not_self) {
+	if (options->not_self && (options->comm_count || !options->pid_count)) {
 		LLVMValueRef process = LLVMBuildLShr(g->builder, fay_bpf_identity(g), fay_codegen_i64(g, 32), "");
 		fay_bpf_require(g, LLVMBuildICmp(g->builder, LLVMIntNE, process, fay_bpf_machine_value(g, FAY_BPF_VALUE_SELF), ""));
 	}
-	return !options->comm_count || require_name(g, options);
+	if (options->pid_count)
+		wanted = is_wanted_process(g, options);
+	if (options->comm_count) {
+		LLVMValueRef named = is_named(g, options);
+		if (!named)
+			return false;
+		wanted = any_of(g, wanted, named);
+	}
+	if (wanted)
+		fay_bpf_require(g, wanted);
+	return true;
 }
 
 /* sched_process_fork hands over parent and child. A new thread is of a process that is listed already. */

@@ -215,12 +215,12 @@ int fay_plan_generate_kernel(const struct fay_plan *plan, const struct fay_event
 struct fay_bpf_options {
 	unsigned side;                /* of a join: whose events, by the source's number from 0 on */
 	bool not_self;                /* events of the process that runs the object do not count */
-	const pid_t *pids;            /* only events of these processes; none: of all */
+	const pid_t *pids;            /* only events of these processes, and of those that are named; neither: of all */
 	size_t pid_count;
 	bool follow;                  /* and of their children */
 	const pid_t *tids;            /* only events of these threads; none: of all */
 	size_t tid_count;
-	const char *const *comms;     /* only events of processes with one of these names; none: any */
+	const char *const *comms;     /* only events of processes with one of these names, and of `pids` */
 	size_t comm_count;
 };
 /* A kernel query (system calls, tracepoints) as BPF programs, for this kernel and machine. *object is to be given to fay_bpf_object_deinit(); it refers to options->pids. */

@@ -123,6 +123,14 @@ for which in "-p $redis" "--comm redis-server"; do
 	echo "$which: the server counted $((last - first)) reads, fay $counted"
 	[ "$counted" -ge 20000 ] && [ "$counted" -le $((last - first + 1000)) ] || fail "reads of redis-server"
 done
+# By number or by name: the ones as well as the others, and nobody else.
+trace -p "$redis" --comm dd 'from r in cluster.Syscall("read") group r by new { r.pid, r.comm } into g select new { g.Key, n = g.Count() }'
+redis-cli -p "$port" ping >/dev/null
+dd if=/dev/zero of=/dev/null bs=1 count=500 status=none
+end_trace
+jq -c 'select(.type == "row" and .final).values' "$work/trace.json" >"$work/rows"
+equal "processes by number and by name" '[true,true,[]]' \
+	"$(value "[any(.pid == $redis), (map(select(.comm == \"dd\").n) | add >= 500), map(select(.pid != $redis and .comm != \"dd\"))]")"
 # One thread of a process that has several.
 trace --tid "$redis" 'from r in cluster.Syscall("read") group r by new { r.tid, r.pid } into g select new { g.Key, n = g.Count() }'
 redis-cli -p "$port" ping >/dev/null

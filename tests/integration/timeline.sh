@@ -36,7 +36,10 @@ equal "pairs in the kernel" "[{\"Key\":\"read\",\"pairs\":$((90 * 48)),\"before\
 pid=$!
 own "$pid"
 runs "$pid" timeline_target
-for who in "-p $pid" "--comm timeline_target"; do
+sleep 600 &
+own $!
+runs $! sleep
+for who in "-p $pid" "--comm timeline_target" "-p $pid --comm sleep"; do
 	for time in 1s 3s 10s; do # on a machine that stands still meanwhile there may be nothing in one second
 		ask "$inside group r by f.ReturnValue into g select new { call = g.Key, reads = g.Count() }" $who --for $time
 		[ "$(wc -l <"$work/rows")" -le 2 ] || break
