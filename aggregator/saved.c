@@ -24,6 +24,8 @@ struct fay_saved {
 	struct fay_saved_column columns[FAY_SAVED_STREAMS][FAY_SAVED_COLUMNS];
 	struct name *names; /* by hash */
 	size_t name_count;
+	const volatile sig_atomic_t *stop; /* NULL: nothing does */
+	uint64_t rows_read;
 	uint64_t size, left; /* bytes of the file, and of the rows that were not read yet */
 	bool ended; /* the trace did: rows_size is what there must be */
 	uint32_t selected, stream; /* selected: FAY_SAVED_STREAMS for all; stream: of the last row */
@@ -314,10 +316,22 @@ static bool is_wanted(const struct fay_saved *s)
 const uint8_t *fay_saved_next(struct fay_saved *s, struct fay_error *error)
 {
 	error->code = FAY_OK;
-	while (read_row(s, error))
+	while (!(s->stop && *s->stop) && read_row(s, error)) {
+		s->rows_read++;
 		if (is_wanted(s))
 			return s->row;
+	}
 	return NULL;
+}
+
+void fay_saved_stop_on(struct fay_saved *s, const volatile sig_atomic_t *stop)
+{
+	s->stop = stop;
+}
+
+uint64_t fay_saved_rows_read(const struct fay_saved *s)
+{
+	return s->rows_read;
 }
 
 bool fay_saved_cut_off(const struct fay_saved *s)

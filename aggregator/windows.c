@@ -11,14 +11,34 @@ static uint64_t pane_of(const struct fay_schema_column *key, const uint8_t *row)
 	return start;
 }
 
-static bool put_together(struct fay_rows *rows, const struct fay_result *all, uint64_t from, uint64_t to)
+/* Rows are in their keys' order, as fay_rows_sort() leaves them: integers by their sign. */
+static bool is_before(const struct fay_schema_column *key, uint64_t a, uint64_t b)
+{
+	uint64_t bias = key->type == FAY_TYPE_I64 ? UINT64_C(1) << 63 : 0;
+	return (a ^ bias) < (b ^ bias);
+}
+
+size_t fay_result_row_from(const struct fay_schema *schema, const struct fay_result *all, uint64_t from)
+{
+	const struct fay_schema_column *key = &schema->columns[schema->states[all->state].first_column];
+	size_t low = 0, high = all->row_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (is_before(key, pane_of(key, all->rows + middle * all->row_size), from))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool put_together(struct fay_rows *rows, const struct fay_schema *schema, const struct fay_result *all, uint64_t from, uint64_t to)
 {
 	uint8_t row[4096]; /* check_state() allows no more */
-	for (size_t r = 0; r < all->row_count; r++) {
+	for (size_t r = fay_result_row_from(schema, all, from); r < all->row_count; r++) {
 		const uint8_t *at = all->rows + r * all->row_size;
-		uint64_t start = pane_of(rows->columns, at);
-		if (start < from || start >= to)
-			continue;
+		if (!is_before(rows->columns, pane_of(rows->columns, at), to))
+			break;
 		memcpy(row, at, all->row_size);
 		memcpy(row + rows->columns->offset, &from, sizeof(from));
 		if (!fay_rows_merge(rows, row))
@@ -39,7 +59,7 @@ int fay_result_window(const struct fay_schema *schema, const struct fay_result *
 	    all->row_size > 4096)
 		return fay_error_set(error, FAY_E_INTERNAL, "rows without a window");
 	fay_rows_init(&rows, schema, all->state, &budget);
-	bool fine = put_together(&rows, all, from, to);
+	bool fine = put_together(&rows, schema, all, from, to);
 	if (fine) {
 		fay_rows_sort(&rows);
 		window->row_count = rows.count;

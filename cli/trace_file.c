@@ -47,14 +47,29 @@ static int choose(struct trace *trace, const struct pending next[FAY_JOIN_SOURCE
 	return first;
 }
 
+/* The files are not read further then; what was read is in the result. The next signal ends the showing of windows. */
+static void say_interrupted(struct trace *trace)
+{
+	uint64_t rows = 0, all = 0;
+	for (unsigned side = 0; side < trace->plan->source_count; side++) {
+		rows += fay_saved_rows_read(fay_plan_saved(trace->plan, side));
+		all += fay_saved_header(fay_plan_saved(trace->plan, side))->row_count;
+	}
+	snprintf(trace->reason, sizeof(trace->reason), "interrupted after %" PRIu64 " of %" PRIu64 " saved events; the result is of these", rows, all);
+	trace->end_reason = trace->reason;
+	fay_trace_interrupted = 0;
+}
+
 static int replay_all(struct trace *trace, struct fay_replay *replay, struct taker *taker,
 		      struct fay_error *error)
 {
 	const struct fay_plan *plan = trace->plan;
 	struct pending next[FAY_JOIN_SOURCES] = {0};
 	uint64_t rows = 0;
-	for (unsigned side = 0; side < plan->source_count && !error->code; side++)
+	for (unsigned side = 0; side < plan->source_count && !error->code; side++) {
+		fay_saved_stop_on(fay_plan_saved(plan, side), &fay_trace_interrupted);
 		read_event(plan, side, &next[side], error);
+	}
 	int side;
 	while (!trace->end_reason && !error->code && (side = choose(trace, next)) >= 0) {
 		fay_replay_event(replay, next[side].probe, &next[side].event);
@@ -65,11 +80,11 @@ static int replay_all(struct trace *trace, struct fay_replay *replay, struct tak
 			*error = taker->error;
 			return error->code;
 		}
-		if (fay_trace_interrupted)
-			trace->end_reason = "interrupted";
 		if (fay_trace_has_all_rows(trace))
 			trace->end_reason = "the query has its rows";
 	}
+	if (!trace->end_reason && fay_trace_interrupted)
+		say_interrupted(trace);
 	if (!trace->end_reason)
 		trace->end_reason = plan->joins ? "the saved traces end here" : "the saved trace ends here";
 	if (error->code)

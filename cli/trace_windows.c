@@ -171,38 +171,53 @@ int fay_trace_windows_tick(struct trace *trace, uint64_t now, struct fay_error *
 	return result;
 }
 
-/* Of a saved trace, all windows are over: from the first event's to the last one's. */
-static int find_saved(struct trace *trace, uint64_t *until, struct fay_error *error)
+static uint64_t start_of_row(const struct trace *trace, const struct fay_result *all, size_t row)
 {
-	const struct fay_schema_column *key =
-		&fay_trace_merged_schema(trace)->columns[0];
-	uint64_t first = UINT64_MAX, last = 0;
-	struct fay_result all;
-	if (fay_trace_snapshot(trace, trace->views[0].state, &all, error))
-		return error->code;
-	for (size_t r = 0; r < all.row_count; r++) {
-		uint64_t start;
-		memcpy(&start, all.rows + r * all.row_size + key->offset, sizeof(start));
-		first = start < first ? start : first;
-		last = start > last ? start : last;
-	}
-	fay_result_deinit(&all);
-	trace->windows->next = first == UINT64_MAX ? UINT64_MAX : first + trace->plan->window_step;
-	*until = last + trace->plan->window_width;
-	return FAY_OK;
+	uint64_t start;
+	memcpy(&start, all->rows + row * all->row_size + fay_trace_merged_schema(trace)->columns[0].offset, sizeof(start));
+	return start;
 }
 
 /* Where the first step begins that has rows, from `from` on; UINT64_MAX: there is none. */
 static uint64_t next_step(const struct trace *trace, const struct fay_result *all, uint64_t from)
 {
-	const struct fay_schema_column *key = &fay_trace_merged_schema(trace)->columns[0];
-	uint64_t next = UINT64_MAX, start;
-	for (size_t r = 0; r < all->row_count; r++) {
-		memcpy(&start, all->rows + r * all->row_size + key->offset, sizeof(start));
-		if (start >= from && start < next)
-			next = start;
+	size_t row = fay_result_row_from(fay_trace_merged_schema(trace), all, from);
+	return row < all->row_count ? start_of_row(trace, all, row) : UINT64_MAX;
+}
+
+static int show_window(struct trace *trace, const struct fay_result *all, uint64_t end, struct fay_error *error)
+{
+	struct fay_result rows;
+	if (fay_plan_window(trace->plan, fay_trace_merged_schema(trace), all, end, &rows, error))
+		return error->code;
+	int result = show(trace, &rows, false, error);
+	fay_result_deinit(&rows);
+	return result;
+}
+
+/*
+ * Of a saved trace all windows are over: from the first event's to the last one's. Where the query has no rows for windows without events they are passed over, since there may be years
+ * between two events.
+ */
+static int show_saved(struct trace *trace, struct fay_result *all, struct fay_error *error)
+{
+	uint64_t step = trace->plan->window_step, width = trace->plan->window_width, shown = 0, start;
+	bool empty = fay_plan_shows_empty_windows(trace->plan);
+	int result = fay_trace_snapshot(trace, trace->views[0].state, all, error);
+	uint64_t end = result || !all->row_count ? 0 : start_of_row(trace, all, 0) + step;
+	while (!result && end >= step && (start = next_step(trace, all, end < width ? 0 : end - width)) != UINT64_MAX) {
+		if (start >= end && !empty)
+			end = start + step;
+		if (fay_trace_interrupted) {
+			snprintf(trace->reason, sizeof(trace->reason), "interrupted: %" PRIu64 " windows are shown, those after them are not", shown);
+			trace->end_reason = trace->reason;
+			break;
+		}
+		result = show_window(trace, all, end, error);
+		shown++;
+		end += step;
 	}
-	return next;
+	return result;
 }
 
 /* A machine's clock may be ahead of ours: windows that have not begun here, but have rows. */
@@ -227,9 +242,11 @@ int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct f
 		return FAY_OK;
 	uint64_t now = fay_cli_realtime(), step = trace->plan->window_step;
 	uint64_t until = now - now % step + step;
-	int result = fay_trace_is_file(trace) ? find_saved(trace, &until, error) : FAY_OK;
+	int result;
 	trace->windows->changed_from = 0;
-	if (!result)
+	if (fay_trace_is_file(trace))
+		result = show_saved(trace, last, error);
+	else
 		result = close_until(trace, until, UINT64_MAX - trace->windows->horizon, last, error);
 	if (!result && trace->root)
 		result = close_ahead(trace, last, error);

@@ -16,6 +16,11 @@ static bool folds(const struct fay_plan_private *p)
 	return false;
 }
 
+bool fay_plan_shows_empty_windows(const struct fay_plan *plan)
+{
+	return fay_plan_private(plan)->checked.result->kind == VALUE_SCALAR;
+}
+
 int fay_plan_window(const struct fay_plan *plan, const struct fay_schema *schema, const struct fay_result *merged, uint64_t end,
 		    struct fay_result *out, struct fay_error *error)
 {
@@ -23,7 +28,7 @@ int fay_plan_window(const struct fay_plan *plan, const struct fay_schema *schema
 	uint64_t start = end < plan->window_width ? 0 : end - plan->window_width;
 	if (fay_result_window(schema, merged, start, end, out, error))
 		return (int)error->code;
-	if (out->row_count || p->checked.result->kind != VALUE_SCALAR)
+	if (out->row_count || !fay_plan_shows_empty_windows(plan))
 		return FAY_OK;
 	free(out->rows);
 	out->rows = calloc(1, out->row_size); /* zeros are no event yet, for each aggregate */

@@ -73,10 +73,12 @@ struct fay_traffic {
 struct fay_traffic fay_aggregator_traffic(const struct fay_aggregator *aggregator, uint32_t state);
 /*
  * Rows whose first key, a number, is from `from` to below `to`, with that key set to `from`, and equal ones merged: panes put together to a window.
- * *window has rows of its own; its losses are those of `all`.
+ * `all`: of fay_aggregator_snapshot(), in the order of the keys. *window has rows of its own; its losses are those of `all`.
  */
 int fay_result_window(const struct fay_schema *schema, const struct fay_result *all, uint64_t from, uint64_t to, struct fay_result *window,
 		      struct fay_error *error);
+/* The number of the first of those rows whose first key is `from` or more; their count: there is none. */
+size_t fay_result_row_from(const struct fay_schema *schema, const struct fay_result *all, uint64_t from);
 /*
  * Forgets rows drained so far whose first key, of 8 bytes, is below `below`. Such rows that still lie in threads' tables will be drained or seen later all the
  * same. Few such rows, or memory shortage: nothing is forgotten.

@@ -6,6 +6,7 @@
 #ifndef FAY_SAVED_H
 #define FAY_SAVED_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -87,6 +88,10 @@ const char *fay_saved_name(const struct fay_saved *saved, uint64_t hash);
 const uint8_t *fay_saved_next(struct fay_saved *saved, struct fay_error *error);
 /* Whether the file was not written to its end: fay was killed, or the disk became full. Functions have no names then, and the last row may be missing. */
 bool fay_saved_cut_off(const struct fay_saved *saved);
+/* fay_saved_next() returns NULL, with code 0, once *stop is set. */
+void fay_saved_stop_on(struct fay_saved *saved, const volatile sig_atomic_t *stop);
+/* Rows that were read, or passed over, so far. */
+uint64_t fay_saved_rows_read(const struct fay_saved *saved);
 /* The stream of the row that was read last. */
 uint32_t fay_saved_row_stream(const struct fay_saved *saved);
 

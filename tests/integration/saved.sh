@@ -142,3 +142,41 @@ await "2 MB of events" eval '[ "$(stat -c %s "$work/killed.fay" 2>/dev/null || e
 kill -9 "$tracer"
 ask "file(\"$work/killed.fay\").Count()"
 [ "$(sum .Count)" -gt 200000 ] || fail "only $(sum .Count) events of a trace that was killed"
+kill "$target"
+ended "$target" || true
+
+# Ctrl-C ends the reading of a file that is too long to be read, of which nearly all is a hole, and shows what there was.
+cp "$work/killed.fay" "$work/endless.fay"
+truncate -s 1T "$work/endless.fay"
+has_read() { [ "$(sed -n 's/^rchar: //p' "/proc/$1/io")" -gt 20000000 ]; }
+interrupted() { # QUERY
+	rm -f "$work/err"
+	"$FAY" trace --json "$1" >"$work/out" 2>"$work/err" &
+	tracer=$!
+	own "$tracer"
+	wait_for "$work/err" "saved events"
+	await "20 MB that are read" has_read "$tracer"
+	kill -INT "$tracer"
+	ended "$tracer"
+}
+interrupted "file(\"$work/endless.fay\").Count()"
+equal "events until Ctrl-C" "$(sed -n 's/^fay: interrupted after \([0-9]*\) of [0-9]* saved events; the result is of these$/\1/p' "$work/err")" "$(jq -s 'map(select(.type == "row"))[0].values.Count' "$work/out")"
+interrupted "file(\"$work/endless.fay\").Function(\"libc!read\").Count(r => r.time < Now)"
+contains "said in JSON, too" "$work/out" '"reason":"interrupted after '
+
+# The holes' events are of 1970: fifty years of windows of a millisecond are not looked at one by one, and where they are shown Ctrl-C ends it.
+cp "$work/killed.fay" "$work/endless.fay"
+truncate -s +8M "$work/endless.fay"
+exits "windows far apart" 0 "$FAY" trace --json "file(\"$work/endless.fay\").Tumbling(1ms).GroupBy(r => 1).Select(g => g.Count())"
+jq -c 'select(.type == "row" and .final) | .values' "$work/out" >"$work/rows"
+equal "the first of them" 0 "$(jq -s '.[0].window' "$work/rows")"
+all=$(sed -n 's/^fay: \([0-9]*\) saved events.*/\1/p' "$work/err")
+equal "events in all of them" "$all" "$(sum '[to_entries[] | select(.key != "window")][0].value')"
+rm -f "$work/err"
+"$FAY" trace --json "file(\"$work/endless.fay\").Tumbling(1ms).Count()" >"$work/in_windows" 2>"$work/err" &
+tracer=$!
+own "$tracer"
+await "a window without events" grep -q '"Count":0}' "$work/in_windows"
+kill -INT "$tracer"
+ended "$tracer"
+contains "windows until Ctrl-C" "$work/err" "windows are shown, those after them are not"

@@ -36,6 +36,13 @@ struct merged {
 	struct fay_schema_column columns[16];
 };
 
+/* By the start of the pane, as the aggregator's rows are. */
+static int compare_panes(const void *left, const void *right, void *offset)
+{
+	uint64_t a = word(left, *(uint32_t *)offset), b = word(right, *(uint32_t *)offset);
+	return (a > b) - (a < b);
+}
+
 static void run_query(struct merged *m, const char *text)
 {
 	memset(m, 0, sizeof(*m));
@@ -73,6 +80,7 @@ static void run_query(struct merged *m, const char *text)
 					.state_count = 1,
 					.columns = m->columns,
 					.column_count = m->running.plan->spec.column_count};
+	qsort_r(m->rows.rows, m->rows.row_count, m->rows.row_size, compare_panes, &m->columns[0].offset);
 }
 
 static void end_query(struct merged *m)
