@@ -125,8 +125,10 @@ static int follow(struct trace *trace, struct attach *attach, struct fay_error *
 		attach->finished = is_over(trace, attach);
 		if (attach->finished)
 			break;
-		if (fay_cli_monotonic() >= next) {
-			next += every;
+		bool over = fay_cli_monotonic() >= next;
+		if (over || (trace->writer.live && fay_live_due)) {
+			fay_live_due = 0;
+			next += over ? every : 0;
 			if (pictures && fay_trace_cluster_draw(trace, false, NULL, error))
 				return error->code;
 			if (fay_trace_check_output(trace, error))

@@ -5,6 +5,7 @@
 #ifndef FAY_CLI_H
 #define FAY_CLI_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -163,11 +164,21 @@ struct fay_heat {
 	size_t first, end, buckets; /* buckets: of the histogram */
 };
 
+#define FAY_LIVE_LINES 1024u
+
 struct fay_writer {
 	FILE *out;
 	enum fay_format format;
 	bool live;            /* a terminal: redraw in place */
-	unsigned lines_drawn; /* of the last live picture */
+	/* output_live.c */
+	FILE *screen;	      /* where a picture goes that is being made, while `out` is memory; NULL: none is */
+	char *picture;	      /* that memory */
+	size_t picture_size, view_at; /* view_at: where the last view begins in it */
+	bool limited;	      /* it is cut to the terminal's size */
+	unsigned lines_left;  /* that views which come may take */
+	size_t views_left;
+	unsigned lines_drawn; /* of the last picture; how many columns each has */
+	uint16_t drawn[FAY_LIVE_LINES];
 	bool header_written;  /* of a stream or of CSV */
 	bool revised;         /* rows were shown before, with other values */
 	bool heat_map;        /* histograms of a table are lines of a heat map; of rows that come one by one they are in any case */
@@ -181,8 +192,16 @@ void fay_write_schema(struct fay_writer *writer, const char *query, const struct
 /* One picture of the result of one view; `final` marks the last. */
 void fay_write_result(struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result, bool final);
 void fay_write_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
-/* Forgets the last live picture: what follows is drawn over it. */
-void fay_write_restart(struct fay_writer *writer);
+/*
+ * The results of so many views that are written between these are one picture, drawn over the last one if the output is a terminal. `final`: it is printed whole, and stays.
+ * Between them writer->out is not the terminal.
+ */
+void fay_live_begin(struct fay_writer *writer, size_t views, bool final);
+void fay_live_end(struct fay_writer *writer);
+/* Clears the picture, if the terminal shows this writer's: something else is written there, and it is to be drawn below. */
+void fay_live_clear(struct fay_writer *writer);
+/* The terminal has another size, or a message took the picture's place: it is to be drawn. Set by whoever takes SIGWINCH, too. */
+extern volatile sig_atomic_t fay_live_due;
 
 /*
  * A C++ or Rust function's name as people write it, without its arguments, or the name itself; demangle.c. Cut to `size` with "..."; lives as long as
@@ -193,6 +212,8 @@ const char *fay_cli_readable(const char *name, char *buffer, size_t size);
 /* printable.c: in place, each byte that a terminal would not show as it is becomes `?`; the same, written. */
 void fay_cli_printable(char *text);
 void fay_cli_put(FILE *out, const char *text);
+/* Is called before something is written to standard error; NULL. */
+extern void (*fay_cli_before_message)(void);
 /* From now on standard error passes such a filter, which lets lines and tabulators through. */
 void fay_cli_guard_messages(void);
 

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 
 #define MAX_BAR 40
 #define STREAM_CELL 16
+#define LEAST_CELL 12
 #define HISTOGRAM_LABELS (2 + 24 + 1 + 12 + 1)
 
 static const char *const merge_names[] = { "key",     "count",	   "sum",	 "min", "max",
@@ -57,31 +57,35 @@ static void bar(char text[MAX_BAR + 1], uint64_t value, uint64_t largest, int wi
 	text[length] = 0;
 }
 
-static unsigned print_histogram(const struct fay_writer *writer, const struct fay_view_column *view,
-				const uint64_t *buckets, size_t count)
+/* The buckets from the first to the last that is not empty: how many. */
+static size_t find_buckets(const uint64_t *buckets, size_t count, size_t *first)
 {
-	size_t first = 0, last = count;
+	*first = 0;
+	while (*first < count && !buckets[*first])
+		++*first;
+	while (count > *first && !buckets[count - 1])
+		count--;
+	return count - *first;
+}
+
+static void print_histogram(const struct fay_writer *writer, const struct fay_view_column *view,
+			    const uint64_t *buckets, size_t count)
+{
+	size_t first, last = find_buckets(buckets, count, &first);
 	uint64_t largest = 0;
-	while (first < count && !buckets[first])
-		first++;
-	while (last > first && !buckets[last - 1])
-		last--;
+	last += first;
 	for (size_t i = first; i < last; i++)
 		largest = buckets[i] > largest ? buckets[i] : largest;
 	FILE *out = writer->out;
-	unsigned lines = 0;
 	int width = bar_width(writer, HISTOGRAM_LABELS);
-	for (size_t i = first; i < last; i++, lines++) {
+	for (size_t i = first; i < last; i++) {
 		char label[64], text[MAX_BAR + 1];
 		fay_output_bucket_label(view->column, i, count, label);
 		bar(text, buckets[i], largest, width);
 		fprintf(out, "  %-24s %12" PRIu64 " |%-*s|\n", label, buckets[i], width, text);
 	}
-	if (!lines) {
+	if (first == last)
 		fprintf(out, "  (no value yet)\n");
-		lines = 1;
-	}
-	return lines;
 }
 
 /* --- whole results ---------------------------------------------------------------------------------- */
@@ -199,26 +203,54 @@ static void column_widths(const struct fay_writer *writer, const struct fay_view
 			  size_t rows, int *widths)
 {
 	for (uint32_t c = 0; c < view->column_count; c++)
-		widths[c] = (int)strlen(view->columns[c].name);
+		widths[c] = (int)fay_output_columns(view->columns[c].name);
 	for (size_t r = 0; r < rows; r++) {
 		for (uint32_t c = 0; c < view->column_count; c++) {
 			char text[CELL_SIZE];
 			fay_output_format_value(writer, &view->columns[c], row_at(result, ranked, r), text,
 				     sizeof(text));
-			if ((int)strlen(text) > widths[c])
-				widths[c] = (int)strlen(text);
+			int width = (int)fay_output_columns(text);
+			widths[c] = width > widths[c] ? width : widths[c];
 		}
 	}
 }
 
-static void print_cell(FILE *out, const struct fay_view_column *column, int width, const char *text)
+/* In a live picture names give way to numbers: the widest columns of text become narrower until all columns fit, or none is wide any more. */
+static void narrow(const struct fay_writer *writer, const struct fay_view *view, int *widths)
 {
-	fprintf(out, is_numeric(column) ? "%*s  " : "%-*s  ", width, text);
+	int used = 0, room = fay_output_width(writer);
+	for (uint32_t c = 0; c < view->column_count; c++)
+		used += widths[c] + 2;
+	while (writer->limited && room && used - 2 > room) {
+		int widest = -1;
+		for (uint32_t c = 0; c < view->column_count; c++)
+			if (!is_numeric(&view->columns[c]) && widths[c] > LEAST_CELL && (widest < 0 || widths[c] > widths[widest]))
+				widest = (int)c;
+		if (widest < 0)
+			return;
+		widths[widest]--;
+		used--;
+	}
+}
+
+/* Text that is wider than its column has that only in live pictures: its end is left out. */
+static void print_cell(const struct fay_writer *writer, const struct fay_view_column *column, int width, const char *text)
+{
+	FILE *out = writer->out;
+	unsigned columns = fay_output_columns(text);
+	int gap = width - (int)columns;
+	if (gap < 0 && writer->limited) {
+		size_t bytes = fay_output_fit(text, strlen(text), (unsigned)width - 3, &columns);
+		fprintf(out, "%.*s...%*s  ", (int)bytes, text, width - 3 - (int)columns, "");
+		return;
+	}
+	gap = gap < 0 ? 0 : gap;
+	fprintf(out, "%*s%s%*s  ", is_numeric(column) ? gap : 0, "", text, is_numeric(column) ? 0 : gap, "");
 }
 
 /* What is behind a row's cells, and below them. */
 struct table {
-	const struct ranked *ranked; /* NULL: rows are in the result's order */
+	struct ranked *ranked; /* NULL: rows are in the result's order */
 	size_t rows;		     /* that are shown */
 	int *widths;
 	int used; /* characters of all cells */
@@ -232,6 +264,7 @@ struct table {
 static void measure_table(const struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result, struct table *table)
 {
 	column_widths(writer, view, result, table->ranked, table->rows, table->widths);
+	narrow(writer, view, table->widths);
 	for (uint32_t c = 0; c < view->column_count; c++)
 		table->used += table->widths[c] + 2;
 	table->bar_width = bar_width(writer, table->used);
@@ -246,7 +279,7 @@ static void measure_table(const struct fay_writer *writer, const struct fay_view
 static void print_head(const struct fay_writer *writer, const struct fay_view *view, const int *widths)
 {
 	for (uint32_t c = 0; c < view->column_count; c++)
-		print_cell(writer->out, &view->columns[c], widths ? widths[c] : STREAM_CELL, view->columns[c].name);
+		print_cell(writer, &view->columns[c], widths ? widths[c] : STREAM_CELL, view->columns[c].name);
 	fputc('\n', writer->out);
 }
 
@@ -255,29 +288,56 @@ static void print_cells(const struct fay_writer *writer, const struct fay_view *
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		char text[CELL_SIZE];
 		fay_output_format_value(writer, &view->columns[c], row, text, sizeof(text));
-		print_cell(writer->out, &view->columns[c], widths ? widths[c] : STREAM_CELL, text);
+		print_cell(writer, &view->columns[c], widths ? widths[c] : STREAM_CELL, text);
 	}
 }
 
-/* Stacks, and histograms that are not in the heat map. Returns how many lines. */
-static unsigned print_below(const struct fay_writer *writer, const struct fay_view *view, const struct table *table, const uint8_t *row)
+/* Stacks, and histograms that are not in the heat map. */
+static void print_below(const struct fay_writer *writer, const struct fay_view *view, const struct table *table, const uint8_t *row)
 {
-	unsigned lines = 0;
 	for (uint32_t c = 0; c < view->column_count; c++) {
 		const struct fay_view_column *column = &view->columns[c];
 		struct fay_value value;
 		if (column->stack_frames)
-			lines += fay_output_stack_lines(writer, column, row);
+			fay_output_stack_lines(writer, column, row);
 		if (fay_output_is_histogram(column) && column != table->heat_column && fay_value_decode(column->column, row, &value))
-			lines += print_histogram(writer, column, value.histogram.buckets, value.histogram.count);
+			print_histogram(writer, column, value.histogram.buckets, value.histogram.count);
+	}
+}
+
+/* Lines of one row, with what is below it. */
+static unsigned row_height(const struct fay_view *view, const struct table *table, const uint8_t *row)
+{
+	unsigned lines = 1;
+	for (uint32_t c = 0; c < view->column_count; c++) {
+		const struct fay_view_column *column = &view->columns[c];
+		struct fay_value value;
+		size_t first, count;
+		uint32_t depth = column->stack_frames ? fay_output_stack_depth(column, row) : 0;
+		lines += depth ? depth - 1 : 0;
+		if (!fay_output_is_histogram(column) || column == table->heat_column || !fay_value_decode(column->column, row, &value))
+			continue;
+		count = find_buckets(value.histogram.buckets, value.histogram.count, &first);
+		lines += count ? (unsigned)count : 1;
 	}
 	return lines;
 }
 
-static unsigned print_rows(const struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result, const struct table *table)
+/* How many of the rows have room in so many lines. */
+static size_t rows_that_fit(const struct fay_view *view, const struct fay_result *result, const struct table *table, unsigned lines)
 {
-	unsigned lines = 0;
-	for (size_t r = 0; r < table->rows; r++, lines++) {
+	unsigned used = 0;
+	for (size_t r = 0; r < result->row_count; r++) {
+		used += row_height(view, table, row_at(result, table->ranked, r));
+		if (used > lines)
+			return r;
+	}
+	return result->row_count;
+}
+
+static void print_rows(const struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result, const struct table *table)
+{
+	for (size_t r = 0; r < table->rows; r++) {
 		const uint8_t *row = row_at(result, table->ranked, r);
 		print_cells(writer, view, row, table->widths);
 		if (table->heat_column) {
@@ -288,42 +348,39 @@ static unsigned print_rows(const struct fay_writer *writer, const struct fay_vie
 			fprintf(writer->out, "|%-*s|", table->bar_width, text);
 		}
 		fputc('\n', writer->out);
-		lines += print_below(writer, view, table, row);
+		print_below(writer, view, table, row);
 	}
-	return lines;
 }
 
-static unsigned print_table(struct fay_writer *writer, const struct fay_view *view,
-			    const struct fay_result *result, size_t rows)
+/* Which rows are shown: in a picture that is cut to the terminal's size as many as have room, and one at least, whose end is cut off. `lines`: behind the table's head. */
+static void choose_rows(const struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result, struct table *table, unsigned lines)
 {
-	struct table table = { .rows = rows, .bars = bar_column(view), .heat_column = writer->heat_map ? fay_output_heat_column(view) : NULL };
-	unsigned lines = 1;
+	table->rows = writer->limited ? rows_that_fit(view, result, table, lines) : result->row_count;
+	if (table->rows == result->row_count)
+		return;
+	if (table->bars >= 0 && !view->ordered)
+		table->ranked = rank_rows(view, result, table->bars);
+	table->rows = rows_that_fit(view, result, table, lines ? lines - 1 : 0); /* a line says how many more there are */
+	table->rows += !table->rows;
+}
+
+static void print_table(struct fay_writer *writer, const struct fay_view *view, const struct fay_result *result)
+{
+	struct table table = { .bars = bar_column(view), .heat_column = writer->heat_map ? fay_output_heat_column(view) : NULL };
+	unsigned share = fay_live_share(writer), head = 1 + (view->title != NULL) + (table.heat_column != NULL);
 	table.widths = calloc(view->column_count + 1, sizeof(*table.widths));
 	if (!table.widths)
-		return 0;
-	struct ranked *ranked = table.bars >= 0 && !view->ordered && rows < result->row_count ? rank_rows(view, result, table.bars) : NULL;
-	table.ranked = ranked;
+		return;
+	choose_rows(writer, view, result, &table, share > head ? share - head : 0);
 	measure_table(writer, view, result, &table);
 	print_head(writer, view, table.widths);
-	if (table.heat.end) {
+	if (table.heat.end)
 		fay_output_heat_axis(writer, &table.heat, table.heat_column, table.used);
-		lines++;
-	}
-	lines += print_rows(writer, view, result, &table);
-	if (rows < result->row_count) {
-		fprintf(writer->out, "... and %zu more\n", result->row_count - rows);
-		lines++;
-	}
-	free(ranked);
+	print_rows(writer, view, result, &table);
+	if (table.rows < result->row_count)
+		fprintf(writer->out, "... and %zu more\n", result->row_count - table.rows);
+	free(table.ranked);
 	free(table.widths);
-	return lines;
-}
-
-void fay_write_restart(struct fay_writer *writer)
-{
-	if (writer->live && writer->lines_drawn)
-		fprintf(writer->out, "\033[%uA\033[J", writer->lines_drawn);
-	writer->lines_drawn = 0;
 }
 
 void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
@@ -349,24 +406,13 @@ void fay_write_result(struct fay_writer *writer, const struct fay_view *view,
 	case FAY_FORMAT_TABLE:
 		break;
 	}
-	if (view->title) {
+	if (view->title)
 		fprintf(writer->out, "%s:\n", view->title);
-		writer->lines_drawn++;
-	}
-	if (writer->live && !final) {
-		/* A picture taller than the window could not be drawn over. */
-		struct winsize window;
-		size_t room = 20;
-		if (!ioctl(fileno(writer->out), TIOCGWINSZ, &window) && window.ws_row > 8)
-			room = window.ws_row - 6u;
-		rows = rows < room ? rows : room;
-	}
-	if (!result->row_count) {
+	if (result->row_count)
+		print_table(writer, view, result);
+	else
 		fputs(final ? "(no event matched)\n" : "(no event matched yet)\n", writer->out);
-		writer->lines_drawn++;
-		return;
-	}
-	writer->lines_drawn += print_table(writer, view, result, rows);
+	fay_live_view_end(writer);
 }
 
 /* Rows that come one by one: what is wide enough for them all is not known. */
@@ -374,6 +420,7 @@ static void write_table_row(struct fay_writer *writer, const struct fay_view *vi
 {
 	const struct fay_view_column *heat = fay_output_heat_column(view);
 	int used = (int)view->column_count * (STREAM_CELL + 2);
+	fay_live_clear(writer);
 	if (!writer->header_written)
 		print_head(writer, view, NULL);
 	writer->header_written = true;

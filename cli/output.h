@@ -23,6 +23,20 @@ void fay_output_json_value(const struct fay_writer *writer, const struct fay_vie
 void fay_output_csv_header(struct fay_writer *writer, const struct fay_view *view);
 void fay_output_csv_row(struct fay_writer *writer, const struct fay_view *view, const uint8_t *row);
 
+/* --- columns.c --- */
+
+/* How many bytes of a line fit into `room` columns, and the columns that these take. Commands for colours take none. */
+size_t fay_output_fit(const char *text, size_t size, unsigned room, unsigned *columns);
+/* Of the whole text. */
+unsigned fay_output_columns(const char *text);
+
+/* --- output_live.c --- */
+
+/* The lines that a view may take in a picture that is cut to the terminal's size. */
+unsigned fay_live_share(const struct fay_writer *writer);
+/* A view is written; what is more is cut off. */
+void fay_live_view_end(struct fay_writer *writer);
+
 /* --- output_heat.c --- */
 
 bool fay_output_is_histogram(const struct fay_view_column *column);

@@ -36,7 +36,7 @@ const struct fay_view_column *fay_output_heat_column(const struct fay_view *view
 int fay_output_width(const struct fay_writer *writer)
 {
 	struct winsize window;
-	return writer->live && !ioctl(fileno(writer->out), TIOCGWINSZ, &window) && window.ws_col ? window.ws_col : 0;
+	return writer->live && !ioctl(fileno(writer->screen ? writer->screen : writer->out), TIOCGWINSZ, &window) && window.ws_col ? window.ws_col : 0;
 }
 
 static bool coloured(const struct fay_writer *writer)

@@ -50,10 +50,14 @@ static bool write_all(const char *bytes, size_t size)
 	return true;
 }
 
+void (*fay_cli_before_message)(void);
+
 static ssize_t write_message(void *cookie, const char *bytes, size_t size)
 {
 	char out[512];
 	size_t used = 0;
+	if (fay_cli_before_message)
+		fay_cli_before_message();
 	for (size_t at = 0, length; at < size; at += length ? length : 1) {
 		length = shown(bytes + at, size - at);
 		if (used + 4 > sizeof(out)) {

@@ -23,8 +23,10 @@ static void on_question(int number)
 {
 	if (number == SIGUSR1)
 		fay_trace_asked_for_figures = number;
-	else
+	else if (number == SIGUSR2)
 		fay_trace_asked_for_snapshot = number;
+	else
+		fay_live_due = 1;
 }
 
 void fay_trace_stage(struct trace *trace, const char *name, uint64_t since)
@@ -110,6 +112,7 @@ static void catch_signals(void)
 		sigaction(ends[i], &action, NULL);
 	sigaction(SIGUSR1, &question, NULL);
 	sigaction(SIGUSR2, &question, NULL);
+	sigaction(SIGWINCH, &question, NULL);
 	struct sigaction old;
 	if (!sigaction(SIGHUP, NULL, &old) && old.sa_handler != SIG_IGN) /* nohup */
 		sigaction(SIGHUP, &action, NULL);

@@ -263,9 +263,11 @@ static int run(struct trace *trace, struct fay_error *error)
 		if (fay_root_tick(trace->root, TICK_MS, error) || fay_trace_rows_error(trace, error) || fay_trace_windows_tick(trace, fay_cli_realtime(), error))
 			return error->code;
 		advance(trace);
-		if (fay_cli_monotonic() < next)
+		bool over = fay_cli_monotonic() >= next;
+		if (!over && !(trace->writer.live && fay_live_due))
 			continue;
-		next += every;
+		fay_live_due = 0;
+		next += over ? every : 0;
 		if ((pictures && fay_trace_cluster_draw(trace, false, NULL, error)) || fay_trace_check_output(trace, error))
 			return error->code;
 	}

@@ -115,17 +115,8 @@ static int draw_finished(struct trace *trace, const struct fay_view *view, const
 	return FAY_OK;
 }
 
-int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
+static int draw_views(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
 {
-	if (final)
-		fay_trace_count_unknown(trace);
-	if (trace->windows && final && fay_trace_windows_end(trace, last, error))
-		return error->code;
-	if (trace->counted && final && fay_trace_counted_end(trace, last, error))
-		return error->code;
-	if (trace->plan && (trace->plan->window_step || trace->counted))
-		return fay_trace_check_output(trace, error);
-	fay_write_restart(&trace->writer);
 	for (size_t i = 0; i < trace->view_count; i++) {
 		const struct fay_view *view = &trace->views[i];
 		struct fay_result result;
@@ -141,9 +132,27 @@ int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last, str
 		if (drawn)
 			return drawn;
 	}
-	if (fay_trace_check_output(trace, error))
-		return error->code;
 	return FAY_OK;
+}
+
+int fay_trace_draw(struct trace *trace, bool final, struct fay_result *last, struct fay_error *error)
+{
+	if (final)
+		fay_trace_count_unknown(trace);
+	if (trace->windows && final && fay_trace_windows_end(trace, last, error))
+		return error->code;
+	if (trace->counted && final && fay_trace_counted_end(trace, last, error))
+		return error->code;
+	if (trace->plan && (trace->plan->window_step || trace->counted))
+		return fay_trace_check_output(trace, error);
+	size_t pictured = 0;
+	for (size_t i = 0; i < trace->view_count; i++)
+		pictured += !trace->views[i].streams;
+	if (pictured)
+		fay_live_begin(&trace->writer, pictured, final);
+	int result = draw_views(trace, final, last, error);
+	fay_live_end(&trace->writer);
+	return fay_trace_check_output(trace, error) ? (int)error->code : result;
 }
 
 /* Whether any event was counted yet, for --timing. */
@@ -200,7 +209,7 @@ static const char *how_targets_ended(struct trace *trace)
 		if ((trace->child_ended && !trace->child) || !process_runs(pid, comm))
 			continue;
 		snprintf(trace->reason, sizeof(trace->reason),
-			 "process %d replaced its program (execve) and is now '%s', which is not traced",
+			 "process %d replaced its program (execve) and is now '%s', which is not traced; with --follow it is",
 			 pid, comm);
 		return trace->reason;
 	}
@@ -267,10 +276,14 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 		}
 		if (fay_trace_budget_tick(trace, error) || fay_trace_analyze_tick(trace, error) || fay_trace_save_tick(trace, error))
 			return error->code;
-		if (fay_cli_monotonic() < next)
+		bool over = fay_cli_monotonic() >= next;
+		if (!over && !(trace->writer.live && fay_live_due))
 			continue;
-		next += every;
-		trace->analyze_due = trace->every;
+		fay_live_due = 0;
+		if (over) {
+			next += every;
+			trace->analyze_due = trace->every;
+		}
 		if (pictures && fay_trace_draw(trace, false, NULL, error))
 			return error->code;
 		if (fay_trace_check_output(trace, error))
