@@ -300,6 +300,7 @@ int fay_session_detach(struct fay_session *session, u64 *calls)
 	*calls = wait_for_calls(session);
 	if (*calls)
 		return -EAGAIN;
+	fay_free_sets(session);
 	session->pinned = false;
 	module_put(session->module); /* the reference has kept it `module` */
 	return 0;

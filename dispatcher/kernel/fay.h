@@ -17,7 +17,8 @@ struct fay_set {
 	struct fay_kernel_set given;
 	u32 first_point;
 	unsigned long trampoline; /* address */
-	struct ftrace_ops *ops;   /* NULL: nothing registered */
+	struct ftrace_ops *ops;   /* what ftrace was given, or was to be; freed when nobody can be looking at it any more */
+	bool registered;          /* ftrace has it, or has parts of it */
 };
 
 struct fay_session {
@@ -82,6 +83,8 @@ int fay_make_table(struct fay_session *session, const struct fay_kernel_point *p
 int fay_register_set(struct fay_set *set, const struct fay_kernel_point *points);
 /* False: some calls are still made, for good. */
 bool fay_unregister_sets(struct fay_session *session);
+/* Nothing is registered, and since then a grace period of RCU tasks (rude) has passed. */
+void fay_free_sets(struct fay_session *session);
 
 /* A slower time stamp counter than any: less than 2^63 of its cycles are less than 2^64 ns, which is what the kernel's division can give. */
 #define FAY_TSC_KHZ_MIN 500000u

@@ -179,43 +179,40 @@ static int register_calls(struct fay_set *set, struct ftrace_ops *ops)
 	return result;
 }
 
+/*
+ * On errors, too, the set keeps what ftrace was given: what ftrace refuses because a live patch has one of the functions was in its list for a moment, and ftrace
+ * does not wait for who walks the list.
+ */
 int fay_register_set(struct fay_set *set, const struct fay_kernel_point *points)
 {
 	u32 count = set->given.point_count;
 	unsigned long *addresses;
-	struct ftrace_ops *ops;
 	int result;
 
 	if (!count)
 		return 0;
 	addresses = kvmalloc_array(count, sizeof(*addresses), GFP_KERNEL);
-	ops = kzalloc(sizeof(*ops), GFP_KERNEL);
-	if (!addresses || !ops) {
+	set->ops = kzalloc(sizeof(*set->ops), GFP_KERNEL);
+	if (!addresses || !set->ops) {
 		kvfree(addresses);
-		kfree(ops);
 		return -ENOMEM;
 	}
 	for (u32 i = 0; i < count; i++)
 		addresses[i] = points[set->first_point + i].address;
-	result = ftrace_set_filter_ips(ops, addresses, count, 0, 1);
-	if (!result) {
-		result = register_calls(set, ops);
-		/* If ftrace died meanwhile, some calls may be made already, by code that refers to `ops`; and they are never taken back. */
-		if (!result || result == -ENODEV)
-			set->ops = ops;
-	}
+	result = ftrace_set_filter_ips(set->ops, addresses, count, 0, 1);
 	kvfree(addresses);
-	if (!set->ops) {
-		ftrace_free_filter(ops);
-		kfree(ops);
-	}
+	if (result)
+		return result;
+	result = register_calls(set, set->ops);
+	/* If ftrace died meanwhile, some calls may be made already, by code that refers to `ops`; and they are never taken back. */
+	set->registered = !result || result == -ENODEV;
 	return result;
 }
 
 /* Whether ftrace took the set's calls back; if not, it holds on to what it was given. */
 static bool unregister_set(struct fay_set *set)
 {
-	if (!set->ops)
+	if (!set->registered)
 		return true;
 	/*
 	 * Of a set that is called directly, ftrace forgets the function before it says that it cannot take the set back; the set stays in its list, and where another
@@ -227,10 +224,20 @@ static bool unregister_set(struct fay_set *set)
 		return false;
 	if (!set->given.callback)
 		atomic_sub(set->given.point_count, &direct_total);
-	ftrace_free_filter(set->ops);
-	kfree(set->ops);
-	set->ops = NULL;
+	set->registered = false;
 	return true;
+}
+
+void fay_free_sets(struct fay_session *session)
+{
+	for (unsigned int i = 0; i < session->set_count; i++) {
+		struct fay_set *set = &session->sets[i];
+
+		if (set->ops)
+			ftrace_free_filter(set->ops);
+		kfree(set->ops);
+		set->ops = NULL;
+	}
 }
 
 /* Whether a function's first instruction leads into the session's module, whatever ftrace says. */
