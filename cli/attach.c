@@ -37,7 +37,7 @@ static int parse(struct trace *trace, struct attach *attach, int argc, char **ar
 	};
 	int option;
 	fay_cli_cluster_init(&trace->cluster);
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((option = fay_cli_getopt(argc, argv, "h", options)) != -1) {
 		if (option == 'j' || option == 'C')
 			trace->writer.format = option == 'j' ? FAY_FORMAT_JSON : FAY_FORMAT_CSV;
 		else if (option == 's')

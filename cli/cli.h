@@ -34,6 +34,17 @@ int fay_cli_fail(const struct fay_error *error);
 uint64_t fay_cli_monotonic(void); /* ns */
 uint64_t fay_cli_realtime(void);  /* ns since the epoch */
 
+/* --- hints.c: what may have been meant ---------------------------------------------------------------------------------- */
+
+struct option;
+/* getopt_long(3); of an option that is none the nearest one is named on standard error, too. */
+int fay_cli_getopt(int argc, char **argv, const char *letters, const struct option *options);
+/* The name of a process that is most like this one; NULL. Valid until the next call. */
+const char *fay_cli_nearest_comm(const char *comm);
+bool fay_cli_is_number(const char *text);
+/* Adds to an error in a query what may be behind it: a shell that took the quotes away, a program of another tool. */
+void fay_cli_query_hint(const char *query, struct fay_error *error);
+
 /* The process that a thread is in; 0: there is no such thread. */
 pid_t fay_cli_process_of(pid_t tid);
 /* Who holds the process by ptrace; 0: nobody. */

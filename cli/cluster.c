@@ -110,7 +110,7 @@ static int status(int argc, char **argv, bool again)
 	bool json = false;
 	int option;
 	fay_cli_cluster_init(&cluster);
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((option = fay_cli_getopt(argc, argv, "", options)) != -1) {
 		if (option == 'j')
 			json = true;
 		else if (option == 'e' ? !fay_cli_duration(optarg, &every) : fay_cli_cluster_option(&cluster, "fay cluster", option, optarg) != FAY_OK)

@@ -384,7 +384,7 @@ int fay_doctor_main(int argc, char **argv)
 	bool json = false, clean = false;
 	int option;
 	optind = 0;
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+	while ((option = fay_cli_getopt(argc, argv, "h", long_options)) != -1) {
 		if (option == 'h') {
 			printf("usage: fay doctor [--json] [--clean]\n"
 			       "  --clean   also removes from all processes what fays that were killed left there\n");

@@ -80,7 +80,7 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 	char *end;
 	int option;
 	optind = 1;
-	while ((option = getopt_long(argc, argv, "+p:", options, NULL)) != -1) {
+	while ((option = fay_cli_getopt(argc, argv, "+p:", options)) != -1) {
 		if (option == 'p' && (explain->pid = (pid_t)strtol(optarg, &end, 10)) > 0 && !*end) {
 			functions->pids = &explain->pid;
 			functions->pid_count = 1;
@@ -102,6 +102,10 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 	bool has_command = argc - optind > 2 && !strcmp(argv[optind + 1], "--");
 	explain->query = argv[optind];
 	functions->command = has_command ? argv + optind + 2 : NULL;
+	if (argc == optind)
+		fputs("fay explain: a query is missing\n", stderr);
+	else if (argc - optind > 1 && !has_command)
+		fprintf(stderr, "fay explain: '%s' is one word too many: a query is one argument (quote it), and a command comes behind `--`\n", argv[optind + 1]);
 	return argc - optind == 1 || has_command;
 }
 
@@ -115,8 +119,10 @@ int fay_explain_main(int argc, char **argv)
 		return explain.help ? FAY_OK : FAY_E_USAGE;
 	}
 	struct fay_query_options options = { .now = fay_cli_realtime(), .extend = true, .find = fay_cli_find_function, .find_context = &explain.functions };
-	if (fay_query_plan_with(explain.query, &options, &plan, &error))
+	if (fay_query_plan_with(explain.query, &options, &plan, &error)) {
+		fay_cli_query_hint(explain.query, &error);
 		return fay_cli_fail(&error);
+	}
 	if (plan->domain == DOMAIN_KERNEL)
 		plan->back_end = fay_cli_kernel_back_end(plan->kernel);
 	else if (plan->kernel_sides) /* of a join: its sides there have one back end */

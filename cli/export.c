@@ -39,7 +39,7 @@ int fay_export_main(int argc, char **argv)
 	struct fay_error error = { 0 };
 	int option;
 	optind = 1;
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((option = fay_cli_getopt(argc, argv, "h", options)) != -1) {
 		if (option == 'h') {
 			fputs(usage, stdout);
 			printf("\n"

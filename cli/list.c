@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -219,6 +220,8 @@ static int parse_operands(struct list_options *options, int count, char **operan
 		if (strchr(operands[0], '!') && count == 1)
 			return usage_error("that is a pattern; say where: -p PID, --comm NAME, --kernel or a FILE");
 		options->file = *operands++;
+		if (fay_cli_is_number(options->file) && access(options->file, F_OK) && fay_cli_process_of(atoi(options->file)))
+			return usage_error("that is a number, and there is no such file; -p PID names a process");
 		count--;
 	}
 	if (count > 1)
@@ -234,7 +237,8 @@ static int resolve_comm(struct list_options *options)
 	pid_t pids[1];
 	size_t count = fay_cli_find_comm(options->comm, pids, 1);
 	if (!count) {
-		fprintf(stderr, "fay: no process is called `%s`\n", options->comm);
+		const char *nearest = fay_cli_nearest_comm(options->comm);
+		fprintf(stderr, "fay: no process is called `%s`%s%s%s\n", options->comm, nearest ? "; did you mean `" : "", nearest ? nearest : "", nearest ? "`?" : "");
 		return FAY_E_REFUSED;
 	}
 	if (count > 1)
@@ -255,7 +259,7 @@ int fay_list_main(int argc, char **argv)
 	struct list_options options = { 0 };
 	int option;
 	optind = 0;
-	while ((option = getopt_long(argc, argv, "p:h", long_options, NULL)) != -1) {
+	while ((option = fay_cli_getopt(argc, argv, "p:h", long_options)) != -1) {
 		switch (option) {
 		case 'p':
 			if (!parse_pid(optarg, &options.pid))

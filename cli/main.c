@@ -8,6 +8,7 @@
 #include "cluster.h"
 
 #include "fay/compiler.h"
+#include "fay/suggest.h"
 
 static int help_main(int argc, char **argv);
 
@@ -51,7 +52,11 @@ static const struct command *find_command(const char *name)
 
 static int unknown_command(const char *name)
 {
-	fprintf(stderr, "fay: unknown command '%s'\n", name);
+	const char *names[sizeof(commands) / sizeof(commands[0])], *nearest;
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		names[i] = commands[i].name;
+	nearest = fay_query_suggest(name, names, sizeof(commands) / sizeof(commands[0]));
+	fprintf(stderr, "fay: unknown command '%s'%s%s%s\n", name, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 	print_usage(stderr);
 	return FAY_E_USAGE;
 }

@@ -26,8 +26,10 @@ static int plan_query(struct trace *trace, struct fay_error *error)
 		.command = trace->command,
 		.known = trace->known.path[0] ? &trace->known : NULL,
 	};
-	if (fay_query_plan_with(trace->query, &options, &trace->plan, error))
+	if (fay_query_plan_with(trace->query, &options, &trace->plan, error)) {
+		fay_cli_query_hint(trace->query, error);
 		return error->code;
+	}
 	if ((trace->plan->process && fay_trace_add_process(trace, trace->plan->process, error)) ||
 	    (trace->plan->machine && fay_trace_check_machine(trace, trace->plan->machine, error)))
 		return error->code;

@@ -61,7 +61,7 @@ static int add_pid(struct trace *trace, const char *text)
 	errno = 0;
 	long pid = strtol(text, &end, 10);
 	if (errno || *end || end == text || pid <= 0 || pid > INT32_MAX) {
-		fprintf(stderr, "fay trace: '%s' is not a process id\n", text);
+		fprintf(stderr, "fay trace: '%s' is not a process id; --comm takes the name of a program\n", text);
 		return FAY_E_USAGE;
 	}
 	if (trace->pid_count == FAY_CLI_MAX_TARGETS) {
@@ -128,7 +128,10 @@ static int find_comm(struct trace *trace, const char *comm, struct fay_error *er
 	size_t room = FAY_CLI_MAX_TARGETS - trace->pid_count;
 	size_t found = fay_cli_find_comm(comm, trace->pids + trace->pid_count, room);
 	if (!found && !trace->wait) {
-		return fay_error_set(error, FAY_E_REFUSED, "no process is named '%s'", comm);
+		const char *nearest = fay_cli_nearest_comm(comm);
+		bool number = fay_cli_is_number(comm) && fay_cli_process_of(atoi(comm));
+		return fay_error_set(error, FAY_E_REFUSED, "no process is named '%s'%s%s%s", comm, number ? "; -p " : nearest ? "; did you mean '" : "",
+				     number ? comm : nearest ? nearest : "", number ? " takes a process by its number" : nearest ? "'?" : "");
 	}
 	if (found > room)
 		return fay_error_set(error, FAY_E_LIMIT, "more than %u processes", FAY_CLI_MAX_TARGETS);
@@ -304,7 +307,7 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 	int option, result;
 	optind = 1;
 	fay_cli_cluster_init(&trace->cluster);
-	while ((option = getopt_long(own, argv, "p:o:vh", options, NULL)) != -1) {
+	while ((option = fay_cli_getopt(own, argv, "p:o:vh", options)) != -1) {
 		if ((result = parse_option(trace, option)))
 			return result;
 		if (trace->help)
@@ -312,8 +315,10 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 	}
 	if (optind < own && !trace->probe_path)
 		trace->query = argv[optind++];
-	if (optind < own)
-		return usage("one query, in one argument (quote it)");
+	if (optind < own) {
+		fprintf(stderr, "fay trace: '%s' is one word too many: a query is one argument (quote it), and a command comes behind `--`\n", argv[optind]);
+		return usage(NULL);
+	}
 	if (!trace->query && !trace->probe_path)
 		return usage("a query or --probe IMAGE is missing");
 	if (trace->command && !trace->command[0])

@@ -19,6 +19,7 @@
 #include "fay/error.h"
 #include "fay/join.h"
 #include "fay/saved.h"
+#include "fay/suggest.h"
 
 #define FAY_QUERY_MAX_TEXT 65536u        /* bytes of text */
 #define FAY_QUERY_MAX_NESTING 200u       /* brackets, lambdas, unary operators inside one another */
@@ -78,8 +79,6 @@ void *fay_query_fail(struct fay_query *query, enum fay_error_code code, struct f
 /* The same in *error, which may not be NULL, of a query that was planned. Returns the code. */
 int fay_query_error_at(const struct fay_query *query, struct fay_error *error, enum fay_error_code code, struct fay_span span, const char *message);
 
-/* The candidate that `word` was probably meant to be, or NULL. */
-const char *fay_query_suggest(const char *word, const char *const *candidates, size_t count);
 /* "", "; did you mean `candidate`?", or what a word of other tools is here, in the query's memory. */
 const char *fay_query_did_you_mean(struct fay_query *query, const char *word,
 				   const char *const *candidates, size_t count);

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# What is said to words that mean nothing, and to queries that a shell or the habits of another tool have changed. Nothing is traced.
+set -euo pipefail
+fay=$1
+work=$(mktemp -d)
+sleep 1000 &
+process=$!
+trap 'kill $process; rm -rf "$work"' EXIT
+fail() { echo "FAIL: $*" >&2; exit 1; }
+# says CODE TEXT COMMAND...: exits with that, and the text is among its messages
+says() {
+	local code=$1 text=$2 got=0
+	shift 2
+	"$@" >"$work/out" 2>"$work/err" </dev/null || got=$?
+	[ "$got" = "$code" ] || { cat "$work/err" >&2; fail "$*: exit code $got, expected $code"; }
+	grep -qF -- "$text" "$work/err" || { cat "$work/err" >&2; fail "$*: does not say '$text'"; }
+	echo "ok: $text"
+}
+count='cluster.Function("libc!read").Count()'
+
+says 2 "unknown command 'trcae'; did you mean 'trace'?" "$fay" trcae
+says 2 "did you mean '--json'?" "$fay" trace --jsn -p $process "$count"
+says 2 "did you mean '--every'?" "$fay" trace --evry=1s -p $process "$count"
+says 2 "did you mean '--kernel'?" "$fay" list --kernal
+says 2 "did you mean '--clean'?" "$fay" doctor --cleen
+says 2 "'ls' is one word too many" "$fay" trace "$count" ls
+says 2 "'ls' is one word too many" "$fay" explain "$count" ls
+says 2 "a query is missing" "$fay" explain
+says 2 "--comm takes the name" "$fay" trace -p sleep "$count"
+says 1 "-p $process takes a process by its number" "$fay" trace --comm $process "$count"
+says 2 "-p PID names a process" "$fay" list $process 'libc!*'
+for _ in $(seq 600); do [ "$(cat /proc/$process/comm)" != sleep ] || break; sleep 0.05; done
+says 1 "no process is named 'slee'; did you mean 'sleep'?" "$fay" trace --comm slee "$count"
+says 1 "no process is called \`slee\`; did you mean \`sleep\`?" "$fay" list --comm slee
+# shellcheck disable=SC2028
+says 2 "a shell takes them away" "$fay" trace -p $process cluster.Function\(libc!read\).Count\(\)
+says 2 "strings are in double quotes" "$fay" trace -p $process "cluster.Function('libc!read').Count()"
+says 2 "'cluster.Function(\"libc!read\").Count()'" "$fay" trace -p $process 'libc!read'
+says 2 "docs/from-bpftrace.md" "$fay" trace 'kprobe:vfs_read { @[comm] = count(); }'
+says 2 "docs/from-bpftrace.md" "$fay" explain 'tracepoint:syscalls:sys_enter_openat { printf("%s\n", comm); }'
+says 2 "expected an expression, found the end of the query" "$fay" explain 'cluster.Function("libc!read").Count('
+[ "$(tail -1 "$work/err")" = "                                        ^" ] || fail "no caret at the end of the query: $(cat "$work/err")"
+says 2 "did you mean \`cluster\`?" "$fay" explain 'clutser.Function("libc!read").Count()'
