@@ -62,6 +62,7 @@ void fay_bpf_machine(uint64_t values[FAY_BPF_VALUES])
 	values[FAY_BPF_VALUE_PROCESSORS] = fay_bpf_processors();
 	values[FAY_BPF_VALUE_THREADS] = fay_bpf_threads();
 	values[FAY_BPF_VALUE_CLOCK] = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	values[FAY_BPF_VALUE_BOOT] = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
 	values[FAY_BPF_VALUE_SELF] = (uint64_t)getpid();
 }
 

@@ -33,6 +33,7 @@ bool fay_cli_size(const char *text, uint64_t *bytes);
 int fay_cli_fail(const struct fay_error *error);
 uint64_t fay_cli_monotonic(void); /* ns */
 uint64_t fay_cli_realtime(void);  /* ns since the epoch */
+uint64_t fay_cli_boottime(void);  /* ns since the machine was started, also while it slept */
 
 /* --- hints.c: what may have been meant ---------------------------------------------------------------------------------- */
 

@@ -70,6 +70,11 @@ uint64_t fay_cli_monotonic(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t fay_cli_boottime(void)
+{
+	return clock_ns(CLOCK_BOOTTIME);
+}
+
 uint64_t fay_cli_realtime(void)
 {
 	return clock_ns(CLOCK_REALTIME);

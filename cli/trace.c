@@ -12,6 +12,8 @@
 
 #include "trace.h"
 
+#define CLOCK_SET 1000000 /* ns: two clocks that are read one behind the other differ by less */
+
 volatile sig_atomic_t fay_trace_interrupted, fay_trace_asked_for_figures, fay_trace_asked_for_snapshot;
 
 static void on_signal(int number)
@@ -34,6 +36,19 @@ void fay_trace_stage(struct trace *trace, const char *name, uint64_t since)
 	if (trace->stage_count < sizeof(trace->stages) / sizeof(trace->stages[0]))
 		trace->stages[trace->stage_count++] =
 			(struct stage){ name, fay_cli_monotonic() - since };
+}
+
+uint64_t fay_trace_now(const struct trace *trace)
+{
+	if (trace->root || trace->native || trace->native_side)
+		return fay_cli_realtime();
+	return trace->epoch + fay_cli_boottime();
+}
+
+int64_t fay_trace_clock_set(const struct trace *trace)
+{
+	int64_t set = (int64_t)(trace->epoch - (fay_cli_realtime() - fay_cli_boottime()));
+	return set > CLOCK_SET || set < -CLOCK_SET ? set : 0;
 }
 
 void fay_trace_deinit(struct trace *trace)
@@ -123,6 +138,7 @@ static void catch_signals(void)
 void fay_trace_init(struct trace *trace)
 {
 	trace->started = fay_cli_monotonic();
+	trace->epoch = fay_cli_realtime() - fay_cli_boottime();
 	trace->writer.out = stdout;
 	trace->writer.function_name = fay_trace_function_name;
 	trace->writer.name_context = trace;

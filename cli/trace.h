@@ -121,6 +121,7 @@ struct trace {
 	uint64_t asked; /* ns since the epoch: what `Now` means; 0: now */
 	struct fay_aggregator *cluster_rows; /* what the root merges into */
 	/* bookkeeping */
+	uint64_t epoch; /* ns from the boot clock to the system clock's epoch, as that was set when the trace began */
 	uint64_t started; /* monotonic ns at main */
 	struct stage stages[16];
 	size_t stage_count;
@@ -136,6 +137,13 @@ extern volatile sig_atomic_t fay_trace_asked_for_snapshot; /* SIGUSR2 came, of -
 /* Output, names and signals; all else is zero. */
 void fay_trace_init(struct trace *trace);
 void fay_trace_deinit(struct trace *trace);
+/*
+ * The time by which events are stamped, ns since the epoch: the system's clock as it was set when the trace began. It goes on evenly when that clock is set, and while the machine
+ * sleeps. On a cluster, and of functions of the kernel through fay.ko, it is the system's clock as it is set now, as of the events there.
+ */
+uint64_t fay_trace_now(const struct trace *trace);
+/* What is to be added to times of the system's clock, if that was set since; else 0. */
+int64_t fay_trace_clock_set(const struct trace *trace);
 void fay_trace_stage(struct trace *trace, const char *name, uint64_t since);
 /* Starts the command, stopped: in the kernel it is seen from its first instruction on, else once its libraries are there. It is one of `pids` then. */
 int fay_trace_spawn(struct trace *trace, struct fay_error *error);

@@ -59,6 +59,8 @@ int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error)
 	for (size_t i = 0; !result && i < trace->bpf_count; i++) {
 		options.side = trace->bpf[i].side;
 		result = fay_plan_generate_bpf(trace->plan, &options, &trace->bpf[i].object, error);
+		if (!trace->native_side) /* fay.ko has the system's clock */
+			trace->bpf[i].object.values[FAY_BPF_VALUE_BOOT] = trace->epoch;
 	}
 	fay_trace_stage(trace, "generate BPF programs", since);
 	return result;

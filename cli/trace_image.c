@@ -12,7 +12,7 @@
 static int plan_query(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
-	struct fay_query_options options = { .now = trace->asked ? trace->asked : fay_cli_realtime(),
+	struct fay_query_options options = { .now = trace->asked ? trace->asked : fay_trace_now(trace),
 					     .whole_events = trace->save_path != NULL,
 					     .extend = !trace->image.data, /* of a detached query the image is there, and the C files may not be */
 					     .find = fay_cli_find_function,

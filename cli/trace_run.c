@@ -231,7 +231,7 @@ static const char *reason_to_end(struct trace *trace, uint64_t end)
 		return "interrupted";
 	if (end && fay_cli_monotonic() >= end)
 		return "time is up";
-	if (trace->plan && trace->plan->deadline && fay_cli_realtime() > trace->plan->deadline)
+	if (trace->plan && trace->plan->deadline && fay_trace_now(trace) > trace->plan->deadline)
 		return "the query's own deadline passed";
 	if (fay_trace_has_all_rows(trace))
 		return "the query has its rows";
@@ -261,7 +261,7 @@ int fay_trace_run(struct trace *trace, struct fay_error *error)
 		for (size_t i = 0; i < trace->session_count; i++)
 			fay_session_tick(trace->sessions[i]);
 		fay_trace_native_tick(trace);
-		uint64_t polled = fay_cli_realtime(); /* what was ready by then is taken up now */
+		uint64_t polled = fay_trace_now(trace); /* what was ready by then is taken up now */
 		if (fay_trace_bpf_poll(trace, error) || (!fay_trace_is_kernel(trace) && fay_trace_follow_tick(trace, error)))
 			return error->code;
 		if (fay_trace_poll(trace, error) < 0 || fay_trace_rows_error(trace, error) ||

@@ -57,6 +57,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 					      .tids = trace->tids,
 					      .tid_count = trace->tid_count,
 					      .when_full = trace->plan ? trace->plan->when_full : FAY_FULL_BLOCK,
+					      .clock = fay_trace_clock_set(trace),
 					      .costs = trace->budget > 0 || trace->analyze };
 	struct fay_target *target;
 	size_t size;

@@ -127,7 +127,7 @@ int fay_trace_windows_start(struct trace *trace, struct fay_error *error)
 {
 	if (!trace->plan || !trace->plan->window_step)
 		return FAY_OK;
-	uint64_t step = trace->plan->window_step, since = trace->asked ? trace->asked : fay_cli_realtime();
+	uint64_t step = trace->plan->window_step, since = trace->asked ? trace->asked : fay_trace_now(trace);
 	if (trace->root)
 		since -= fay_root_clock_behind(trace->root);
 	trace->windows = calloc(1, sizeof(*trace->windows));
@@ -220,7 +220,7 @@ static int show_saved(struct trace *trace, struct fay_result *all, struct fay_er
 	return result;
 }
 
-/* A machine's clock may be ahead of ours: windows that have not begun here, but have rows. */
+/* A machine's clock, or a processor's counter, may be ahead of ours: windows that have not begun here, but have rows. */
 static int close_ahead(struct trace *trace, const struct fay_result *all, struct fay_error *error)
 {
 	struct fay_trace_windows *w = trace->windows;
@@ -240,7 +240,7 @@ int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct f
 {
 	if (!trace->windows)
 		return FAY_OK;
-	uint64_t now = fay_cli_realtime(), step = trace->plan->window_step;
+	uint64_t now = fay_trace_now(trace), step = trace->plan->window_step;
 	uint64_t until = now - now % step + step;
 	int result;
 	trace->windows->changed_from = 0;
@@ -248,7 +248,7 @@ int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct f
 		result = show_saved(trace, last, error);
 	else
 		result = close_until(trace, until, UINT64_MAX - trace->windows->horizon, last, error);
-	if (!result && trace->root)
+	if (!result && !fay_trace_is_file(trace))
 		result = close_ahead(trace, last, error);
 	for (size_t i = 0; i < trace->windows->shown_count; i++)
 		fay_result_deinit(&trace->windows->shown[i].rows);

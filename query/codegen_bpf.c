@@ -283,8 +283,8 @@ LLVMValueRef fay_bpf_start_of_thread(struct fay_codegen *g)
 LLVMValueRef fay_bpf_time(struct fay_codegen *g)
 {
 	if (!g->bpf->time)
-		g->bpf->time = fay_bpf_helper(g, BPF_FUNC_ktime_get_ns, NULL, 0);
-	return LLVMBuildAdd(g->builder, g->bpf->time, fay_bpf_machine_value(g, FAY_BPF_VALUE_CLOCK), "");
+		g->bpf->time = fay_bpf_helper(g, BPF_FUNC_ktime_get_boot_ns, NULL, 0);
+	return LLVMBuildAdd(g->builder, g->bpf->time, fay_bpf_machine_value(g, FAY_BPF_VALUE_BOOT), "");
 }
 
 static struct fay_operand_value one(LLVMValueRef value)

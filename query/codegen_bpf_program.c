@@ -33,7 +33,7 @@ static void require_syscall(struct fay_codegen *g)
 static void note_start(struct fay_codegen *g)
 {
 	LLVMValueRef start = fay_bpf_start_of_thread(g);
-	fay_codegen_store(g, start, offsetof(struct fay_bpf_start, time), fay_bpf_helper(g, BPF_FUNC_ktime_get_ns, NULL, 0));
+	fay_codegen_store(g, start, offsetof(struct fay_bpf_start, time), fay_bpf_helper(g, BPF_FUNC_ktime_get_boot_ns, NULL, 0));
 	fay_codegen_store(g, start, offsetof(struct fay_bpf_start, number), g->bpf->number);
 	LLVMBuildBr(g->builder, g->leave);
 	fay_codegen_continue(g, g->leave);
@@ -70,7 +70,7 @@ static void note_call(struct fay_codegen *g)
 	LLVMBuilderRef b = g->builder;
 	LLVMValueRef value = fay_codegen_at(g, g->bpf->buffer, fay_codegen_i64(g, 8));
 	put_call(g);
-	fay_codegen_store(g, value, 0, fay_bpf_helper(g, BPF_FUNC_ktime_get_ns, NULL, 0));
+	fay_codegen_store(g, value, 0, fay_bpf_helper(g, BPF_FUNC_ktime_get_boot_ns, NULL, 0));
 	LLVMValueRef arguments[] = {fay_bpf_map_reference(g, FAY_BPF_CALLS, BPF_PSEUDO_MAP_FD), g->bpf->buffer, value, fay_codegen_i64(g, BPF_ANY)};
 	LLVMValueRef failed = fay_bpf_helper(g, BPF_FUNC_map_update_elem, arguments, 4);
 	fay_bpf_require(g, LLVMBuildICmp(b, LLVMIntNE, failed, fay_codegen_i64(g, 0), ""));

@@ -87,7 +87,7 @@ enum fay_bpf_map {
 	FAY_BPF_STARTS, /* one array element: struct fay_bpf_start for each thread id */
 	FAY_BPF_NAMES,  /* one array element: name hash of each system call, 0: not asked for */
 	FAY_BPF_PIDS,   /* hash: process id to nothing in particular */
-	FAY_BPF_CALLS,  /* hash: address of the context of a function's call to the monotonic time in ns when it began */
+	FAY_BPF_CALLS,  /* hash: address of the context of a function's call to the boot clock's time in ns when it began */
 	FAY_BPF_MAPS
 };
 
@@ -101,6 +101,7 @@ enum fay_bpf_value {
 	FAY_BPF_VALUE_THREADS,
 	FAY_BPF_VALUE_CLOCK, /* ns from the monotonic clock to the epoch's */
 	FAY_BPF_VALUE_SELF,  /* a process whose events do not count */
+	FAY_BPF_VALUE_BOOT,  /* ns from the boot clock to the epoch's */
 	FAY_BPF_VALUES
 };
 
@@ -108,12 +109,12 @@ enum fay_bpf_value {
 #define FAY_BPF_HELPERS                                                                                                                     \
 	{ BPF_FUNC_map_lookup_elem, BPF_FUNC_map_update_elem, BPF_FUNC_map_delete_elem, BPF_FUNC_probe_read_kernel,                         \
 	  BPF_FUNC_probe_read_kernel_str,                                                                                                   \
-	  BPF_FUNC_ktime_get_ns, BPF_FUNC_get_smp_processor_id, BPF_FUNC_get_current_pid_tgid, BPF_FUNC_get_current_comm,                   \
+	  BPF_FUNC_ktime_get_ns, BPF_FUNC_ktime_get_boot_ns, BPF_FUNC_get_smp_processor_id, BPF_FUNC_get_current_pid_tgid, BPF_FUNC_get_current_comm,                   \
 	  BPF_FUNC_get_current_task_btf, BPF_FUNC_ringbuf_reserve, BPF_FUNC_ringbuf_submit,                        \
 	  BPF_FUNC_get_stack }
 
 struct fay_bpf_start {
-	uint64_t time; /* monotonic ns; 0: none */
+	uint64_t time; /* ns of the boot clock; 0: none */
 	uint64_t number;
 };
 #define FAY_BPF_SYSCALLS 1024u /* system call numbers are below */

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# The system's clock is set by an hour, forwards or back, while a trace with windows of time runs: fay is told so by a library in front of clock_gettime(), since a machine's clock is not a
+# test's to set. Each event stays in its window, and none is missing or twice; calls and system calls at all times, in windows of 100 ms.
+. "$(dirname "$0")/lib.sh"
+cat >"$work/set.c" <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	static int (*next)(clockid_t, struct timespec *);
+	const char *set = getenv("CLOCK_SET"), *by = getenv("CLOCK_BY");
+	if (!next)
+		next = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+	int result = next(clock, now);
+	if (clock == CLOCK_REALTIME && set && by && !access(set, F_OK))
+		now->tv_sec += atoi(by);
+	return result;
+}
+C
+gcc -shared -fPIC -O1 -o "$work/set.so" "$work/set.c"
+export CLOCK_SET="$work/is_set"
+cat >"$work/reads.pl" <<'PERL'
+open F, '<', '/dev/zero'; my $b;
+for my $i (1 .. 30) { for (1 .. 1000) { sysread F, $b, 7 } select undef, undef, undef, .05; if ($i == 15) { open my $set, '>', $ENV{CLOCK_SET} } }
+PERL
+# counted QUERY: the events in all windows, and that there is none between them without a row
+counted() {
+	rm -f "$CLOCK_SET"
+	LD_PRELOAD="$work/set.so" "$FAY" trace --json "$1" -- perl "$work/reads.pl" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; fail "$1"; }
+	[ -e "$CLOCK_SET" ] || fail "the clock was not set"
+	jq -c -s 'map(select(.type == "row" and .final).values) | group_by(.window)[] | last' "$work/out" >"$work/rows"
+	equal "events in all windows, the clock set by $CLOCK_BY s" 30000 "$(jq -s 'map(.Count) | add' "$work/rows")"
+	equal "windows that follow one another" true "$(jq -s '[.[].window] | [.[1:], .[:-1]] | transpose | all(.[0] - .[1] == 100000000)' "$work/rows")"
+	[ "$(wc -l <"$work/rows")" -lt 20000 ] || fail "an hour of windows"
+}
+for by in 3600 -3600; do
+	export CLOCK_BY=$by
+	counted 'cluster.Function("libc!read").Where(r => r.Arg(2) == 7).Tumbling(100ms).Count()'
+	if [ "$(bpf_is ok)" = true ]; then
+		counted 'cluster.Syscall("read").Where(r => r.Arg(2) == 7).Tumbling(100ms).Count()'
+	fi
+done
