@@ -126,15 +126,24 @@ void fay_cli_print_dispatch_json(FILE *out, const struct fay_verdict *verdict);
 void fay_cli_print_points(FILE *out, bool json, pid_t pid, const struct fay_verdict *verdict);
 
 struct fay_cli_leftovers {
-	size_t traced, abandoned; /* sessions: of a fay that runs; of one that is gone */
-	char abandoned_in[300];   /* " 12 13": the processes */
+	size_t traced, abandoned, unknown; /* sessions: of a fay that runs; of one that is gone; of one of which that cannot be told */
+	char abandoned_in[160], unknown_in[160]; /* " 12 13": the processes */
+	struct fay_cli_leftover {
+		pid_t pid;
+		bool foreign; /* has code of a fay of another version, whose sessions are not known */
+		struct fay_installed_session session;
+	} *items; /* count of them */
+	size_t count;
 };
 /* Of all processes that can be looked into. */
-void fay_cli_leftovers_count(struct fay_cli_leftovers *all);
+void fay_cli_leftovers_find(struct fay_cli_leftovers *all);
+void fay_cli_leftovers_deinit(struct fay_cli_leftovers *all);
+/* One line each, or a JSON object. */
+void fay_cli_leftovers_print(const struct fay_cli_leftovers *all, bool json);
 /* Removes what is abandoned, everywhere; says on standard error what was done. */
 int fay_cli_leftovers_clean(void);
-/* The same of one process. */
-int fay_cli_leftovers_clean_pid(pid_t pid, struct fay_error *error);
+/* The same of one process. `unknown`: also what is of a fay of which it cannot be told whether it runs; else that is said. */
+int fay_cli_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error);
 
 /* --- results ------------------------------------------------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <signal.h>
@@ -196,15 +197,20 @@ static void check_memfd(struct finding *finding)
 	close(fd);
 }
 
+static struct fay_cli_leftovers leftovers; /* check_zones(): each is shown behind its line */
+
 static void check_zones(struct finding *finding)
 {
-	struct fay_cli_leftovers all;
-	fay_cli_leftovers_count(&all);
-	if (all.abandoned)
-		fay_doctor_found(finding, false, "a fay that was killed left %zu session%s in PID%s%s: `fay doctor --clean` removes them", all.abandoned,
-		      all.abandoned == 1 ? "" : "s", all.abandoned_in, all.traced ? " (others are traced at this moment)" : "");
-	else if (all.traced)
-		fay_doctor_found(finding, true, "%zu session%s of a fay that runs now, none left behind", all.traced, all.traced == 1 ? "" : "s");
+	fay_cli_leftovers_find(&leftovers);
+	const struct fay_cli_leftovers *all = &leftovers;
+	if (all->abandoned)
+		fay_doctor_found(finding, false, "a fay that was killed left %zu session%s in PID%s%s: `fay doctor --clean` removes them", all->abandoned,
+		      all->abandoned == 1 ? "" : "s", all->abandoned_in, all->traced ? " (others are traced at this moment)" : "");
+	else if (all->unknown)
+		fay_doctor_found(finding, false, "whether the fay that made %zu session%s in PID%s still runs cannot be told, it ran in another PID namespace: "
+		      "`fay doctor --clean-unknown PID` removes them", all->unknown, all->unknown == 1 ? "" : "s", all->unknown_in);
+	else if (all->traced)
+		fay_doctor_found(finding, true, "%zu session%s of a fay that runs now, none left behind", all->traced, all->traced == 1 ? "" : "s");
 	else
 		fay_doctor_found(finding, true, "no process that can be looked into carries fay's code");
 }
@@ -309,6 +315,8 @@ static void check_clang(struct finding *finding)
 
 /* ------------------------------------------------------------------------------------------------------------------- */
 
+#define USAGE "usage: fay doctor [--json] [--clean] [--clean-unknown PID]\n"
+
 static const struct check {
 	const char *name, *what;
 	bool essential; /* for tracing user processes */
@@ -364,6 +372,10 @@ static int run_checks(bool json)
 		fflush(stdout); /* a check may fork */
 		checks[i].run(&finding);
 		print_finding(&checks[i], &finding, json);
+		if (checks[i].run == check_zones) {
+			fay_cli_leftovers_print(&leftovers, json);
+			fay_cli_leftovers_deinit(&leftovers);
+		}
 		missing += checks[i].essential && !finding.ok;
 	}
 	if (!json)
@@ -376,32 +388,58 @@ static int run_checks(bool json)
 	return missing ? FAY_E_REFUSED : FAY_OK;
 }
 
+/* Removes what is left in one process, and what may be. */
+static int clean_unknown(const char *number)
+{
+	struct fay_installed_sessions list;
+	struct fay_error error;
+	char *end;
+	long pid = strtol(number, &end, 10);
+	if (*end || pid <= 0 || pid > INT_MAX) {
+		fprintf(stderr, "fay doctor: --clean-unknown: '%s' is no process number\n", number);
+		return FAY_E_USAGE;
+	}
+	if (fay_installed_sessions((pid_t)pid, &list, &error))
+		return fay_cli_fail(&error);
+	fay_installed_sessions_deinit(&list);
+	return fay_cli_leftovers_clean_pid((pid_t)pid, true, &error) ? fay_cli_fail(&error) : FAY_OK;
+}
+
 int fay_doctor_main(int argc, char **argv)
 {
 	static const struct option long_options[] = {
-		{ "json", no_argument, NULL, 'j' }, { "clean", no_argument, NULL, 'c' }, { "help", no_argument, NULL, 'h' }, { 0 }
+		{ "json", no_argument, NULL, 'j' }, { "clean", no_argument, NULL, 'c' }, { "clean-unknown", required_argument, NULL, 'u' },
+		{ "help", no_argument, NULL, 'h' }, { 0 }
 	};
+	const char *unknown = NULL;
 	bool json = false, clean = false;
 	int option;
 	optind = 0;
 	while ((option = fay_cli_getopt(argc, argv, "h", long_options)) != -1) {
 		if (option == 'h') {
-			printf("usage: fay doctor [--json] [--clean]\n"
-			       "  --clean   also removes from all processes what fays that were killed left there\n");
+			printf(USAGE
+			       "  --clean              also removes from all processes what fays that were killed left there\n"
+			       "  --clean-unknown PID  also removes from this process what fays left there of which it cannot be told whether they still run\n");
 			return FAY_OK;
 		}
-		if (option != 'j' && option != 'c') {
-			fprintf(stderr, "usage: fay doctor [--json] [--clean]\n");
+		if ((option != 'j' && option != 'c' && option != 'u') || (option == 'u' && unknown)) {
+			fputs(USAGE, stderr);
 			return FAY_E_USAGE;
 		}
+		if (option == 'u')
+			unknown = optarg;
 		json |= option == 'j';
 		clean |= option == 'c';
 	}
 	if (optind < argc) {
-		fprintf(stderr, "fay doctor: takes no argument\nusage: fay doctor [--json] [--clean]\n");
+		fprintf(stderr, "fay doctor: takes no argument\n" USAGE);
 		return FAY_E_USAGE;
 	}
-	int code = clean ? fay_cli_leftovers_clean() : FAY_OK;
+	int code = unknown ? clean_unknown(unknown) : FAY_OK;
+	if (code == FAY_E_USAGE)
+		return code;
+	if (clean && !code)
+		code = fay_cli_leftovers_clean();
 	int checked = run_checks(json);
 	return checked ? checked : code;
 }

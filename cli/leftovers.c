@@ -5,6 +5,7 @@
  */
 #include <ctype.h>
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static void each_process(void (*each)(void *context, pid_t pid, const struct fay
 		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
 		if (pid <= 0 || fay_installed_sessions(pid, &list, &ignored))
 			continue;
-		if (list.count)
+		if (list.count || list.foreign)
 			each(context, pid, &list);
 		fay_installed_sessions_deinit(&list);
 	}
@@ -29,45 +30,94 @@ static void each_process(void (*each)(void *context, pid_t pid, const struct fay
 		closedir(proc);
 }
 
-static size_t count_abandoned(const struct fay_installed_sessions *list)
+static size_t count_state(const struct fay_installed_sessions *list, enum fay_owner_state state)
 {
-	size_t abandoned = 0;
+	size_t count = 0;
 	for (size_t i = 0; i < list->count; i++)
-		abandoned += !list->items[i].owner_alive;
-	return abandoned;
+		count += list->items[i].owner_state == state;
+	return count;
 }
 
-static void count_process(void *context, pid_t pid, const struct fay_installed_sessions *list)
+static void name_process(char names[160], pid_t pid, size_t sessions)
+{
+	size_t used = strlen(names);
+	if (sessions && used + 16 < 160)
+		snprintf(names + used, 160 - used, " %d", pid);
+}
+
+static void note_process(void *context, pid_t pid, const struct fay_installed_sessions *list)
 {
 	struct fay_cli_leftovers *all = context;
-	size_t abandoned = count_abandoned(list), used = strlen(all->abandoned_in);
+	size_t abandoned = count_state(list, FAY_OWNER_DEAD), unknown = count_state(list, FAY_OWNER_UNKNOWN);
 	all->abandoned += abandoned;
-	all->traced += list->count - abandoned;
-	if (abandoned && used + 16 < sizeof(all->abandoned_in))
-		snprintf(all->abandoned_in + used, sizeof(all->abandoned_in) - used, " %d", pid);
+	all->unknown += unknown;
+	all->traced += list->count - abandoned - unknown;
+	name_process(all->abandoned_in, pid, abandoned);
+	name_process(all->unknown_in, pid, unknown);
+	struct fay_cli_leftover *grown = realloc(all->items, (all->count + list->count + 1) * sizeof(*grown));
+	if (!grown)
+		return;
+	all->items = grown;
+	for (size_t i = 0; i < list->count; i++)
+		all->items[all->count++] = (struct fay_cli_leftover){ .pid = pid, .session = list->items[i] };
+	if (list->foreign)
+		all->items[all->count++] = (struct fay_cli_leftover){ .pid = pid, .foreign = true };
 }
 
-void fay_cli_leftovers_count(struct fay_cli_leftovers *all)
+void fay_cli_leftovers_find(struct fay_cli_leftovers *all)
 {
 	memset(all, 0, sizeof(*all));
-	each_process(count_process, all);
+	each_process(note_process, all);
 }
 
-int fay_cli_leftovers_clean_pid(pid_t pid, struct fay_error *error)
+void fay_cli_leftovers_deinit(struct fay_cli_leftovers *all)
+{
+	free(all->items);
+	memset(all, 0, sizeof(*all));
+}
+
+void fay_cli_leftovers_print(const struct fay_cli_leftovers *all, bool json)
+{
+	static const char *const states[] = { [FAY_OWNER_DEAD] = "is gone", [FAY_OWNER_UNKNOWN] = "may run or be gone", [FAY_OWNER_LIVES] = "runs" };
+	static const char *const words[] = { [FAY_OWNER_DEAD] = "dead", [FAY_OWNER_UNKNOWN] = "unknown", [FAY_OWNER_LIVES] = "lives" };
+	for (size_t i = 0; i < all->count; i++) {
+		const struct fay_installed_session *session = &all->items[i].session;
+		char space[64] = "";
+		if (all->items[i].foreign) {
+			printf(json ? "{\"type\":\"session\",\"pid\":%d,\"state\":\"foreign\"}\n" :
+				      "                     process %d: code of a fay of another version, whose `fay doctor` knows more\n", all->items[i].pid);
+			continue;
+		}
+		if (json) {
+			printf("{\"type\":\"session\",\"pid\":%d,\"places\":%zu,\"fay\":%d,\"pid_namespace\":%" PRIu64 ",\"state\":\"%s\"}\n", all->items[i].pid,
+			       session->points, session->owner, session->owner_namespace, words[session->owner_state]);
+			continue;
+		}
+		if (session->owner_namespace)
+			snprintf(space, sizeof(space), " of PID namespace %" PRIu64, session->owner_namespace);
+		printf("                     process %d, %zu place%s: fay %d%s %s\n", all->items[i].pid, session->points, session->points == 1 ? "" : "s",
+		       session->owner, space, states[session->owner_state]);
+	}
+}
+
+int fay_cli_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error)
 {
 	struct fay_installed_sessions list;
 	struct fay_error unseen;
 	size_t removed, kept;
 	if (fay_installed_sessions(pid, &list, &unseen))
 		return FAY_OK; /* attaching will say why it cannot be looked into */
-	size_t abandoned = count_abandoned(&list);
+	size_t abandoned = count_state(&list, FAY_OWNER_DEAD), doubtful = count_state(&list, FAY_OWNER_UNKNOWN);
 	fay_installed_sessions_deinit(&list);
-	if (!abandoned)
+	if (doubtful && !unknown)
+		fprintf(stderr, "fay: process %d: left %zu session%s of a fay in another PID namespace alone, which may run or be gone (`fay doctor`)\n", pid, doubtful,
+			doubtful == 1 ? "" : "s");
+	if (!abandoned && !(doubtful && unknown))
 		return FAY_OK;
-	if (fay_leftovers_remove(pid, &removed, &kept, error))
+	if (fay_leftovers_remove(pid, unknown, &removed, &kept, error))
 		return error->code;
-	fprintf(stderr, "fay: process %d: removed %zu session%s of a fay that was killed\n", pid, removed + kept,
-		removed + kept == 1 ? "" : "s");
+	fprintf(stderr, "fay: process %d: removed %zu session%s%s\n", pid, removed + kept, removed + kept == 1 ? "" : "s",
+		doubtful && unknown ? "" : " of a fay that was killed");
 	return FAY_OK;
 }
 
@@ -75,7 +125,7 @@ static void clean_process(void *context, pid_t pid, const struct fay_installed_s
 {
 	int *result = context;
 	struct fay_error error = { 0 };
-	if (count_abandoned(list) && fay_cli_leftovers_clean_pid(pid, &error))
+	if (count_state(list, FAY_OWNER_DEAD) && fay_cli_leftovers_clean_pid(pid, false, &error))
 		*result = fay_cli_fail(&error);
 }
 

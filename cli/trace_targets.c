@@ -69,7 +69,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	options.modules = !options.beside_count;
 	options.loading = options.beside_count;
 	bool first = !options.beside_count || !fay_session_point_count(beside[0]);
-	if ((!options.beside_count && fay_cli_leftovers_clean_pid(pid, error)) || fay_target_open_pid(pid, &target, error))
+	if ((!options.beside_count && fay_cli_leftovers_clean_pid(pid, false, error)) || fay_target_open_pid(pid, &target, error))
 		return error->code;
 	if (attach_session(trace, target, &options, error)) {
 		if (error->code != FAY_E_USAGE || !trace->wait || !options.modules || !fay_trace_modules_wait(trace, pid, target))

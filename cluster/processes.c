@@ -134,7 +134,7 @@ static int admit(struct processes *processes, pid_t pid, struct fay_error *error
 /* Whether the role admits the process is asked again behind patching: it may have executed another program meanwhile, and nothing was read of it yet. */
 static int attach_session(struct processes *processes, pid_t pid, struct fay_attach_options *options, struct traced *traced, struct fay_error *error)
 {
-	if (admit(processes, pid, error) || fay_cli_leftovers_clean_pid(pid, error) || fay_target_open_pid(pid, &traced->target, error))
+	if (admit(processes, pid, error) || fay_cli_leftovers_clean_pid(pid, false, error) || fay_target_open_pid(pid, &traced->target, error))
 		return error->code;
 	int result = processes->described.pattern[0] ? fay_cli_check_function(&processes->described, traced->target, error) : FAY_OK;
 	if (!result)

@@ -18,8 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "thread.h"
-
 #define PAGE 4096u
 #define CLUSTER_SPAN (1ull << 30) /* points of one zone lie within this */
 
@@ -275,9 +273,8 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 						 .table_size = FAY_THREAD_TABLE_BYTES,
 						 .calls = session->calls_address,
 						 .calls_size = session->calls_size,
-						 .unwind_step = session->unwind_step,
-						 .owner_pid = (uint32_t)getpid(),
-						 .owner_start = fay_process_start(getpid()) };
+						 .unwind_step = session->unwind_step };
+	fay_owner_self(&zone->header.owner);
 	code = write_points(session, zone, error);
 	if (code)
 		return code;

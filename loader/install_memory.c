@@ -142,7 +142,9 @@ static int map_state_here(struct fay_session *session, int fd, struct fay_error 
 		return fay_error_set(error, FAY_E_INTERNAL, "sealing the state: %s", strerror(errno));
 	if ((size_t)status.st_size != session->shm_size)
 		return fay_error_set(error, FAY_E_REFUSED, "process %d: the state's size was changed there", (int)session->pid);
-	shm = mmap(NULL, session->shm_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	shm = fay_owner_map(fd, session->shm_size, &session->owner_locked);
+	if (shm == MAP_FAILED && errno == EBUSY)
+		return fay_error_set(error, FAY_E_REFUSED, "process %d: somebody else has locked the state", (int)session->pid);
 	if (shm == MAP_FAILED)
 		return fay_error_set(error, FAY_E_LIMIT, "mapping state of %zu bytes: %s", session->shm_size, strerror(errno));
 	session->shm = shm;
@@ -172,7 +174,7 @@ static int map_state_there(struct fay_session *session, struct fay_stop *stop, i
 
 static int install_state(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
 {
-	int there, here, code = remote_memfd(stop, session->table_address, "fay-state", 0, &there, &here,
+	int there, here, code = remote_memfd(stop, session->table_address, FAY_STATE_MEMFD, 0, &there, &here,
 					     error);
 	int64_t result;
 
@@ -240,6 +242,8 @@ static int install_zone(struct fay_session *session, struct fay_stop *stop, stru
 	if (code)
 		return code;
 	zone->mapped = true;
+	zone->header.owner.locked = session->owner_locked;
+	memcpy(zone->data, &zone->header, sizeof(zone->header));
 	code = remote_map(stop, zone->header.data, zone->header.data_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			  error);
 	zone->data_mapped = !code;
@@ -325,9 +329,6 @@ bool fay_install_undo(struct fay_session *session, struct fay_stop *stop)
 	bool left = false;
 
 	tell_others(session, stop, session->id, NULL);
-	if (session->shm)
-		munmap(session->shm, session->shm_size);
-	session->shm = NULL;
 	for (size_t i = 0; i < session->zone_count; i++) {
 		struct fay_zone_plan *zone = &session->zones[i];
 
@@ -336,6 +337,10 @@ bool fay_install_undo(struct fay_session *session, struct fay_stop *stop)
 			unmap_there(stop, zone->header.data, zone->header.data_size, &zone->data_mapped);
 		left |= zone->mapped || zone->data_mapped;
 	}
+	/* Not before: from now on the session looks left behind, and is not to be removed by its number when another attempt has installed it. */
+	if (session->shm)
+		munmap(session->shm, session->shm_size);
+	session->shm = NULL;
 	if (left)
 		return false;
 	unmap_there(stop, session->shm_address, session->shm_size, &session->shm_mapped);

@@ -14,6 +14,8 @@
 #include "session.h"
 #include "thread.h"
 
+#define OWNERS_ASKED 1024u /* zones of a process: anybody can make memory that looks like zones */
+
 /* A session may have several zones, each within reach of its part of the program. */
 static struct fay_installed_session *find_or_add(struct fay_installed_sessions *list, uint64_t id)
 {
@@ -29,15 +31,27 @@ static struct fay_installed_session *find_or_add(struct fay_installed_sessions *
 	return grown;
 }
 
-static int collect(const struct fay_zones *zones, struct fay_installed_sessions *list, struct fay_error *error)
+static void ask_owner(pid_t pid, const struct fay_maps *maps, const struct fay_zone_header *header, struct fay_installed_session *session)
+{
+	enum fay_owner_state state = fay_owner_ask(pid, maps, &header->owner, header->shm, header->shm_size);
+
+	if (state > session->owner_state) /* zones of one session do not differ, unless the program writes them */
+		session->owner_state = state;
+	session->owner = (pid_t)header->owner.pid;
+	session->owner_namespace = fay_owner_is_near(&header->owner) ? 0 : header->owner.pid_namespace[1];
+}
+
+static int collect(pid_t pid, const struct fay_maps *maps, const struct fay_zones *zones, struct fay_installed_sessions *list, struct fay_error *error)
 {
 	for (size_t i = 0; i < zones->count; i++) {
 		const struct fay_zone *zone = &zones->items[i];
 		struct fay_installed_session *session = find_or_add(list, zone->header.session);
 		if (!session)
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-		session->owner = (pid_t)zone->header.owner_pid;
-		session->owner_alive = fay_zone_owner_alive(&zone->header);
+		if (i < OWNERS_ASKED)
+			ask_owner(pid, maps, &zone->header, session);
+		else if (session->owner_state == FAY_OWNER_DEAD)
+			session->owner_state = FAY_OWNER_UNKNOWN;
 		for (uint32_t k = 0; k < zone->header.patch_count; k++)
 			session->points += !zone->patches[k].removed && zone->patches[k].kind != FAY_PATCH_BACK;
 	}
@@ -62,11 +76,12 @@ int fay_installed_sessions(pid_t pid, struct fay_installed_sessions *list, struc
 	}
 	code = fay_zones_read(&maps, memory, &zones, error);
 	close(memory);
+	if (!code) {
+		list->foreign = zones.foreign;
+		code = collect(pid, &maps, &zones, list, error);
+		fay_zones_deinit(&zones);
+	}
 	fay_maps_deinit(&maps);
-	if (code)
-		return code;
-	code = collect(&zones, list, error);
-	fay_zones_deinit(&zones);
 	if (code)
 		fay_installed_sessions_deinit(list);
 	return code;
@@ -104,7 +119,7 @@ int fay_zones_remove_kept(pid_t pid, struct fay_zone_removal *removals, size_t c
 	return fay_keeper_run(remove_sessions, &removal, error);
 }
 
-int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_error *error)
+int fay_leftovers_remove(pid_t pid, bool unknown, size_t *removed, size_t *kept, struct fay_error *error)
 {
 	struct fay_installed_sessions list;
 	int code = fay_installed_sessions(pid, &list, error);
@@ -114,7 +129,7 @@ int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_er
 	struct fay_zone_removal *removals = calloc(list.count + 1, sizeof(*removals));
 	size_t count = 0;
 	for (size_t i = 0; removals && i < list.count; i++) {
-		if (list.items[i].owner_alive)
+		if (list.items[i].owner_state > (unknown ? FAY_OWNER_UNKNOWN : FAY_OWNER_DEAD))
 			continue;
 		fay_rendezvous_release_other(pid, list.items[i].id);
 		removals[count++].session = list.items[i].id;

@@ -136,7 +136,8 @@ struct fay_session {
 	size_t zone_count;
 	struct fay_text text; /* the pages with sites, while attaching */
 	/* Here. */
-	struct fay_shm_control *shm;
+	struct fay_shm_control *shm; /* mapped by fay_owner_map() */
+	bool owner_locked;
 	size_t shm_size;
 	struct fay_shm_control geometry; /* what the control page starts as */
 	uint64_t longest_pause;

@@ -14,7 +14,6 @@
 
 #include "fay/shm.h"
 #include "runtime.h"
-#include "thread.h"
 
 void fay_patch_encode(const struct fay_zone_patch *patch, uint8_t jump[FAY_JUMP_BYTES])
 {
@@ -88,15 +87,17 @@ struct fay_zone_patch *fay_zone_next_at(const struct fay_zone *zone, uint64_t si
 	return patch && patch->site == site ? patch : NULL;
 }
 
-/* False: it is none, or has more than `most` patches. Not `patched`: none of them is read. */
-static bool zone_read(const struct fay_map *map, int memory, bool patched, uint32_t most, struct fay_zone *zone)
+/* False: it is none, or of another version (`foreign`), or has more than `most` patches. Not `patched`: none of them is read. */
+static bool zone_read(const struct fay_map *map, int memory, bool patched, uint32_t most, struct fay_zone *zone, bool *foreign)
 {
 	struct fay_zone_header *header = &zone->header;
 	size_t size;
 
+	*foreign = false;
 	if (pread(memory, header, sizeof(*header), (off_t)map->end) != (ssize_t)sizeof(*header))
 		return false;
-	if (header->magic != FAY_ZONE_MAGIC || header->version != FAY_ZONE_VERSION ||
+	*foreign = header->magic == FAY_ZONE_MAGIC && header->version != FAY_ZONE_VERSION;
+	if (header->magic != FAY_ZONE_MAGIC || *foreign ||
 	    header->code != map->start || header->code + header->code_size != map->end ||
 	    header->data != map->end || header->patch_count > FAY_ZONE_MAX_PATCHES || header->patch_count > most)
 		return false;
@@ -123,10 +124,14 @@ static int zones_read(const struct fay_maps *maps, int memory, bool patched, str
 	for (size_t i = 0; i < maps->count; i++) {
 		const struct fay_map *map = &maps->items[i];
 		struct fay_zone zone = { 0 }, *grown;
+		bool foreign;
 
-		if (map->permissions[2] != 'x' || strncmp(map->name, "/memfd:" FAY_ZONE_MEMFD, 15) ||
-		    !zone_read(map, memory, patched, FAY_ZONES_MAX_PATCHES - patches, &zone))
+		if (map->permissions[2] != 'x' || strncmp(map->name, "/memfd:" FAY_ZONE_MEMFD, 15))
 			continue;
+		if (!zone_read(map, memory, patched, FAY_ZONES_MAX_PATCHES - patches, &zone, &foreign)) {
+			zones->foreign += foreign;
+			continue;
+		}
 		patches += zone.header.patch_count;
 		grown = realloc(zones->items, (zones->count + 1) * sizeof(zone));
 		if (!grown) {
@@ -232,10 +237,5 @@ bool fay_zones_cover(const struct fay_zones *zones, uint64_t site, const uint8_t
 	for (size_t step = 0; memcmp(now, jump, sizeof(now)) && step < zones->count && (patch = fay_zones_patch_at(zones, site, now)); step++)
 		memcpy(now, patch->original, sizeof(now));
 	return !memcmp(now, jump, sizeof(now));
-}
-
-bool fay_zone_owner_alive(const struct fay_zone_header *header)
-{
-	return fay_process_start((pid_t)header->owner_pid) == header->owner_start;
 }
 

@@ -17,11 +17,12 @@
 
 #include "fay/error.h"
 #include "maps.h"
+#include "owner.h"
 #include "relocate.h"
 #include "stop.h"
 
 #define FAY_ZONE_MAGIC 0x4549524e4f5a5946u
-#define FAY_ZONE_VERSION 7u
+#define FAY_ZONE_VERSION 9u
 #define FAY_ZONE_MEMFD "fay-code"
 #define FAY_ZONE_MAX_PATCHES (1u << 20)
 #define FAY_ZONES_MAX_PATCHES (1u << 21) /* of all zones in a process that are looked at: anybody can make memory that looks like zones */
@@ -35,9 +36,7 @@ struct fay_zone_header {
 	uint64_t data, data_size;
 	uint64_t shm, shm_size;     /* the session's state; the same in all its zones */
 	uint64_t table, table_size; /* its thread table; likewise */
-	uint32_t owner_pid;         /* the fay that installed it */
-	uint32_t reserved;
-	uint64_t owner_start;       /* field 22 of its /proc/PID/stat */
+	struct fay_owner owner;     /* the fay that installed it */
 	uint64_t calls, calls_size; /* the session's call stacks (struct fay_call_stack), FAY_CALLS_STRIDE bytes each, then struct fay_others; 0: none */
 	uint64_t unwind_step;       /* 1 to FAY_WATCHING_SESSIONS, unlike other sessions'; 0: watches no calls */
 };
@@ -81,6 +80,7 @@ struct fay_zone {
 struct fay_zones {
 	struct fay_zone *items;
 	size_t count;
+	size_t foreign; /* zones of another version: what they hold is not known */
 };
 
 /* All zones in a process. `memory` is /proc/PID/mem. */
@@ -140,8 +140,5 @@ int fay_zone_take_out(pid_t pid, uint64_t session, const uint64_t *copies, size_
 /* fay_zones_remove() in a keeper: a fay that is killed meanwhile does not interrupt it (leftovers.c). */
 int fay_zones_remove_kept(pid_t pid, struct fay_zone_removal *removals, size_t count, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, uint64_t *longest_pause,
 			  struct fay_error *error);
-
-/* Is the fay that installed this zone still there? */
-bool fay_zone_owner_alive(const struct fay_zone_header *header);
 
 #endif

@@ -213,20 +213,30 @@ int fay_session_take_out(struct fay_session *session, const size_t *points, size
 uint64_t fay_process_cpu_ns(pid_t pid);
 
 /* Sessions whose code lies in a process, whoever installed them. */
+enum fay_owner_state {
+	FAY_OWNER_DEAD,    /* it was killed, or died; the session goes on until fay_leftovers_remove() */
+	FAY_OWNER_UNKNOWN, /* it ran in another PID namespace, and what would tell is not there or may not be looked at */
+	FAY_OWNER_LIVES,
+};
 struct fay_installed_session {
 	uint64_t id;
-	pid_t owner;      /* the fay that installed it */
-	bool owner_alive; /* false: it was killed, or died; the session goes on until fay_leftovers_remove() */
-	size_t points;    /* patched entries that lead to it; 0: only waits for threads to leave */
+	pid_t owner;             /* the fay that installed it, as it sees itself */
+	uint64_t owner_namespace; /* its PID namespace's inode; 0: that of this process */
+	enum fay_owner_state owner_state;
+	size_t points; /* patched entries that lead to it; 0: only waits for threads to leave */
 };
 struct fay_installed_sessions {
 	struct fay_installed_session *items;
 	size_t count;
+	size_t foreign; /* zones of a fay of another version, which only such a one can remove */
 };
 int fay_installed_sessions(pid_t pid, struct fay_installed_sessions *list, struct fay_error *error);
 void fay_installed_sessions_deinit(struct fay_installed_sessions *list);
-/* Removes the sessions of fays that are gone: bytes back, memory unmapped. `kept`: those whose memory a thread may still be inside of. */
-int fay_leftovers_remove(pid_t pid, size_t *removed, size_t *kept, struct fay_error *error);
+/*
+ * Removes the sessions of fays that are gone: bytes back, memory unmapped. `unknown`: also those of fays of which that cannot be told. `kept`: those whose memory a thread may
+ * still be inside of.
+ */
+int fay_leftovers_remove(pid_t pid, bool unknown, size_t *removed, size_t *kept, struct fay_error *error);
 
 /* How an accepted image's probes are run at the places that they are for: in whatever process, the same. choose.c */
 struct fay_dispatch {

@@ -172,7 +172,7 @@ static void recover(struct victim *victim, uint64_t checksum, unsigned long step
 	struct fay_error error;
 
 	for (int round = 0; kept && round < 10; round++)
-		if (fay_leftovers_remove(victim->pid, &removed, &kept, &error))
+		if (fay_leftovers_remove(victim->pid, false, &removed, &kept, &error))
 			fail_msg("step %lu: %s", step, error.message);
 	assert_int_equal(installed(victim->pid), 0);
 	/* Its threads check what each call returns. */
