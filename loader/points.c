@@ -172,7 +172,7 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 		return error->code;
 	if (points_fold(session) || markers_prepare(session))
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	fay_watch_languages(session);
+	fay_walkers_judge(session);
 	return 0;
 }
 
@@ -381,6 +381,8 @@ static bool point_plan(struct fay_session *session, struct fay_point *point, con
 		return inside_plan(point, present, memory, body, reason);
 	if (fay_unpatchable(point->function.name, reason))
 		return false;
+	if (point->watched && point->unwatched)
+		return snprintf(reason, FAY_REASON_MAX, "%s", point->unwatched) < 0;
 	if (point->careful && point->watched) {
 		snprintf(reason, FAY_REASON_MAX, "%s; its return cannot be watched",
 			 point->function.unnamed ? "has no symbol: whether it is called or jumped to is not known" : "is not entered by a call (part of a function)");
@@ -407,10 +409,6 @@ static bool point_plan(struct fay_session *session, struct fay_point *point, con
 		return false;
 	if (!fay_patchable(body, size, got - size, point->function.address, &site, &backs, reason))
 		return false;
-	if (point->watched && point->walked_by) {
-		snprintf(reason, FAY_REASON_MAX, "is %s code, whose run-time system walks the stack by return addresses; its return cannot be watched", point->walked_by);
-		return false;
-	}
 	if (point->watched && fay_unwatchable(point->function.name, reason))
 		return false;
 	return note_backs(session, present, memory, point, &backs, reason);

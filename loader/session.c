@@ -346,6 +346,8 @@ static int attach(struct fay_session *session, struct fay_error *error)
 	if (!code)
 		code = check_target(session, error);
 	if (!code)
+		code = fay_walkers_came(session, error);
+	if (!code)
 		code = fay_points_resolve(session, error);
 	if (!code && session->options.beside_count)
 		code = leave_to_others(session, error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A session's parts, private to loader/: session.c (beginning), session_end.c, rendezvous.c and unload.c (modules that come and go), places.c, points.c and watch.c (what to patch), code.c and code_point.c (zones' bytes), install.c and install_memory.c (into the
+/* A session's parts, private to loader/: session.c (beginning), session_end.c, rendezvous.c and unload.c (modules that come and go), places.c, points.c, watch.c and walkers.c (what to patch), code.c and code_point.c (zones' bytes), install.c and install_memory.c (into the
  * target), cost.c, host.c (probes that run here). */
 #ifndef FAY_LOADER_SESSION_H
 #define FAY_LOADER_SESSION_H
@@ -43,7 +43,7 @@ struct fay_point {
 	uint64_t lower_returns[FAY_WATCHING_SESSIONS]; /* and the return points of the sessions below, lower_return_count of them */
 	unsigned lower_return_count;
 	struct fay_marker_place *marker; /* what its trampoline needs; NULL: no marker */
-	const char *walked_by; /* language whose run-time system does not stand watched calls; NULL: none */
+	const char *unwatched; /* why a run-time system does not stand that its calls are watched; NULL: it does */
 	bool careful; /* may be jumped to with flags and red zone in use: a part of a function, or known from the unwind table alone */
 	uint32_t cost; /* index of its struct fay_place_cost in each slot */
 	bool taken_out; /* its patch has been removed while the session goes on */
@@ -121,6 +121,8 @@ struct fay_session {
 	size_t shared_points; /* points that share a trampoline */
 	uint32_t tids[FAY_TIDS_MAX]; /* the threads that are traced, as they know themselves; options.tid_count of them */
 	int32_t tid_offset;
+	size_t unwatched_count;    /* functions that were taken out since somebody asked, for a run-time system that was loaded meanwhile */
+	const char *unwatched_for; /* its name */
 	uint64_t rendezvous; /* struct r_debug of the process's dynamic linker; 0: not known */
 	struct fay_known *known; /* known_count of them */
 	size_t known_count;
@@ -183,9 +185,13 @@ bool fay_rendezvous_unsettled(const struct fay_session *session, const struct fa
 void fay_rendezvous_release(struct fay_session *session);
 void fay_rendezvous_release_other(pid_t pid, uint64_t id);
 
-/* watch.c: adds the points of hooks; sets walked_by; whether a function's calls cannot be watched, by its name. */
+/* walkers.c: sets `unwatched`. The other one: for a session beside others: takes out of these what a run-time system that has been loaded since does not stand. */
+void fay_walkers_judge(struct fay_session *session);
+int fay_walkers_came(struct fay_session *session, struct fay_error *error);
+
+/* watch.c: adds the points of hooks; whether a module has a function of this name; whether a function's calls cannot be watched, by its name. */
 int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_error *error);
-void fay_watch_languages(struct fay_session *session);
+bool fay_module_defines(const struct fay_target *target, struct fay_module *module, const char *name);
 /* Likewise whether a function cannot be patched at all. */
 bool fay_unpatchable(const char *name, char reason[FAY_REASON_MAX]);
 bool fay_unwatchable(const char *name, char reason[FAY_REASON_MAX]);

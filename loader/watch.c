@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which calls can be watched until they return, and the functions that have to be hooked for it: see dispatcher/user/calls.c.
+ * Which calls can be watched until they return, and the functions that have to be hooked for it: see dispatcher/user/calls.c. By whom they cannot: walkers.c.
  */
 #include "session.h"
 
@@ -10,7 +10,7 @@
 
 #include "target.h"
 
-static bool defines(const struct fay_target *target, struct fay_module *module, const char *name)
+bool fay_module_defines(const struct fay_target *target, struct fay_module *module, const char *name)
 {
 	const struct fay_object *object = fay_module_object(target, module);
 
@@ -33,8 +33,8 @@ static const char *foreign_unwinder(const struct fay_target *target)
 	for (size_t i = 0; i < target->module_count; i++) {
 		struct fay_module *module = &target->modules[i];
 
-		if ((module->main || fay_module_matches(module, "libunwind*")) && defines(target, module, "__unw_init_local") &&
-		    defines(target, module, "_Unwind_RaiseException"))
+		if ((module->main || fay_module_matches(module, "libunwind*")) && fay_module_defines(target, module, "__unw_init_local") &&
+		    fay_module_defines(target, module, "_Unwind_RaiseException"))
 			return module->name;
 	}
 	return NULL;
@@ -68,7 +68,7 @@ int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_er
 			int code = 0;
 
 			snprintf(pattern, sizeof(pattern), "%s!%s", module->name, hooks[k].name);
-			if (!defines(target, module, hooks[k].name) ||
+			if (!fay_module_defines(target, module, hooks[k].name) ||
 			    fay_target_find(session->target, pattern, &list, NULL))
 				continue;
 			for (size_t f = 0; f < list.count && !code; f++)
@@ -79,41 +79,6 @@ int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_er
 		}
 	}
 	return 0;
-}
-
-/*
- * Languages whose run-time systems walk the stack by return addresses and stop the program at one they do not know: Go when a stack grows, OCaml when
- * garbage is collected. By functions that every such program has.
- */
-static const char *stack_walker(const struct fay_session *session, const char *module)
-{
-	static const struct {
-		const char *function, *language;
-	} walkers[] = { { "runtime.newstack", "Go" }, { "runtime.mallocgc", "Go" }, { "caml_garbage_collection", "OCaml" } };
-	const struct fay_target *target = session->target;
-
-	for (size_t i = 0; i < target->module_count; i++)
-		for (size_t k = 0; !strcmp(target->modules[i].name, module) && k < sizeof(walkers) / sizeof(walkers[0]); k++)
-			if (defines(target, &target->modules[i], walkers[k].function))
-				return walkers[k].language;
-	return NULL;
-}
-
-void fay_watch_languages(struct fay_session *session)
-{
-	const char *module = NULL, *language = NULL;
-
-	for (size_t i = 0; i < session->point_count; i++) {
-		struct fay_point *point = &session->points[i];
-
-		if (!point->watched)
-			continue;
-		if (!module || strcmp(module, point->function.module)) {
-			module = point->function.module;
-			language = stack_walker(session, module);
-		}
-		point->walked_by = language;
-	}
 }
 
 /* Functions that are entered where no jump in the code leads, or whose bytes somebody compares. By name, since nothing in their code tells. */

@@ -209,6 +209,8 @@ void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs
  * return through the session. An error means that some may still be in place.
  */
 int fay_session_take_out(struct fay_session *session, const size_t *points, size_t count, struct fay_error *error);
+/* How many functions were taken out since it was last asked, because their calls cannot be watched any more: the program has loaded *system. */
+size_t fay_session_unwatched(struct fay_session *session, const char **system);
 /* Nanoseconds of processor time that a process has used, all its threads; 0: it is gone. */
 uint64_t fay_process_cpu_ns(pid_t pid);
 

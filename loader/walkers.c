@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Run-time systems that do not stand a return point of ours (dispatcher/user/calls.c) in place of a return address: they find callers by return addresses and stop the
+ * program, or crash, at one they do not know, or they copy parts of the stack away and back, so that the place of a call holds something else in between. They are
+ * recognised by names that only they have, of functions or of files. Which functions are left out, and why others are not: docs/dispatcher.md, Programs that read or
+ * copy their stacks.
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target.h"
+
+#define MARKS 4u
+
+/* Lists of names are of beginnings, with | between them. */
+struct walker {
+	const char *system;         /* for messages; NULL: of the process as a whole */
+	const char *symbols[MARKS]; /* a module that defines one is the system's own */
+	const char *used;           /* and so is one that defines or uses a name which begins so */
+	const char *refused;        /* functions of such a module that are left out; NULL: all */
+	const char *kept;           /* but these */
+	const char *reason;
+};
+
+static const struct walker walkers[] = {
+	{ .system = "Go", .symbols = { "runtime.newstack", "runtime.mallocgc" },
+	  .reason = "is Go code, whose run-time system walks the stack by return addresses; its return cannot be watched" },
+	{ .system = "OCaml", .symbols = { "caml_garbage_collection" },
+	  .reason = "is OCaml code, whose run-time system walks the stack by return addresses; its return cannot be watched" },
+	/* What V8's code calls are its own functions and those that a module registers, which are C++ (or Rust): their return address is how V8 finds the caller. */
+	{ .system = "V8", .used = "_ZN2v8|_ZNK2v8", .refused = "_Z|_R|Builtins_|v8_",
+	  .reason = "may be called by code that V8 has made, whose frames V8 finds by return addresses; its return cannot be watched" },
+	/* Of what compiled code calls only native methods leave their return address alone: where they were called from is noted beside the stack. */
+	{ .system = "HotSpot", .symbols = { "JNI_CreateJavaVM" }, .kept = "JVM_|JNI_|jni_",
+	  .reason = "may be called by code that the Java VM has compiled, whose frames it finds by return addresses; its return cannot be watched" },
+};
+
+/* Systems whose being in a process matters to all that may have their code above or below it on a stack. */
+static const struct {
+	const char *system;
+	const char *files[MARKS];   /* globs for names of modules */
+	const char *symbols[MARKS]; /* or the program itself defines one */
+	const char *reason;
+} copiers[] = {
+	{ "greenlet", { "_greenlet", "greenlet" }, { NULL }, "may be on the stack when greenlet copies that away; its return cannot be watched" },
+	{ "PyPy", { "libpypy*" }, { NULL }, "may be on the stack when PyPy's coroutines copy that away; its return cannot be watched" },
+	{ "Ruby's callcc", { "continuation" }, { NULL }, "may be on the stack when Ruby's callcc copies that away; its return cannot be watched" },
+	{ ".NET", { "libcoreclr*" }, { "DotNetRuntimeInfo", "DotNetRuntimeDebugHeader" },
+	  "may be on the stack when .NET looks for callers by return addresses; its return cannot be watched" },
+};
+
+/* Functions of the C library that call what they are given, or a program's first function: the system's code may run below them. */
+static const char *const calling_back[] = {
+	"qsort", "__qsort", "_quicksort", "msort", "bsearch", "lfind", "lsearch", "__lsearch", "tsearch", "__tsearch", "tfind", "__tfind", "tdelete",
+	"__tdelete", "tdestroy", "__tdestroy", "ftw", "nftw", "__new_nftw", "__old_nftw", "fts_", "glob", "__glob", "scandir", "__scandir", "dl_iterate_phdr",
+	"__dl_iterate_phdr", "__pthread_once", "pthread_once", "call_once", "start_thread", "exit", "__run_exit_handlers", "__cxa_finalize", "__libc_start",
+	"__call_tls_dtors", "argp_", "__argp", "_obstack", "obstack", "_IO_cookie", "_dl_catch", "_dl_init", "_dl_open", "_dl_close",
+};
+
+static bool begins(const char *name, size_t length, const char *list)
+{
+	while (*list) {
+		size_t part = strcspn(list, "|");
+
+		if (length >= part && !memcmp(name, list, part))
+			return true;
+		list += part + (list[part] == '|');
+	}
+	return false;
+}
+
+static bool is_systems(const struct fay_target *target, struct fay_module *module, const struct walker *walker)
+{
+	const struct fay_object *object;
+
+	for (size_t k = 0; k < MARKS && walker->symbols[k]; k++)
+		if (fay_module_defines(target, module, walker->symbols[k]))
+			return true;
+	object = walker->used ? fay_module_object(target, module) : NULL;
+	for (size_t i = 0; object && i < object->symbol_count; i++)
+		if (begins(object->symbols[i].name, object->symbols[i].length, walker->used))
+			return true;
+	return false;
+}
+
+static const struct walker *walker_of(const struct fay_session *session, const char *module)
+{
+	const struct fay_target *target = session->target;
+
+	for (size_t i = 0; i < target->module_count; i++)
+		for (size_t k = 0; !strcmp(target->modules[i].name, module) && k < sizeof(walkers) / sizeof(walkers[0]); k++)
+			if (is_systems(target, &target->modules[i], &walkers[k]))
+				return &walkers[k];
+	return NULL;
+}
+
+/* An index of copiers, or -1. */
+static int copier_of(const struct fay_target *target)
+{
+	for (size_t i = 0; i < sizeof(copiers) / sizeof(copiers[0]); i++)
+		for (size_t m = 0; m < target->module_count; m++)
+			for (size_t k = 0; k < MARKS; k++)
+				if ((copiers[i].files[k] && fay_module_matches(&target->modules[m], copiers[i].files[k])) ||
+				    (copiers[i].symbols[k] && target->modules[m].main && fay_module_defines(target, &target->modules[m], copiers[i].symbols[k])))
+					return (int)i;
+	return -1;
+}
+
+/* While these run, nothing else of the program does, in the same thread. */
+static bool is_leaf(const struct fay_function *function)
+{
+	if (strcmp(function->module, "libm") && strcmp(function->module, "libc"))
+		return false;
+	for (size_t i = 0; i < sizeof(calling_back) / sizeof(calling_back[0]); i++)
+		if (!strncmp(function->name, calling_back[i], strlen(calling_back[i])))
+			return false;
+	return true;
+}
+
+static const char *refusal(const struct walker *walker, int copier, const struct fay_point *point)
+{
+	const char *name = point->function.name;
+	size_t length = strlen(name);
+
+	if (walker && (!walker->refused || begins(name, length, walker->refused)) && !(walker->kept && begins(name, length, walker->kept)))
+		return walker->reason;
+	return copier >= 0 && !point->hook && !is_leaf(&point->function) ? copiers[copier].reason : NULL;
+}
+
+void fay_walkers_judge(struct fay_session *session)
+{
+	const struct walker *walker = NULL;
+	const char *module = NULL;
+	int copier = -1;
+
+	for (size_t i = 0; i < session->point_count; i++) {
+		struct fay_point *point = &session->points[i];
+
+		if (!point->watched)
+			continue;
+		if (!module)
+			copier = copier_of(session->target);
+		if (!module || strcmp(module, point->function.module)) {
+			module = point->function.module;
+			walker = walker_of(session, module);
+		}
+		point->unwatched = refusal(walker, copier, point);
+	}
+}
+
+/* Takes out of one session what it should no longer watch. Calls that are under way there lie above all that the system has on its stacks, and end as they would have. */
+static int leave(struct fay_session *session, int copier, struct fay_error *error)
+{
+	size_t *points = calloc(session->point_count + 1, sizeof(*points)), count = 0;
+	int code = 0;
+
+	if (!points)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	for (size_t i = 0; i < session->point_count; i++) {
+		const struct fay_point *point = &session->points[i];
+
+		if (point->usable && point->watched && !point->taken_out && !point->unloaded && refusal(NULL, copier, point))
+			points[count++] = i;
+	}
+	if (count)
+		code = fay_session_take_out(session, points, count, error);
+	free(points);
+	if (code)
+		return code;
+	session->unwatched_count += count;
+	session->unwatched_for = copiers[copier].system;
+	return 0;
+}
+
+int fay_walkers_came(struct fay_session *session, struct fay_error *error)
+{
+	int copier = copier_of(session->target), code = 0;
+
+	for (size_t i = 0; i < session->options.beside_count && copier >= 0 && !code; i++)
+		code = leave(session->options.beside[i], copier, error);
+	return code;
+}
+
+size_t fay_session_unwatched(struct fay_session *session, const char **system)
+{
+	size_t count = session->unwatched_count;
+
+	*system = session->unwatched_for;
+	session->unwatched_count = 0;
+	return count;
+}
