@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stopping a process, and its memory. System calls in it: stop_call.c.
+ * Stopping a process, and its memory. Seizing its threads: stop_seize.c; system calls in it: stop_call.c.
  *
  * PTRACE_SEIZE and PTRACE_INTERRUPT leave no trace that the program can see: no SIGSTOP, and a system call that was interrupted is restarted by
  * the kernel when the registers are as they were, orig_rax included. ptrace is also the lock between several fay processes: only one can
@@ -11,7 +11,6 @@
  */
 #include "stop.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -28,11 +27,13 @@
 
 #include "maps.h"
 #include "rseq.h"
+#include "stop_seize.h"
 #include "thread.h"
 
-#define THREADS_MAX 65536u
 #define LOOK_ROUNDS 8u
+#define ENDS_ROUNDS 64u
 #define LOOK_COUNTED_NS UINT64_C(100000000)
+#define RELEASE_ROUNDS 1000u
 #define STANDSTILL_FACTOR 10u /* a time to wait takes so many times as long by the clock at most */
 #define STACK_SCAN_MAX (1u << 20) /* bytes of each stack that are searched */
 
@@ -79,64 +80,15 @@ static int no_permission(pid_t pid, struct fay_error *error)
 	return fay_error_set(error, FAY_E_REFUSED, "cannot attach to process %d (uid %ld) as uid %ld: needs the same user and a process that is dumpable, or CAP_SYS_PTRACE", (int)pid, uid, (long)geteuid());
 }
 
-static struct fay_stopped_thread *thread_find(struct fay_stop *stop, pid_t tid)
-{
-	for (size_t i = 0; i < stop->count; i++)
-		if (stop->threads[i].tid == tid && !stop->threads[i].gone)
-			return &stop->threads[i];
-	return NULL;
-}
-
-static int thread_add(struct fay_stop *stop, pid_t tid, struct fay_error *error)
-{
-	if (stop->count == stop->capacity) {
-		size_t more = stop->capacity ? 2 * stop->capacity : 32;
-		struct fay_stopped_thread *grown = more > THREADS_MAX ? NULL : realloc(stop->threads, more * sizeof(*grown));
-
-		if (!grown)
-			return fay_error_set(error, FAY_E_LIMIT, "process %d has too many threads", (int)stop->pid);
-		stop->threads = grown;
-		stop->capacity = more;
-	}
-	stop->threads[stop->count++] = (struct fay_stopped_thread){ .tid = tid };
-	return 0;
-}
-
-enum seize_result { SEIZED, GONE, TRACED_BY_OTHER, FORBIDDEN };
-
-static enum seize_result thread_seize(struct fay_stop *stop, pid_t tid, pid_t *tracer)
-{
-	/* Again, since another tracer may let go between the refusal and the look at its name. */
-	for (unsigned round = 0; round < 4; round++) {
-		char state;
-
-		if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) == 0) {
-			ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-			return SEIZED;
-		}
-		if (errno == ESRCH)
-			return GONE;
-		state = fay_thread_state(stop->pid, tid);
-		if (state == 0 || state == 'Z' || state == 'X')
-			return GONE;
-		*tracer = (pid_t)fay_thread_field(stop->pid, tid, "TracerPid:");
-		if (*tracer > 0)
-			return TRACED_BY_OTHER;
-	}
-	return FORBIDDEN;
-}
-
 static void note_stop(struct fay_stopped_thread *thread, int status)
 {
 	if (!WIFSTOPPED(status)) {
 		thread->gone = true;
 		return;
 	}
-	if (ptrace(PTRACE_GETREGS, thread->tid, 0, &thread->registers)) {
-		thread->gone = errno == ESRCH;
+	thread->stopped = ptrace(PTRACE_GETREGS, thread->tid, 0, &thread->registers) == 0;
+	if (!thread->stopped) /* killed since: its end is still to be waited for */
 		return;
-	}
-	thread->stopped = true;
 	if (status >> 16 == 0 && WSTOPSIG(status) != (SIGTRAP | 0x80)) { /* about to get a signal */
 		thread->signal = WSTOPSIG(status);
 		thread->have_siginfo = ptrace(PTRACE_GETSIGINFO, thread->tid, 0, &thread->siginfo) == 0;
@@ -157,66 +109,39 @@ static bool deliver_first(struct fay_stopped_thread *thread)
 	return true;
 }
 
-/* One look at every thread that has not stopped yet. Returns how many those are afterwards. */
-static size_t collect_stops(struct fay_stop *stop)
+static void collect(struct fay_stop *stop, struct fay_stopped_thread *thread)
+{
+	int status;
+	pid_t got = waitpid(thread->tid, &status, __WALL | WNOHANG);
+
+	if (got == thread->tid) { /* if it stood, it was killed: or this is another thread by the same number, see leader_stands() */
+		thread->stopped = false;
+		note_stop(thread, status);
+		deliver_first(thread);
+	} else if (got < 0) {
+		thread->gone = true;
+		ptrace(PTRACE_INTERRUPT, stop->pid, 0, 0); /* it executes a program, and is the first one by now, which may not have been told to stop */
+	} else if (!thread->stopped && thread->tid == stop->pid && fay_thread_state(stop->pid, thread->tid) == 'Z') {
+		thread->gone = true; /* a dead leader is reported only after its last thread */
+	}
+}
+
+/*
+ * One look at every thread that has not stopped yet, or at `all`: one that executes a program kills the others, stopped or not, and waits until we have waited for their ends. Returns how many have
+ * not stopped afterwards.
+ */
+static size_t collect_stops(struct fay_stop *stop, bool all)
 {
 	size_t running = 0;
 
 	for (size_t i = 0; i < stop->count; i++) {
 		struct fay_stopped_thread *thread = &stop->threads[i];
-		int status;
-		pid_t got;
 
-		if (thread->stopped || thread->gone)
-			continue;
-		got = waitpid(thread->tid, &status, __WALL | WNOHANG);
-		if (got == thread->tid) {
-			note_stop(thread, status);
-			deliver_first(thread);
-		} else if (got < 0)
-			thread->gone = true;
-		else if (thread->tid == stop->pid && fay_thread_state(stop->pid, thread->tid) == 'Z')
-			thread->gone = true; /* a dead leader is reported only after its last thread */
+		if (!thread->gone && (all || !thread->stopped))
+			collect(stop, thread);
 		running += !thread->stopped && !thread->gone;
 	}
 	return running;
-}
-
-/* Seizes the threads that are new. *fresh: how many. */
-static enum seize_result seize_new(struct fay_stop *stop, size_t *fresh, pid_t *tracer, int *code,
-				   struct fay_error *error)
-{
-	enum seize_result result = SEIZED;
-	struct dirent *entry;
-	char path[64];
-	DIR *tasks;
-
-	*fresh = 0;
-	*code = 0;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)stop->pid);
-	tasks = opendir(path);
-	if (!tasks)
-		return GONE;
-	while (result == SEIZED && (entry = readdir(tasks))) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		enum seize_result one;
-
-		if (tid <= 0 || thread_find(stop, tid))
-			continue;
-		one = thread_seize(stop, tid, tracer);
-		if (one == GONE)
-			continue;
-		if (one == SEIZED) {
-			++*fresh;
-			*code = thread_add(stop, tid, error);
-			if (*code)
-				break;
-		} else {
-			result = one;
-		}
-	}
-	closedir(tasks);
-	return result;
 }
 
 static int did_not_stop(struct fay_stop *stop, uint32_t timeout_ms, struct fay_error *error)
@@ -232,6 +157,25 @@ static int did_not_stop(struct fay_stop *stop, uint32_t timeout_ms, struct fay_e
 	}
 	return fay_error_set(error, FAY_E_LIMIT, "process %d makes threads faster than they can be stopped",
 			     (int)stop->pid);
+}
+
+/*
+ * Whether the first thread still stands as it was found: one that executes a program takes its number and its place, while its own number vanishes. That one is then waited for like any other.
+ */
+static bool leader_stands(struct fay_stop *stop)
+{
+	struct fay_stopped_thread *leader = fay_stop_find(stop, stop->pid);
+	struct user_regs_struct registers;
+
+	if (!leader)
+		return true;
+	leader->stopped = ptrace(PTRACE_GETREGS, leader->tid, 0, &registers) == 0;
+	if (!leader->stopped) {
+		leader->have_siginfo = false;
+		leader->signal = 0;
+		ptrace(PTRACE_INTERRUPT, leader->tid, 0, 0);
+	}
+	return leader->stopped;
 }
 
 static bool any_stopped(const struct fay_stop *stop)
@@ -276,22 +220,22 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 	for (unsigned round = 0;; round++) {
 		size_t fresh = 0;
 		int code = 0;
-		enum seize_result result = SEIZED;
+		enum fay_seized result = FAY_SEIZED;
 
 		/* While threads are still to stop, a look at the list of all of them is seldom worth its time. */
 		if (running == 0 || round % LOOK_ROUNDS == 0)
-			result = seize_new(stop, &fresh, tracer, &code, error);
+			result = fay_stop_seize(stop, &fresh, tracer, &code, error);
 		if (code)
 			return code;
-		if (result == TRACED_BY_OTHER)
+		if (result == FAY_SEIZED_BY_OTHER)
 			return -1;
-		if (result == FORBIDDEN)
+		if (result == FAY_SEIZED_FORBIDDEN)
 			return no_permission(stop->pid, error);
-		running = collect_stops(stop);
+		running = collect_stops(stop, result == FAY_SEIZED_BUSY || settled || round % ENDS_ROUNDS == ENDS_ROUNDS - 1);
 		/* A thread that still ran during the look may have made another behind it: only a look with all stopped counts. */
-		if (result == SEIZED && fresh == 0 && running == 0 && settled)
+		if (result == FAY_SEIZED && fresh == 0 && running == 0 && settled && leader_stands(stop))
 			return any_stopped(stop) ? 0 : fay_error_set(error, FAY_E_REFUSED, "process %d is exiting or gone", (int)stop->pid);
-		if (result == GONE && running == 0)
+		if (result == FAY_SEIZED_GONE && running == 0)
 			return fay_error_set(error, FAY_E_REFUSED, "no such process: %d", (int)stop->pid);
 		if (patience_is_over(&patience))
 			return did_not_stop(stop, timeout_ms, error);
@@ -374,30 +318,43 @@ static void restart_silently(struct fay_stopped_thread *thread)
 		}
 }
 
-uint64_t fay_stop_release(struct fay_stop *stop)
+/*
+ * A thread that was interrupted but did not get to its stop must get there before it can be let go; one that was killed, be it by another of the process that has been let go and executes a program,
+ * must have its end waited for, or that one waits for it. *round: all together are waited for so long.
+ */
+static void let_go(struct fay_stopped_thread *thread, unsigned *round)
 {
-	uint64_t since = stop->since;
+	int status;
 
-	for (size_t i = 0; i < stop->count; i++) {
-		struct fay_stopped_thread *thread = &stop->threads[i];
-		int status;
+	while (!thread->gone) {
+		pid_t got;
 
-		if (thread->gone)
-			continue;
-		/* A thread that was interrupted but did not get to its stop must get there before it can be let go. */
-		for (unsigned round = 0; !thread->stopped && !thread->gone && round < 1000; round++) {
-			if (waitpid(thread->tid, &status, __WALL | WNOHANG) == thread->tid)
-				note_stop(thread, status);
-			else
-				fay_stop_pause(round);
-		}
 		restart_silently(thread);
 		if (thread->dirty)
 			ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
 		if (thread->have_siginfo)
 			ptrace(PTRACE_SETSIGINFO, thread->tid, 0, &thread->siginfo);
-		ptrace(PTRACE_DETACH, thread->tid, 0, (long)thread->signal);
+		if (ptrace(PTRACE_DETACH, thread->tid, 0, (long)thread->signal) == 0)
+			return;
+		thread->stopped = thread->dirty = thread->have_siginfo = false;
+		got = waitpid(thread->tid, &status, __WALL | WNOHANG);
+		if (got == thread->tid)
+			note_stop(thread, status);
+		thread->gone |= got < 0;
+		if (got == 0 && *round >= RELEASE_ROUNDS)
+			return;
+		if (got == 0)
+			fay_stop_pause(++*round);
 	}
+}
+
+uint64_t fay_stop_release(struct fay_stop *stop)
+{
+	uint64_t since = stop->since;
+	unsigned round = 0;
+
+	for (size_t i = 0; i < stop->count; i++)
+		let_go(&stop->threads[i], &round);
 	if (stop->memory >= 0)
 		close(stop->memory);
 	if (stop->hurried)

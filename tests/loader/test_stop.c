@@ -33,6 +33,7 @@
 
 #define SIZE 8
 #define ROUNDS 3
+#define SEIZES 300u
 #define LIMIT_S 600 /* of the sockets: none of the calls may come to it */
 
 /* Made before the child: it uses `mine`, the test `others`. */
@@ -286,12 +287,6 @@ static int borrow(struct fay_stop *stopped, struct fay_error *error)
 	return code;
 }
 
-static void end(pid_t child)
-{
-	kill(child, SIGKILL);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-}
-
 static void goes_on_waiting(const struct waiting *waiting)
 {
 	pid_t child;
@@ -333,9 +328,47 @@ static void test_interrupted_calls(void **state)
 		goes_on_waiting(&calls[i]);
 }
 
+/*
+ * A program that is stopped while it executes itself: each attempt ends, with the program stopped and a system call run in it, or with the reason why not; and the program goes on. SEIZES
+ * are those in which it was stopped.
+ */
+static void test_executing(void **state)
+{
+	unsigned stopped = 0;
+	int input[2], status;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(input), 0);
+	child = fork();
+	if (child == 0) {
+		dup2(input[0], 0);
+		close(input[0]), close(input[1]);
+		execl(EXEC_PROGRAM, EXEC_PROGRAM, NULL);
+		_exit(127);
+	}
+	close(input[0]);
+	for (unsigned i = 0; stopped < SEIZES && i < 10 * SEIZES; i++) {
+		struct fay_error error = { 0 };
+		struct fay_stop stop;
+
+		if (fay_stop_all(child, FAY_STOP_TIMEOUT_MS, FAY_TRACER_WAIT_MS, &stop, &error))
+			continue;
+		stopped += !borrow(&stop, NULL);
+		fay_stop_release(&stop);
+		usleep(i % 5 * 200);
+		if (waitpid(child, &status, WNOHANG) == child)
+			fail_msg("after %u stops: wait status %#x", stopped, status);
+	}
+	close(input[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_true(stopped == SEIZES);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_interrupted_calls) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_interrupted_calls), cmocka_unit_test(test_executing) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

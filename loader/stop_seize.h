@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Seizing a process's threads, for stop.c alone. */
+#ifndef FAY_LOADER_STOP_SEIZE_H
+#define FAY_LOADER_STOP_SEIZE_H
+
+#include "stop.h"
+
+/* BUSY: the process executes a program; its threads' ends have to be waited for before it is tried again. */
+enum fay_seized { FAY_SEIZED, FAY_SEIZED_GONE, FAY_SEIZED_BY_OTHER, FAY_SEIZED_FORBIDDEN, FAY_SEIZED_BUSY };
+
+/* Seizes and interrupts the threads that are new. *fresh: how many; *tracer: who has one (BY_OTHER); *code: an error, or 0. GONE: there is no such process. */
+enum fay_seized fay_stop_seize(struct fay_stop *stop, size_t *fresh, pid_t *tracer, int *code, struct fay_error *error);
+
+/* One that is not gone; NULL. */
+struct fay_stopped_thread *fay_stop_find(const struct fay_stop *stop, pid_t tid);
+
+#endif
