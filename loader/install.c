@@ -133,8 +133,24 @@ static bool move_threads(const struct fay_session *session, struct fay_stop *sto
 	return true;
 }
 
+/* Our bytes go, somebody else's (a uprobe's int3, set meanwhile) stay. */
+static void put_back(const struct fay_stop *stop, const struct fay_zone_patch *patch, const uint8_t before[FAY_JUMP_BYTES])
+{
+	uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
+
+	if (fay_stop_read(stop, patch->site, now, sizeof(now)))
+		return;
+	fay_patch_encode(patch, jump);
+	for (unsigned k = 0; k < FAY_JUMP_BYTES; k++)
+		if (now[k] == jump[k])
+			now[k] = before[k];
+	fay_stop_write(stop, patch->site, now, sizeof(now));
+}
+
 static int patch_all(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
 {
+	bool busy;
+
 	for (size_t i = 0; i < session->point_count; i++) {
 		struct fay_point *point = &session->points[i];
 		uint8_t jump[FAY_JUMP_BYTES];
@@ -155,14 +171,15 @@ static int patch_all(struct fay_session *session, struct fay_stop *stop, struct 
 	}
 	if (fay_text_write(&session->text, stop->memory) == 0)
 		return 0;
-	fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write its code: %s", (int)stop->pid, strerror(errno));
 	/* Every one: which pages were written is not known, and a site across two pages may be half written. */
+	busy = errno == EBUSY;
+	fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write its code: %s", (int)stop->pid, strerror(errno));
 	for (size_t i = 0; i < session->point_count; i++)
 		if (session->points[i].usable)
-			fay_stop_write(stop, session->points[i].site, session->points[i].before, FAY_JUMP_BYTES);
+			put_back(stop, &session->points[i].patch, session->points[i].before);
 	for (size_t i = 0; i < session->back_count; i++)
-		fay_stop_write(stop, session->backs[i].patch.site, session->backs[i].patch.original, FAY_JUMP_BYTES);
-	return FAY_E_REFUSED;
+		put_back(stop, &session->backs[i].patch, session->backs[i].patch.original);
+	return busy ? -1 : FAY_E_REFUSED;
 }
 
 /* The zones' records are written last: a mark without its increment could take away somebody else's. */

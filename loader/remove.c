@@ -13,6 +13,7 @@
 #include "text.h"
 #include "thread.h"
 
+#define INT3 0xccu
 #define REMOVE_ROUNDS 7u /* waits of 1, 2, 4 ... 64 ms for threads to leave */
 #define STANDING_ROUNDS 60u /* further ones of 64 ms for threads that stand in our code: on a busy machine they do not get to run */
 
@@ -56,6 +57,12 @@ static bool patch_take_out(struct fay_text *text, struct fay_zones *zones, uint6
 		return true; /* the module was unloaded */
 	if (!memcmp(now, jump, sizeof(jump)))
 		return fay_text_change(text, patch->site, patch->original, FAY_JUMP_BYTES);
+	/*
+	 * A uprobe was set at the jump. The kernel knows the program's first byte from the file, and puts that back when the uprobe goes; the others are ours to restore. (A debugger's int3 would cover our
+	 * byte: but no debugger holds a process that we hold.)
+	 */
+	if (now[0] == INT3 && patch->original[0] != INT3 && !memcmp(now + 1, jump + 1, FAY_JUMP_BYTES - 1))
+		return fay_text_change(text, patch->site + 1, patch->original + 1, FAY_JUMP_BYTES - 1);
 	above = patch_above(zones, session, jump, patch->site, &in);
 	if (!above) /* put back by someone, or overwritten by something that is not ours and may lead here */
 		return !memcmp(now, patch->original, sizeof(jump));

@@ -87,6 +87,7 @@ void fay_text_read(struct fay_text *text, int memory)
 			text->pages[i + k].changed = false;
 		}
 	}
+	text->edit_count = 0;
 }
 
 /* The pages' index; text->count if any byte is missing. */
@@ -111,11 +112,33 @@ const uint8_t *fay_text_at(const struct fay_text *text, uint64_t address, size_t
 	return at == text->count ? NULL : text->bytes + at * PAGE + address % PAGE;
 }
 
+static bool add_edit(struct fay_text *text, uint64_t address, const void *was, const void *bytes, size_t size)
+{
+	struct fay_text_edit *edit;
+
+	if (size > FAY_TEXT_CHANGE_MAX)
+		return false;
+	if (text->edit_count == text->edit_capacity) {
+		size_t more = text->edit_capacity ? 2 * text->edit_capacity : 64;
+		struct fay_text_edit *grown = realloc(text->edits, more * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		text->edits = grown;
+		text->edit_capacity = more;
+	}
+	edit = &text->edits[text->edit_count];
+	*edit = (struct fay_text_edit){ .address = address, .order = text->edit_count++, .size = (uint8_t)size };
+	memcpy(edit->was, was, size);
+	memcpy(edit->bytes, bytes, size);
+	return true;
+}
+
 bool fay_text_change(struct fay_text *text, uint64_t address, const void *bytes, size_t size)
 {
 	size_t at = find(text, address, size);
 
-	if (at == text->count)
+	if (at == text->count || !add_edit(text, address, text->bytes + at * PAGE + address % PAGE, bytes, size))
 		return false;
 	memcpy(text->bytes + at * PAGE + address % PAGE, bytes, size);
 	for (size_t i = at; i <= at + (address % PAGE + size - 1) / PAGE; i++)
@@ -123,24 +146,65 @@ bool fay_text_change(struct fay_text *text, uint64_t address, const void *bytes,
 	return true;
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct fay_text_edit *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int transfer(const struct fay_text *text, int memory, size_t first, size_t length, bool write)
+{
+	size_t done = 0, size = length * PAGE;
+
+	while (done < size) {
+		uint8_t *at = text->bytes + first * PAGE + done;
+		off_t there = (off_t)(text->pages[first].address + done);
+		ssize_t got = write ? pwrite(memory, at, size - done, there) : pread(memory, at, size - done, there);
+
+		if (got <= 0) {
+			errno = got < 0 ? errno : EFAULT;
+			return -1;
+		}
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+/* One run: as it is now, with our changes. */
+static int write_run(struct fay_text *text, int memory, size_t first, size_t length)
+{
+	uint64_t start = text->pages[first].address;
+	size_t at = FAY_COUNT_BELOW(text->edits, text->edit_count, address, start);
+
+	if (transfer(text, memory, first, length, false))
+		return -1;
+	for (; at < text->edit_count && text->edits[at].address < start + length * PAGE; at++) {
+		const struct fay_text_edit *edit = &text->edits[at];
+		uint8_t *bytes = text->bytes + first * PAGE + (edit->address - start);
+
+		if (memcmp(bytes, edit->was, edit->size)) {
+			errno = EBUSY;
+			return -1;
+		}
+		memcpy(bytes, edit->bytes, edit->size);
+	}
+	return transfer(text, memory, first, length, true);
+}
+
 int fay_text_write(struct fay_text *text, int memory)
 {
+	if (text->edit_count)
+		qsort(text->edits, text->edit_count, sizeof(*text->edits), by_place);
 	for (size_t i = 0, length; i < text->count; i += length) {
-		size_t done = 0;
-
 		length = 1;
 		if (!text->pages[i].changed)
 			continue;
 		length = run_length(text, i, true);
-		while (done < length * PAGE) {
-			ssize_t got = pwrite(memory, text->bytes + i * PAGE + done, length * PAGE - done, (off_t)(text->pages[i].address + done));
-
-			if (got <= 0) {
-				errno = got < 0 ? errno : EFAULT;
-				return -1;
-			}
-			done += (size_t)got;
-		}
+		if (write_run(text, memory, i, length))
+			return -1;
 		for (size_t k = i; k < i + length; k++)
 			text->pages[k].changed = false;
 	}
@@ -152,5 +216,6 @@ void fay_text_deinit(struct fay_text *text)
 	if (text->bytes)
 		munmap(text->bytes, text->bytes_size);
 	free(text->pages);
+	free(text->edits);
 	memset(text, 0, sizeof(*text));
 }
