@@ -79,8 +79,13 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 	struct fay_cli_functions *functions = &explain->functions;
 	char *end;
 	int option;
+	/* What follows `--` is the command, whatever it looks like. */
+	int own = 1;
+	while (own < argc && strcmp(argv[own], "--"))
+		own++;
+	functions->command = own + 1 < argc ? argv + own + 1 : NULL;
 	optind = 1;
-	while ((option = fay_cli_getopt(argc, argv, "+p:", options)) != -1) {
+	while ((option = fay_cli_getopt(own, argv, "p:", options)) != -1) {
 		if (option == 'p' && (explain->pid = (pid_t)strtol(optarg, &end, 10)) > 0 && !*end) {
 			functions->pids = &explain->pid;
 			functions->pid_count = 1;
@@ -99,14 +104,12 @@ static bool read_options(struct explain *explain, int argc, char **argv)
 			return false;
 		}
 	}
-	bool has_command = argc - optind > 2 && !strcmp(argv[optind + 1], "--");
 	explain->query = argv[optind];
-	functions->command = has_command ? argv + optind + 2 : NULL;
-	if (argc == optind)
+	if (optind == own)
 		fputs("fay explain: a query is missing\n", stderr);
-	else if (argc - optind > 1 && !has_command)
+	else if (own - optind > 1)
 		fprintf(stderr, "fay explain: '%s' is one word too many: a query is one argument (quote it), and a command comes behind `--`\n", argv[optind + 1]);
-	return argc - optind == 1 || has_command;
+	return own - optind == 1 && (own == argc || functions->command);
 }
 
 int fay_explain_main(int argc, char **argv)

@@ -26,6 +26,7 @@ says 2 "did you mean '--clean'?" "$fay" doctor --cleen
 says 2 "'ls' is one word too many" "$fay" trace "$count" ls
 says 2 "'ls' is one word too many" "$fay" explain "$count" ls
 says 2 "a query is missing" "$fay" explain
+"$fay" explain "$count" --json >"$work/out" 2>"$work/err" && jq -e . "$work/out" >/dev/null || fail "explain with an option behind the query: $(cat "$work/out")"
 says 2 "--comm takes the name" "$fay" trace -p sleep "$count"
 says 1 "-p $process takes a process by its number" "$fay" trace --comm $process "$count"
 says 2 "-p PID names a process" "$fay" list $process 'libc!*'
