@@ -166,7 +166,7 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 
 		if (code)
 			return code;
-		session->calls_size = (size_t)session->options.slot_max * FAY_CALLS_STRIDE + FAY_OTHERS_BYTES;
+		session->calls_size = fay_calls_size(session);
 	}
 	if (session->options.modules && !session->options.beside_count && fay_rendezvous_resolve(session, &capacity, error))
 		return error->code;

@@ -130,6 +130,7 @@ struct fay_session {
 	bool thread_pointer; /* fs:0 holds the fs base in every thread */
 	uint64_t time_multiplier, time_offset;
 	/* In the target. */
+	bool no_room; /* the last attempt found no room there */
 	uint64_t table_address, shm_address, calls_address;
 	size_t calls_size;    /* 0: no call is watched */
 	uint32_t unwind_step; /* struct fay_runtime_config */
@@ -148,6 +149,12 @@ struct fay_session {
 
 /* places.c: where a probe is wanted, but for modules that other sessions of the process know. Threads' functions are in the C library, which is there from the beginning. */
 int fay_places_find(struct fay_session *session, uint32_t probe, struct fay_function_list *list, struct fay_error *error);
+
+/* Bytes for the stacks of watched calls. */
+static inline size_t fay_calls_size(const struct fay_session *session)
+{
+	return (size_t)session->options.slot_max * FAY_CALLS_STRIDE + FAY_OTHERS_BYTES;
+}
 
 /* points.c */
 int fay_points_resolve(struct fay_session *session, struct fay_error *error);
