@@ -381,6 +381,8 @@ static bool point_plan(struct fay_session *session, struct fay_point *point, con
 		return inside_plan(point, present, memory, body, reason);
 	if (fay_unpatchable(point->function.name, reason))
 		return false;
+	if (point->argless)
+		return snprintf(reason, FAY_REASON_MAX, "%s", point->argless) < 0;
 	if (point->watched && point->unwatched)
 		return snprintf(reason, FAY_REASON_MAX, "%s", point->unwatched) < 0;
 	if (point->careful && point->watched) {

@@ -48,6 +48,8 @@ struct fay_point {
 	uint32_t cost; /* index of its struct fay_place_cost in each slot */
 	bool taken_out; /* its patch has been removed while the session goes on */
 	bool unloaded; /* likewise, with the module that it was in: what lies there now is another's */
+	bool go; /* a function of Go, which gets its arguments in Go's registers */
+	const char *argless; /* why its arguments cannot be read; NULL: they can, or nobody reads them */
 	bool watched; /* calls are watched until they return */
 	bool shared;  /* shares its trampoline */
 	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_FIND_OBJECT, FAY_HOOK_FIND_FDE, FAY_HOOK_LONGJMP, FAY_HOOK_MODULES } hook; /* what the runtime wants here itself */
@@ -192,7 +194,7 @@ bool fay_rendezvous_unsettled(const struct fay_session *session, const struct fa
 void fay_rendezvous_release(struct fay_session *session);
 void fay_rendezvous_release_other(pid_t pid, uint64_t id);
 
-/* walkers.c: sets `unwatched`. The other one: for a session beside others: takes out of these what a run-time system that has been loaded since does not stand. */
+/* walkers.c: sets `unwatched`, `go` and `argless`. The other one: for a session beside others: takes out of these what a run-time system that has been loaded since does not stand. */
 void fay_walkers_judge(struct fay_session *session);
 int fay_walkers_came(struct fay_session *session, struct fay_error *error);
 
