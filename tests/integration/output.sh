@@ -33,6 +33,16 @@ size=$(stat -c %s "$work/saved.fay")
 exits "over the file that is asked" 2 "$FAY" trace -o "$work/saved.fay" "file(\"$work/saved.fay\").Count()"
 contains "why not" "$work/err" "it is the saved trace that is asked"
 equal "it stays as it is" "$size" "$(stat -c %s "$work/saved.fay")"
+# A program that becomes another: each event has the name that its thread has then, also in a saved trace.
+cp "$(command -v dd)" "$work/second"
+become=(bash -c 'read -r x <"$0/file"; exec "$0/second" if="$0/file" of=/dev/null bs=100 status=none' "$work")
+by_name='from r in cluster.Function("libc!read") group r by r.comm into g select new { g.Key, n = g.Count(r => r.Arg(2) == 100) }'
+exits "followed to another program" 0 "$FAY" trace --json --follow "$by_name" -- "${become[@]}"
+equal "reads by name" '{"Key":"bash","n":0} {"Key":"second","n":51}' "$(jq -c 'select(.type == "row") | .values' "$work/out" | sort | xargs -d '\n')"
+exits "followed and saved" 0 "$FAY" trace --save "$work/names.fay" --follow 'cluster.Function("libc!read")' -- "${become[@]}"
+exits "asked of the saved trace" 0 "$FAY" trace --json "${by_name/cluster/file(\"$work/names.fay\")}"
+equal "the same names" '{"Key":"bash","n":0} {"Key":"second","n":51}' "$(jq -c 'select(.type == "row") | .values' "$work/out" | sort | xargs -d '\n')"
+
 # What fay exits with is whether the trace went well; how the command ended is said beside it.
 ended_with() { # WHAT MEMBER VALUE MESSAGE COMMAND...
 	local what=$1 member=$2 value=$3 message=$4
