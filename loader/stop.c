@@ -277,6 +277,9 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 		if (code > 0)
 			return code;
 		if (patience_is_over(&patience)) {
+			if (!tracer)
+				return fay_error_set(error, FAY_E_REFUSED, "process %d is being traced from another PID namespace, by what did not let go within %u ms", (int)pid,
+						     tracer_wait_ms);
 			fay_process_comm(tracer, comm);
 			return fay_error_set(error, FAY_E_REFUSED, "process %d is being traced by process %d (%s), which did not let go within %u ms",
 					     (int)pid, (int)tracer, comm, tracer_wait_ms);

@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,19 @@ static void breaker_end(struct breaker *breaker)
 	sigaction(SEIZE_SIGNAL, &breaker->action, NULL);
 }
 
+/* To write a thread's memory takes the rights that to trace it takes, but no tracer is in the way. */
+static bool may_trace(pid_t pid, pid_t tid)
+{
+	char path[80];
+	int memory;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", (int)pid, (int)tid);
+	memory = open(path, O_RDWR | O_CLOEXEC);
+	if (memory >= 0)
+		close(memory);
+	return memory >= 0;
+}
+
 static enum fay_seized thread_seize(struct fay_stop *stop, pid_t tid, pid_t *tracer)
 {
 	/* Again, since another tracer may let go between the refusal and the look at its name. */
@@ -121,7 +135,8 @@ static enum fay_seized thread_seize(struct fay_stop *stop, pid_t tid, pid_t *tra
 		if (*tracer > 0)
 			return FAY_SEIZED_BY_OTHER;
 	}
-	return FAY_SEIZED_FORBIDDEN;
+	/* A tracer in a PID namespace that is not below ours has no number here. */
+	return *tracer == 0 && may_trace(stop->pid, tid) ? FAY_SEIZED_BY_OTHER : FAY_SEIZED_FORBIDDEN;
 }
 
 enum fay_seized fay_stop_seize(struct fay_stop *stop, size_t *fresh, pid_t *tracer, int *code, struct fay_error *error)

@@ -8,7 +8,7 @@
 /* BUSY: the process executes a program; its threads' ends have to be waited for before it is tried again. */
 enum fay_seized { FAY_SEIZED, FAY_SEIZED_GONE, FAY_SEIZED_BY_OTHER, FAY_SEIZED_FORBIDDEN, FAY_SEIZED_BUSY };
 
-/* Seizes and interrupts the threads that are new. *fresh: how many; *tracer: who has one (BY_OTHER); *code: an error, or 0. GONE: there is no such process. */
+/* Seizes and interrupts the threads that are new. *fresh: how many; *tracer: who has one (BY_OTHER; 0: somebody in another PID namespace); *code: an error, or 0. GONE: there is no such process. */
 enum fay_seized fay_stop_seize(struct fay_stop *stop, size_t *fresh, pid_t *tracer, int *code, struct fay_error *error);
 
 /* One that is not gone; NULL. */

@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,6 +17,8 @@
 #include <sys/epoll.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
 #include <sys/sem.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -366,9 +369,91 @@ static void test_executing(void **state)
 	assert_true(stopped == SEIZES);
 }
 
+/* In a PID namespace, as its first process, with a /proc of its own: a child is held by a tracer outside. First for too long, then it lets go. */
+static int stop_held(int ready, int go, int waits)
+{
+	struct fay_error error = { 0 };
+	struct fay_stop stop;
+	char byte = 0;
+	pid_t held;
+
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("proc", "/proc", "proc", 0, NULL))
+		return 77;
+	held = fork();
+	if (held == 0)
+		for (;;)
+			pause();
+	if (write(ready, "r", 1) != 1 || read(go, &byte, 1) != 1)
+		return 1;
+	if (fay_stop_all(held, FAY_STOP_TIMEOUT_MS, 100, &stop, &error) != FAY_E_REFUSED || !strstr(error.message, "from another PID namespace"))
+		return fprintf(stderr, "held: %s\n", error.message), 2;
+	if (write(waits, "w", 1) != 1)
+		return 3;
+	if (fay_stop_all(held, FAY_STOP_TIMEOUT_MS, 60000, &stop, &error))
+		return fprintf(stderr, "let go: %s\n", error.message), 4;
+	fay_stop_release(&stop);
+	return 0;
+}
+
+/* The only child of a process; 0: none. */
+static pid_t child_of(pid_t pid)
+{
+	char path[64];
+	int child = 0;
+	FILE *list;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	list = fopen(path, "r");
+	if (list) {
+		if (fscanf(list, "%d", &child) != 1)
+			child = 0;
+		fclose(list);
+	}
+	return child;
+}
+
+static void test_held_from_outside(void **state)
+{
+	int ready[2], go[2], waits[2], status;
+	char byte;
+
+	(void)state;
+	assert_true(!pipe(ready) && !pipe(go) && !pipe(waits));
+	pid_t outer = fork();
+	if (outer == 0) {
+		if (unshare(CLONE_NEWPID | CLONE_NEWNS))
+			_exit(77);
+		pid_t first = fork();
+		if (first == 0)
+			_exit(stop_held(ready[1], go[0], waits[1]));
+		close(ready[1]), close(waits[1]);
+		if (first < 0 || waitpid(first, &status, 0) != first)
+			_exit(1);
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+	}
+	close(ready[1]), close(waits[1]);
+	if (read(ready[0], &byte, 1) == 1) {
+		pid_t held = child_of(child_of(outer));
+
+		assert_true(held > 0);
+		assert_int_equal(ptrace(PTRACE_SEIZE, held, 0, 0), 0);
+		assert_int_equal(write(go[1], "g", 1), 1);
+		if (read(waits[0], &byte, 1) == 1)
+			usleep(20000);
+		assert_int_equal(ptrace(PTRACE_INTERRUPT, held, 0, 0), 0);
+		assert_int_equal(waitpid(held, &status, __WALL), held);
+		ptrace(PTRACE_DETACH, held, 0, 0);
+	}
+	assert_int_equal(waitpid(outer, &status, 0), outer);
+	close(ready[0]), close(go[0]), close(go[1]), close(waits[0]);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_interrupted_calls), cmocka_unit_test(test_executing) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_interrupted_calls), cmocka_unit_test(test_executing), cmocka_unit_test(test_held_from_outside) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
