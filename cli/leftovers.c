@@ -116,6 +116,8 @@ int fay_cli_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error
 		return FAY_OK;
 	if (fay_leftovers_remove(pid, unknown, &removed, &kept, error))
 		return error->code;
+	if (!removed && !kept)
+		return FAY_OK; /* it was being removed when it was looked at */
 	fprintf(stderr, "fay: process %d: removed %zu session%s%s\n", pid, removed + kept, removed + kept == 1 ? "" : "s",
 		doubtful && unknown ? "" : " of a fay that was killed");
 	return FAY_OK;
