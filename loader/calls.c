@@ -240,7 +240,7 @@ static uint64_t place_of_point(struct returning *returning, uint64_t slot)
 
 /*
  * Whether another session's trampoline is between copying the word in the slot to its record and laying its own return point over it, or between the reverse at the return: then the word is
- * in both, and it will use the copy. The others' calls are those of the slot's thread.
+ * in both, and it will use the copy. Or it has not written the address yet: then the copy may be in a register. The others' calls are those of the slot's thread.
  */
 static bool is_being_begun(struct returning *returning, uint64_t slot)
 {
@@ -253,7 +253,7 @@ static bool is_being_begun(struct returning *returning, uint64_t slot)
 		while (newest > 0 && spend(returning, 1) && (calls->items[newest - 1].slot & ~(uint64_t)FAY_CALL_MARKS) != slot)
 			newest--;
 		if (newest > 0 && calls->items[newest - 1].slot == slot &&
-		    (fay_stop_read(returning->stop, slot, &word, 8) || calls->items[newest - 1].address == word))
+		    (fay_stop_read(returning->stop, slot, &word, 8) || calls->items[newest - 1].address == word || !calls->items[newest - 1].address))
 			return true;
 	}
 	return false;

@@ -24,24 +24,31 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The patch of another session that lies directly over `patch`. */
-static struct fay_zone_patch *patch_above(struct fay_zones *zones, uint64_t session,
-					  const uint8_t jump[FAY_JUMP_BYTES], uint64_t site, struct fay_zone **in)
+/*
+ * Whoever lies directly over `patch` goes on where it went on. These may be several: what a session that was taken out left behind, because a thread stands in it, was over the same jump as
+ * the session that came next, and its thread still goes on from there. True if one of them is reached from the site.
+ */
+static bool hand_on(struct fay_zones *zones, uint64_t session, const uint8_t jump[FAY_JUMP_BYTES], const struct fay_zone_patch *patch)
 {
+	bool reached = false;
+
 	for (size_t i = 0; i < zones->count; i++) {
 		struct fay_zone *zone = &zones->items[i];
-		uint32_t at = fay_zone_first_at(zone, site);
+		uint32_t at = fay_zone_first_at(zone, patch->site);
 		struct fay_zone_patch *above;
 
 		if (zone->header.session == session)
 			continue;
-		while ((above = fay_zone_next_at(zone, site, &at)))
-			if (!memcmp(above->original, jump, FAY_JUMP_BYTES)) {
-				*in = zone;
-				return above;
-			}
+		while ((above = fay_zone_next_at(zone, patch->site, &at))) {
+			if (memcmp(above->original, jump, FAY_JUMP_BYTES))
+				continue;
+			memcpy(above->original, patch->original, FAY_JUMP_BYTES);
+			above->link = patch->linked && patch->link != patch->displaced ? patch->link : above->displaced;
+			zone->dirty = true;
+			reached |= !above->removed;
+		}
 	}
-	return NULL;
+	return reached;
 }
 
 /* Takes the jump away, wherever it is, here: see changes_write(). True if nothing leads to this patch any more. */
@@ -49,10 +56,10 @@ static bool patch_take_out(struct fay_text *text, struct fay_zones *zones, uint6
 {
 	const uint8_t *now = fay_text_at(text, patch->site, FAY_JUMP_BYTES);
 	uint8_t jump[FAY_JUMP_BYTES];
-	struct fay_zone_patch *above;
-	struct fay_zone *in;
+	bool reached;
 
 	fay_patch_encode(patch, jump);
+	reached = hand_on(zones, session, jump, patch);
 	if (!now)
 		return true; /* the module was unloaded */
 	if (!memcmp(now, jump, sizeof(jump)))
@@ -63,13 +70,8 @@ static bool patch_take_out(struct fay_text *text, struct fay_zones *zones, uint6
 	 */
 	if (now[0] == INT3 && patch->original[0] != INT3 && !memcmp(now + 1, jump + 1, FAY_JUMP_BYTES - 1))
 		return fay_text_change(text, patch->site + 1, patch->original + 1, FAY_JUMP_BYTES - 1);
-	above = patch_above(zones, session, jump, patch->site, &in);
-	if (!above) /* put back by someone, or overwritten by something that is not ours and may lead here */
-		return !memcmp(now, patch->original, sizeof(jump));
-	memcpy(above->original, patch->original, FAY_JUMP_BYTES);
-	above->link = patch->linked && patch->link != patch->displaced ? patch->link : above->displaced;
-	in->dirty = true;
-	return true;
+	/* Else put back by someone, or overwritten by something that is not ours and may lead here. */
+	return reached || !memcmp(now, patch->original, sizeof(jump));
 }
 
 /*
