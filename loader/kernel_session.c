@@ -51,7 +51,7 @@ static int attach(struct fay_kernel_session *session)
 	return failed ? code : 0;
 }
 
-#define OTHERS_HOLD "another tracer (BPF, or another fay) holds one of these functions by a direct call"
+#define OTHERS_HOLD "another tracer (BPF, or another fay) holds one of these functions by a direct call, or a live patch replaces one"
 
 static int attach_refused(int code, struct fay_error *error)
 {

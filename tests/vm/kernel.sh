@@ -86,5 +86,5 @@ check_has "ftrace gave up, said" "a fault has switched ftrace off" "$(cat /tmp/s
 kernel_calls getpgid 1000 getppid 1000
 finish fay_s0
 IN
-dead=$(ftrace_dead) || fail "ftrace_dead.ko is not built"
+dead=$(module ftrace_dead) || fail "ftrace_dead.ko is not built"
 inside "$work/script" ${FAY_VM_APPEND:+--append "$FAY_VM_APPEND"} --with "$BUILD/tests/vm/pair.fay:probes/pair.fay" --with "$dead:ftrace_dead.ko"

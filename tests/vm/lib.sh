@@ -10,11 +10,11 @@ kernel=$("$here/../../scripts/vm-kernel") || exit $?
 version=$(cat "$kernel/version")
 "$here/../../scripts/kernel-module" "$kernel/headers" "$BUILD/kernel" >"$work/built" 2>&1 || { cat "$work/built" >&2; exit 1; }
 
-# The path of ftrace_dead.ko, built.
-ftrace_dead() {
-	cp -r "$here/ftrace_dead" "$work/"
-	make -s -C "$kernel/headers" M="$work/ftrace_dead" modules >"$work/built" 2>&1 || { cat "$work/built" >&2; return 1; }
-	echo "$work/ftrace_dead/ftrace_dead.ko"
+# The path of a module of the tests' own, built: module NAME, which is a folder here.
+module() {
+	cp -r "$here/$1" "$work/"
+	make -s -C "$kernel/headers" M="$work/$1" modules >"$work/built" 2>&1 || { cat "$work/built" >&2; return 1; }
+	echo "$work/$1/$1.ko"
 }
 
 inside() {
