@@ -68,12 +68,20 @@ static int revise(struct trace *trace, const struct fay_result *all, struct show
 	return show(trace, &rows, true, error);
 }
 
+/* Before this no row's windows are looked at any more: the last one that it lies in has ended so long ago, and was shown. */
+static uint64_t settled_below(const struct trace *trace, uint64_t now)
+{
+	const struct fay_trace_windows *w = trace->windows;
+	uint64_t kept = trace->plan->window_width + w->horizon, last = w->next < now ? w->next : now;
+	return last > kept ? last - kept : 0;
+}
+
 /* Windows that were shown and whose time is up, on a cluster also others that were changed, are looked at again; the former are forgotten. */
 static int look_again(struct trace *trace, const struct fay_result *all, uint64_t now,
 		      struct fay_error *error)
 {
 	struct fay_trace_windows *w = trace->windows;
-	uint64_t kept = trace->plan->window_width + w->horizon;
+	uint64_t below = settled_below(trace, now);
 	size_t done = 0;
 	int result = FAY_OK;
 	for (size_t i = 0; i < w->shown_count && !result; i++) {
@@ -88,10 +96,10 @@ static int look_again(struct trace *trace, const struct fay_result *all, uint64_
 	memmove(w->shown, w->shown + done, w->shown_count * sizeof(*w->shown));
 	w->changed_from = UINT64_MAX;
 	w->next_revision = now + REVISE_EVERY;
-	if (w->next > kept && trace->root && fay_root_replaces(trace->root))
-		fay_root_forget(trace->root, all->state, w->next - kept);
-	else if (w->next > kept)
-		fay_aggregator_forget(fay_trace_merged(trace), all->state, w->next - kept);
+	if (below && trace->root && fay_root_replaces(trace->root))
+		fay_root_forget(trace->root, all->state, below);
+	else if (below)
+		fay_aggregator_forget(fay_trace_merged(trace), all->state, below);
 	return result;
 }
 
@@ -144,10 +152,9 @@ int fay_trace_windows_start(struct trace *trace, struct fay_error *error)
 static uint64_t over_until(struct trace *trace, uint64_t now)
 {
 	struct fay_trace_windows *w = trace->windows;
-	uint64_t kept = trace->plan->window_width + w->horizon;
 	if (!trace->root)
 		return now - LATENESS;
-	uint64_t settled = w->next > kept && w->next - kept > w->first ? w->next - kept : w->first;
+	uint64_t below = settled_below(trace, now), settled = below > w->first ? below : w->first;
 	uint64_t changed = fay_root_earliest(trace->root, settled), complete = fay_root_complete_until(trace->root);
 	w->changed_from = changed < w->changed_from ? changed : w->changed_from;
 	return (complete < now ? complete : now) - LATENESS;
