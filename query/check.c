@@ -225,6 +225,16 @@ static const char *hint_of_name(struct fay_query *query, const char *name)
 	return fay_query_did_you_mean(query, name, functions, COUNT_OF(functions));
 }
 
+/* A function that other languages have where a method is here. */
+static const char *hint_of_function(struct fay_query *query, const char *name)
+{
+	static const char *const aggregates[][2] = {{"count", "g.Count()"}, {"sum", "g.Sum(x => ...)"}, {"avg", "g.Average(x => ...)"}, {"min", "g.Min(x => ...)"}, {"max", "g.Max(x => ...)"}};
+	for (size_t i = 0; i < COUNT_OF(aggregates); i++)
+		if (!strcasecmp(name, aggregates[i][0]))
+			return fay_query_format(query, "; of a group that is `%s`", aggregates[i][1]);
+	return hint_of_name(query, name);
+}
+
 static struct fay_value_node *check_call(struct fay_checked *checked,
 					 const struct fay_scope *scope,
 					 const struct fay_node *call)
@@ -243,7 +253,7 @@ static struct fay_value_node *check_call(struct fay_checked *checked,
 	if (call->a->kind != NODE_MEMBER)
 		return fay_query_fail(query, FAY_E_USAGE, call->a->span,
 				      "only methods can be called, as in `io.Arg(0)`%s",
-				      call->a->kind == NODE_NAME ? hint_of_name(query, call->a->name) : "");
+				      call->a->kind == NODE_NAME ? hint_of_function(query, call->a->name) : "");
 	if (fay_check_is_file_source(call))
 		return fay_check_file_source(checked, call);
 	struct fay_value_node *object = fay_check_node(checked, scope, call->a->a);

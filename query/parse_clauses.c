@@ -20,6 +20,10 @@ static bool parse_into(struct parser *parser, struct fay_clause *clause)
 static bool parse_group(struct parser *parser, struct fay_clause *clause)
 {
 	clause->kind = CLAUSE_GROUP;
+	if (at_word(parser, "by")) {
+		fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span, "`group` says what is put into groups: `group x by KEY into g`");
+		return false;
+	}
 	if (!parse_clause_body(parser, clause))
 		return false;
 	if (!accept_word(parser, "by")) {

@@ -427,6 +427,20 @@ static bool parse_extensions(struct parser *parser)
 	return true;
 }
 
+/* What stands behind a whole query and does not belong there. */
+static const char *hint_at_end(struct parser *parser)
+{
+	static const char *const behind[] = {"take", "skip", "distinct"}, *const before[] = {"where", "let", "join", "group", "orderby", "select"};
+	if (at_operator(parser, OPERATOR_COMMA))
+		return "; several columns are one record, as in `select new { a, b }`";
+	if (parser->token->kind != TOKEN_NAME)
+		return "";
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++)
+		if (!strcmp(parser->token->string, before[i]))
+			return fay_query_format(parser->query, "; `%s` stands before the last `select`", before[i]);
+	return fay_query_did_you_mean(parser->query, parser->token->string, behind, sizeof(behind) / sizeof(behind[0]));
+}
+
 struct fay_node *fay_query_parse(struct fay_query *query)
 {
 	struct fay_token *tokens = fay_query_lex(query);
@@ -435,6 +449,9 @@ struct fay_node *fay_query_parse(struct fay_query *query)
 	struct parser parser = {.query = query, .token = tokens};
 	if (tokens->kind == TOKEN_END)
 		return fay_query_fail(query, FAY_E_USAGE, tokens->span, "the query is empty");
+	if (tokens->kind == TOKEN_NAME && !strcasecmp(tokens->string, "select") && tokens[1].kind != TOKEN_END)
+		return fay_query_fail(query, FAY_E_USAGE, tokens->span, "a query begins with where its rows come from: "
+									"`from s in cluster.Syscall(\"*\") group s by s.comm into g orderby g.Count() descending select new { g.Key, n = g.Count() } take 10`");
 	struct fay_node *node = parse_extensions(&parser) ? fay_parse_expression(&parser) : NULL;
 	if (!node)
 		return NULL;
@@ -444,6 +461,5 @@ struct fay_node *fay_query_parse(struct fay_query *query)
 	if (at_operator(&parser, OPERATOR_ASSIGN))
 		return fay_query_fail(query, FAY_E_USAGE, parser.token->span,
 				      "unexpected `=`; did you mean `==`?");
-	return fay_query_fail(query, FAY_E_USAGE, parser.token->span, "the query should end here, but there is %s%s", fay_parse_describe(&parser),
-			      at_operator(&parser, OPERATOR_COMMA) ? "; several columns are one record, as in `select new { a, b }`" : "");
+	return fay_query_fail(query, FAY_E_USAGE, parser.token->span, "the query should end here, but there is %s%s", fay_parse_describe(&parser), hint_at_end(&parser));
 }

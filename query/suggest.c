@@ -86,7 +86,8 @@ const char *fay_query_suggest(const char *word, const char *const *candidates, s
 static const struct {
 	const char *word, *here;
 } others[] = {
-	{"and", "&&"}, {"or", "||"}, {"not", "!"},
+	{"and", "&&"}, {"or", "||"}, {"not", "!"}, {"like", "StartsWith(\"...\")"},
+	{"order", "orderby"}, {"desc", "descending"}, {"limit", "take 10"}, {"having", "where"}, {"printf", "select new { ... }"},
 	{"median", "Quantile(0.5, x => ...)"}, {"p50", "Quantile(0.5, x => ...)"}, {"percentile", "Quantile(0.99, x => ...)"}, {"p99", "Quantile(0.99, x => ...)"},
 	{"hist", "Histogram(x => ...)"}, {"lhist", "Histogram(x => ...)"}, {"quantize", "Histogram(x => ...)"}, {"lquantize", "Histogram(x => ...)"},
 	{"latency", "cluster.Return(...).Histogram(r => r.Duration)"},
@@ -94,7 +95,7 @@ static const struct {
 	{"fentry", "cluster.Function(kernel, \"name\")"}, {"fexit", "cluster.Return(kernel, \"name\")"},
 	{"uprobe", "cluster.Function(\"module!name\")"}, {"uretprobe", "cluster.Return(\"module!name\")"}, {"profile", "cluster.Timer(10ms)"},
 	{"arg0", "Arg(0)"}, {"arg1", "Arg(1)"}, {"arg2", "Arg(2)"}, {"arg3", "Arg(3)"}, {"arg4", "Arg(4)"}, {"arg5", "Arg(5)"},
-	{"execname", "comm"}, {"nsecs", "time"}, {"ustack", "UserStack"}, {"kstack", "KernelStack"},
+	{"execname", "comm"}, {"probefunc", "function"}, {"nsecs", "time"}, {"timestamp", "time"}, {"ustack", "UserStack"}, {"kstack", "KernelStack"},
 };
 
 static const char *word_of_others(const char *word)

@@ -1,0 +1,1 @@
+from s in cluster.Syscall("read") group s by s.comm into g select new { g.Key, n = g.Count() } orderby n descending

@@ -1,0 +1,1 @@
+SELECT comm, COUNT(*) FROM syscalls GROUP BY comm ORDER BY 2 DESC LIMIT 10

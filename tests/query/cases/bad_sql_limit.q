@@ -1,0 +1,1 @@
+from s in cluster.Syscall("read") select s.comm limit 10
