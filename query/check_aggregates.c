@@ -247,6 +247,29 @@ static const struct fay_expr *deviation(struct call *c, const struct fay_expr *x
 	return result;
 }
 
+/* Durations of all calls together are less than 2^63 ns, 292 years, and so many numbers of processes are not summed up. */
+static bool sum_is_small(const struct fay_expr *x)
+{
+	static const char *const small[] = {"Duration", "pid", "tid", "cpu"};
+	for (size_t i = 0; x->op == EXPR_FIELD && i < COUNT_OF(small); i++)
+		if (!strcmp(fay_fields[x->value].name, small[i]))
+			return true;
+	return false;
+}
+
+/* From sums of whole values and of their upper halves: together they are exact beyond 64 bits. Over groups the root adds up with more digits by itself. */
+static const struct fay_expr *average(struct call *c, const struct fay_expr *x)
+{
+	struct fay_exprs *exprs = &c->checked->exprs;
+	struct fay_span span = c->node->span;
+	const struct fay_expr *wrapped = plain(c, "Average", FAY_MERGE_AVERAGE, x);
+	if (c->of_rows || !wrapped || sum_is_small(x))
+		return wrapped;
+	const struct fay_expr *half = fay_expr_int(exprs, TYPE_INT, 32);
+	const struct fay_expr *high = half ? sum_of(c, fay_expr_make(exprs, span, EXPR_SHR, TYPE_INT, x, half, NULL)) : NULL;
+	return high ? fay_expr_make(exprs, span, EXPR_AVERAGE, TYPE_REAL, wrapped, high, NULL) : NULL;
+}
+
 static const struct fay_expr *quantile(struct call *c, const struct fay_expr *operand)
 {
 	struct fay_exprs *exprs = &c->checked->exprs;
@@ -267,6 +290,8 @@ static const struct fay_expr *measured(struct call *c, const struct fay_scope *s
 		return NULL;
 	if (is(c, "StdDev"))
 		return deviation(c, operand);
+	if (is(c, "Average"))
+		return average(c, operand);
 	if (is(c, "Quantile"))
 		return quantile(c, operand);
 	if (is(c, "TopK") && (c->number->type != TYPE_INT || c->number->value < 1 || c->number->value > FAY_TOP_MAX))

@@ -183,6 +183,28 @@ static cell deviation(const struct fay_evaluator *e, const struct fay_expr *expr
 	return n ? fay_cell_real(deviation_of(n, low + high * ((__int128)1 << 32), squares)) : (cell){.kind = CELL_NONE};
 }
 
+/*
+ * The sum of n values from that sum modulo 2^64 and the sum of their upper halves. Below 2^32 values there is one such number; of more the one that did not wrap, if it is one of them, else
+ * the one in the middle, which is as good as a double.
+ */
+static __int128 whole_sum(uint64_t n, uint64_t wrapped, int64_t high)
+{
+	const __int128 half = (__int128)1 << 32, turn = (__int128)1 << 64;
+	__int128 least = high * half, room = n * half, as_is = (int64_t)wrapped;
+	if (n >> 32 && as_is >= least && as_is < least + room)
+		return as_is;
+	__int128 sum = least + (__int128)(uint64_t)(wrapped - (uint64_t)least);
+	return n >> 32 ? sum + (least + room / 2 - sum) / turn * turn : sum;
+}
+
+static cell average(const struct fay_evaluator *e, const struct fay_expr *expr)
+{
+	uint64_t words[2]; /* sum, count */
+	memcpy(words, e->row + e->columns[e->column_of[expr->a->id] - 1].offset, sizeof(words));
+	__int128 sum = whole_sum(words[1], words[0], fay_evaluate(e, expr->b).integer);
+	return words[1] ? fay_cell_real((double)((__float128)sum / (__float128)words[1])) : (cell){.kind = CELL_NONE};
+}
+
 cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 {
 	while (expr->op == EXPR_KEY && !e->column_of[expr->id]) /* a key of a later grouping may be one of an earlier's */
@@ -201,6 +223,8 @@ cell fay_evaluate(const struct fay_evaluator *e, const struct fay_expr *expr)
 		return e->folded;
 	case EXPR_DEVIATION:
 		return deviation(e, expr);
+	case EXPR_AVERAGE:
+		return average(e, expr);
 	case EXPR_QUANTILE:
 		return fay_cell_real(fay_value_quantile(&e->columns[e->column_of[expr->a->id] - 1], e->row, expr->real));
 	default:

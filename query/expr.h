@@ -52,6 +52,7 @@ enum fay_expr_op {
 	EXPR_SQUARE,      /* bits 32 * value to 32 * value + 31 of a * a, which has 128 */
 	EXPR_PAIR,        /* a, b: operands of what follows */
 	EXPR_DEVIATION,   /* a: count and (sum of low, sum of high halves); b, c: sums of the four EXPR_SQUAREs. At the root only */
+	EXPR_AVERAGE,     /* a: an aggregate of AVERAGE, whose sum wraps; b: the sum of the values' upper halves. At the root only */
 	EXPR_QUANTILE,    /* a: an aggregate of QUANTILE; real: which one. At the root only */
 	EXPR_FOLDED,      /* what the aggregate over all rows gave. At the root only */
 	EXPR_LABEL,       /* the row's cluster, of grouping number `value` (ROOT_KMEANS). At the root only */

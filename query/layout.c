@@ -96,7 +96,7 @@ uint32_t fay_planner_value(struct fay_planner *planner, const struct fay_expr *e
 		if (values[i].expr == expr)
 			return i;
 	if (p->values == FAY_QUERY_MAX_COLUMNS) {
-		fay_query_fail(planner->query, FAY_E_LIMIT, planner->span, "a grouping may have %u aggregates; `StdDev` is made of six and `Count()`", FAY_QUERY_MAX_COLUMNS);
+		fay_query_fail(planner->query, FAY_E_LIMIT, planner->span, "a grouping may have %u aggregates; `StdDev` is made of six and `Count()`, `Average` of two", FAY_QUERY_MAX_COLUMNS);
 		return 0;
 	}
 	values[p->values] = (struct fay_layout_column){

@@ -289,6 +289,8 @@ static bool add_result(struct fay_planner *planner)
 		return false;
 	if (row->kind == VALUE_SCALAR && row->expr->op == EXPR_AGGREGATE)
 		name = row->expr->aggregate->text;
+	if (row->kind == VALUE_SCALAR && row->expr->op == EXPR_AVERAGE)
+		name = row->expr->a->aggregate->text;
 	return add_outputs(planner, row, name) && unique_names(planner);
 }
 

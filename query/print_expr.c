@@ -186,6 +186,10 @@ static void print_expr(const struct printer *printer, const struct fay_expr *exp
 		print_aggregate_of(printer, expr);
 		return;
 	}
+	if (expr->op == EXPR_AVERAGE) {
+		print_aggregate_of(printer, expr->a);
+		return;
+	}
 	if (expr->op == EXPR_DEVIATION) {
 		fputs("StdDev(", out);
 		print_expr(printer, expr->b->a->aggregate->operand->a, 0);

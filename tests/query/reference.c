@@ -261,15 +261,6 @@ static void cut(const struct shape *s, struct table *t)
 		t->count = (size_t)s->take;
 }
 
-/* The average of all rows, which does not wrap. */
-static struct cell mean_of(const struct sample *samples, size_t count)
-{
-	__int128 sum = 0;
-	for (size_t i = 0; i < count; i++)
-		sum += samples[i].value;
-	return count ? real_cell((double)((long double)sum / (long double)count)) : (struct cell){NONE};
-}
-
 /* Of all values, the extremes too. */
 static struct cell fold_extreme(enum kind kind, const struct table *t, unsigned column)
 {

@@ -101,6 +101,15 @@ struct cell distinct_names(const struct sample *samples, size_t count)
 
 /* --- exact ones --- */
 
+/* The average, which does not wrap. */
+struct cell mean_of(const struct sample *samples, size_t count)
+{
+	__int128 sum = 0;
+	for (size_t i = 0; i < count; i++)
+		sum += samples[i].value;
+	return count ? real_cell((double)((__float128)sum / (__float128)count)) : (struct cell){NONE};
+}
+
 /* Of n values with the sum s the root of the sum of (n x - s)^2 / n^3; n x - s is exact, and squares of one sign lose no digits when they are added. */
 static struct cell deviation(const struct sample *samples, size_t count)
 {
@@ -179,7 +188,7 @@ static struct cell simple(enum kind kind, const struct sample *samples, size_t c
 	case LAST:
 		return count ? integer_cell(p.last->value) : (struct cell){NONE};
 	case AVERAGE:
-		return count ? real_cell((double)(int64_t)p.sum / (double)count) : (struct cell){NONE};
+		return mean_of(samples, count);
 	case ANY:
 		return integer_cell(p.matches != 0);
 	default:

@@ -25,6 +25,7 @@ struct sample {
 struct cell aggregate_samples(enum kind kind, unsigned percent, const struct sample *samples, size_t count);
 void forget_tallies(void);
 /* DISTINCT of values of which a sample's value is a number only: equal ones have the same. */
+struct cell mean_of(const struct sample *samples, size_t count);
 struct cell distinct_names(const struct sample *samples, size_t count);
 
 #endif

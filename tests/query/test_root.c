@@ -217,6 +217,27 @@ static void exact_deviation(void **state)
 	end_query(&a);
 }
 
+/* Sums of a hundred and more values near both ends of 64 bits, and of some that only their neighbours' halves tell apart. */
+static void averages_do_not_wrap(void **state)
+{
+	struct answer a;
+	double sum = 0;
+	for (unsigned i = 0; i < EVENTS; i++)
+		sum += (double)events[i].arg[1];
+	run_query(&a, "cluster.Function(\"a!b\").Average(x => 9223372036854770000 - x.Arg(1))");
+	near(get(&a, 0, "Average"), 9223372036854770000.0 - sum / EVENTS, 1e-15, "upwards");
+	end_query(&a);
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => 1).Select(g => new { low = g.Average(x => x.Arg(1) - 9223372036854770000), small = g.Average(x => -1 - x.Arg(1)), "
+		      "times = g.Average(x => x.Arg(1) + 1790000000000000000) })");
+	near(get(&a, 0, "low"), sum / EVENTS - 9223372036854770000.0, 1e-15, "downwards");
+	near(get(&a, 0, "small"), -1 - sum / EVENTS, 1e-12, "below zero");
+	near(get(&a, 0, "times"), sum / EVENTS + 1790000000000000000.0, 1e-15, "times");
+	end_query(&a);
+	run_query(&a, "cluster.Function(\"a!b\").GroupBy(x => x.Arg(0)).GroupBy(g => 1).Select(h => h.Average(g => 9223372036854770000 - g.Count()))");
+	near(get(&a, 0, "Average"), 9223372036854770000.0 - (double)EVENTS / KEYS, 1e-15, "of groups");
+	end_query(&a);
+}
+
 static int by_count(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
@@ -449,7 +470,7 @@ static void distinct_strings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(aggregates),	 cmocka_unit_test(exact_deviation), cmocka_unit_test(exact_ranks), cmocka_unit_test(order_and_conditions),
+		cmocka_unit_test(aggregates),	 cmocka_unit_test(exact_deviation), cmocka_unit_test(averages_do_not_wrap), cmocka_unit_test(exact_ranks), cmocka_unit_test(order_and_conditions),
 		cmocka_unit_test(distinct_rows), cmocka_unit_test(ordered_events),  cmocka_unit_test(no_value),
 		cmocka_unit_test(kmeans),	 cmocka_unit_test(kmeans_then),	    cmocka_unit_test(kmeans_where), cmocka_unit_test(kmeans_rounds), cmocka_unit_test(mixed_sum), cmocka_unit_test(infinite), cmocka_unit_test(distinct_strings),
 	};
