@@ -27,8 +27,8 @@ static void terminal_size(const struct fay_writer *writer, unsigned *lines, unsi
 	*columns = known && window.ws_col ? window.ws_col : PLAIN_COLUMNS;
 }
 
-/* To the first line of the last picture. Lines that have scrolled off a terminal that became lower are out of reach. */
-static void go_back(struct fay_writer *writer)
+/* To the first line of the last picture, so many lines up. Lines that have scrolled off a terminal that became lower are out of reach. */
+static unsigned go_back(struct fay_writer *writer)
 {
 	unsigned lines, columns, up = 0;
 	terminal_size(writer, &lines, &columns);
@@ -39,6 +39,17 @@ static void go_back(struct fay_writer *writer)
 		fprintf(writer->screen, "\033[%uA", up);
 	writer->lines_drawn = 0;
 	on_screen = NULL;
+	return up;
+}
+
+/* Line by line: tmux, for one, keeps in its history what a command to clear the whole screen clears. */
+static void wipe(struct fay_writer *writer)
+{
+	unsigned lines = go_back(writer);
+	for (unsigned i = 0; i < lines; i++)
+		fputs("\033[K\n", writer->screen);
+	if (lines)
+		fprintf(writer->screen, "\033[%uA", lines);
 }
 
 void fay_live_clear(struct fay_writer *writer)
@@ -46,8 +57,7 @@ void fay_live_clear(struct fay_writer *writer)
 	if (writer != on_screen || !writer)
 		return;
 	writer->screen = writer->out;
-	go_back(writer);
-	fputs("\033[J", writer->screen);
+	wipe(writer);
 	fflush(writer->screen);
 	writer->screen = NULL;
 	fay_live_due = 1;
@@ -156,15 +166,14 @@ void fay_live_end(struct fay_writer *writer)
 		return;
 	bool made = !fclose(memory);
 	writer->out = writer->screen;
-	go_back(writer);
-	if (!writer->limited)
-		fputs("\033[J", writer->screen);
-	if (made && writer->limited)
+	if (made && writer->limited) {
+		go_back(writer);
 		draw(writer);
-	else if (made)
+		fputs("\033[J", writer->screen); /* what is left of a longer one */
+	} else if (made) {
+		wipe(writer);
 		fwrite(writer->picture, writer->picture_size, 1, writer->screen);
-	if (writer->limited)
-		fputs("\033[J", writer->screen);
+	}
 	fflush(writer->screen);
 	writer->screen = NULL;
 	free(writer->picture);

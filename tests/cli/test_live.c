@@ -82,6 +82,8 @@ static const char *command(const char *s)
 		clear_from(terminal.y, terminal.x < terminal.columns ? terminal.x : terminal.columns - 1);
 	else if (*s == 'J') {
 		terminal.emptied += terminal.cells[terminal.y][0][0] != 0;
+		if (!terminal.y && !terminal.x && terminal.cells[0][0][0])
+			terminal.scrolled += (unsigned)terminal.lines; /* as tmux does: into its history */
 		for (int y = terminal.y; y < terminal.lines; y++)
 			clear_from(y, 0);
 	} else
@@ -306,6 +308,7 @@ static void messages(void **state)
 	assert_int_equal(fay_live_due, 0);
 	assert_string_equal(line(0), "a message");
 	assert_true(!strncmp(line(3), "group 1      1  |", 16));
+	assert_int_equal(terminal.scrolled, 0);
 	picture(&writer, 2, 1, NULL, true);
 	fprintf(stderr, "the end\n");
 	look();
