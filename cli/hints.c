@@ -84,6 +84,19 @@ static bool is_probe_of_others(const char *query)
 	return false;
 }
 
+/* A source whose name has no quotes: a shell has taken them away. */
+static bool has_lost_quotes(const char *query)
+{
+	static const char *const sources[] = { "Function(", "Return(", "Syscall(", "Tracepoint(", "Usdt(", "process(", "file(" };
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]) && !strchr(query, '"'); i++) {
+		const char *name = strstr(query, sources[i]);
+		name += name ? strlen(sources[i]) : 0;
+		if (name && *name && (isalpha((unsigned char)*name) || strchr("_*/.", *name)) && strncmp(name, "kernel", 6))
+			return true;
+	}
+	return false;
+}
+
 void fay_cli_query_hint(const char *query, struct fay_error *error)
 {
 	size_t used = strlen(error->message), room = sizeof(error->message) - used;
@@ -93,6 +106,6 @@ void fay_cli_query_hint(const char *query, struct fay_error *error)
 		snprintf(error->message + used, room, "\nthat is no FayLINQ; what one-liners of bpftrace are here: docs/from-bpftrace.md");
 	else if (is_pattern(query))
 		snprintf(error->message + used, room, "\na query says what is asked of the function: 'cluster.Function(\"%.100s\").Count()'", query);
-	else if (strchr(query, '(') && !strchr(query, '"'))
+	else if (has_lost_quotes(query))
 		snprintf(error->message + used, room, "\nthe query has no double quotes: a shell takes them away unless the whole query is in single ones, 'cluster.Function(\"libc!read\").Count()'");
 }

@@ -315,6 +315,8 @@ int fay_trace_options(struct trace *trace, int argc, char **argv)
 	}
 	if (optind < own && !trace->probe_path)
 		trace->query = argv[optind++];
+	if (optind < own && trace->probe_path)
+		return usage("either a query or --probe IMAGE, not both");
 	if (optind < own) {
 		fprintf(stderr, "fay trace: '%s' is one word too many: a query is one argument (quote it), and a command comes behind `--`\n", argv[optind]);
 		return usage(NULL);

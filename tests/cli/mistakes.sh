@@ -35,6 +35,10 @@ says 1 "no process is named 'slee'; did you mean 'sleep'?" "$fay" trace --comm s
 says 1 "no process is called \`slee\`; did you mean \`sleep\`?" "$fay" list --comm slee
 # shellcheck disable=SC2028
 says 2 "a shell takes them away" "$fay" trace -p $process cluster.Function\(libc!read\).Count\(\)
+says 2 "a timer's period" "$fay" explain 'cluster.Timer(10).Count()'
+! grep -q "a shell takes them away" "$work/err" || fail "a query without strings has lost none"
+says 2 "a shell takes them away" "$fay" explain "cluster.Syscall(read).Count()"
+says 2 "either a query or --probe IMAGE" "$fay" trace --probe x -p $process "$count"
 says 2 "strings are in double quotes" "$fay" trace -p $process "cluster.Function('libc!read').Count()"
 says 2 "'cluster.Function(\"libc!read\").Count()'" "$fay" trace -p $process 'libc!read'
 says 2 "docs/from-bpftrace.md" "$fay" trace 'kprobe:vfs_read { @[comm] = count(); }'
