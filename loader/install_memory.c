@@ -33,6 +33,7 @@ static int remote(struct fay_stop *stop, long number, uint64_t a, uint64_t b, ui
 
 	if (code)
 		return code;
+	stop->no_room |= *result == -ENOMEM;
 	if (*result < 0 && *result > -4096)
 		return fay_error_set(error, FAY_E_REFUSED, "process %d: %s failed there: %s", (int)stop->pid, what,
 				     strerror((int)-*result));

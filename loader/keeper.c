@@ -16,6 +16,7 @@
 #include "keeper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -44,13 +45,44 @@ bool fay_keeper_orphaned(void)
 	return fay_pid && syscall(SYS_getpid) != fay_pid && syscall(SYS_getppid) != fay_pid;
 }
 
+#define OOM_NEVER "-1000"
+#define OOM_ROOM 16u
+
+/* What /proc says of how readily the memory killer takes this process, and fay with it: it is one value for all that share memory, as one is killed with the other. "": not known. */
+static void oom_read(char value[OOM_ROOM])
+{
+	int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd >= 0 ? read(fd, value, OOM_ROOM - 1) : 0;
+
+	value[got > 0 ? got : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+static void oom_write(const char *value)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	/* To lower it takes CAP_SYS_RESOURCE. */
+	if (fd >= 0 && write(fd, value, strlen(value)) < 0)
+		errno = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
 static int keeper_main(void *argument)
 {
 	struct keeper *keeper = argument;
+	char before[OOM_ROOM];
 
 	setsid();
 	prctl(PR_SET_NAME, "fay-keeper");
+	oom_read(before);
+	if (*before)
+		oom_write(OOM_NEVER);
 	keeper->result = keeper->transaction(keeper->context);
+	if (*before)
+		oom_write(before);
 	__atomic_store_n(&keeper->done, true, __ATOMIC_RELEASE);
 	return 0;
 }

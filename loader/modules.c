@@ -58,6 +58,9 @@ bool fay_module_add_names_of(struct fay_module *module, const char *path)
 {
 	const char *base = base_name(path);
 	const char *so = find_so(base);
+	/* musl's C library has the dynamic linker's name, but where that is a symbolic link */
+	if (!strncmp(base, "ld-musl-", 8) && !fay_module_add_name(module, "libc", 4))
+		return false;
 	if (!so)
 		return fay_module_add_name(module, base, strlen(base));
 	size_t stem = (size_t)(so - base);

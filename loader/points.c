@@ -166,7 +166,7 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 
 		if (code)
 			return code;
-		session->calls_size = (size_t)session->options.slot_max * FAY_CALLS_STRIDE + FAY_OTHERS_BYTES;
+		session->calls_size = fay_calls_size(session);
 	}
 	if (session->options.modules && !session->options.beside_count && fay_rendezvous_resolve(session, &capacity, error))
 		return error->code;
@@ -381,6 +381,8 @@ static bool point_plan(struct fay_session *session, struct fay_point *point, con
 		return inside_plan(point, present, memory, body, reason);
 	if (fay_unpatchable(point->function.name, reason))
 		return false;
+	if (point->argless)
+		return snprintf(reason, FAY_REASON_MAX, "%s", point->argless) < 0;
 	if (point->watched && point->unwatched)
 		return snprintf(reason, FAY_REASON_MAX, "%s", point->unwatched) < 0;
 	if (point->careful && point->watched) {

@@ -26,6 +26,8 @@
 #define ATTEMPTS 12u
 #define HELD_ATTEMPTS 3u /* after so many, places that are held are left out */
 #define PAGE 4096u
+#define SLOTS_MIN 64u
+#define SLOTS_LESS 4u /* that part of the slots is tried next */
 #define SHARED_FROM 256u
 #define SPILL_MIN (256u << 10)
 #define HWCAP2_FSGSBASE 2u
@@ -252,6 +254,7 @@ static int install_stopped(void *context)
 	if (code)
 		return code;
 	code = fay_session_install(session, &stop, error);
+	session->no_room = code && stop.no_room;
 	pause = fay_stop_release(&stop);
 	if (pause > session->longest_pause)
 		session->longest_pause = pause;
@@ -339,6 +342,18 @@ static int leave_to_others(struct fay_session *session, struct fay_error *error)
 	return wanted ? 0 : fay_error_set(error, FAY_E_USAGE, "process %d: nothing is left to trace", (int)session->pid);
 }
 
+/* What is reserved there is for slot_max threads: fewer need less, where the program's address space or memory is limited. False: it would be for too few. */
+static bool reserve_less(struct fay_session *session)
+{
+	if (session->options.slot_max / SLOTS_LESS < SLOTS_MIN)
+		return false;
+	session->options.slot_max /= SLOTS_LESS;
+	lay_out_state(session);
+	if (session->calls_size)
+		session->calls_size = fay_calls_size(session);
+	return true;
+}
+
 static int attach(struct fay_session *session, struct fay_error *error)
 {
 	int code = check_verdict(session->verdict, error);
@@ -366,7 +381,13 @@ static int attach(struct fay_session *session, struct fay_error *error)
 	session->time_offset += (uint64_t)session->options.clock;
 	for (unsigned round = 0; round < ATTEMPTS; round++) {
 		fay_session_forget_plan(session);
+		session->no_room = false;
 		code = session->options.plan_only ? plan(session, error) : attempt(session, error);
+		if (session->no_room && reserve_less(session))
+			continue;
+		if (session->no_room)
+			code = fay_error_set(error, FAY_E_REFUSED, "process %d has no room for the %zu MiB that fay has to reserve there: its address space (RLIMIT_AS) or the machine's memory (vm.overcommit_memory) is limited",
+					     (int)session->pid, (session->shm_size + session->calls_size) >> 20);
 		if (code >= 0)
 			break;
 		if (round >= HELD_ATTEMPTS)

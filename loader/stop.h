@@ -39,6 +39,7 @@ struct fay_stop {
 	int priority;            /* of the calling thread before */
 	bool hurried;
 	uint64_t syscall_insn;   /* address of a `syscall` instruction in the target; 0 not looked for yet */
+	bool no_room;            /* a system call there answered ENOMEM */
 	unsigned syscall_rounds; /* pauses for which a system call there is waited for */
 };
 

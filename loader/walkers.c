@@ -25,7 +25,7 @@ struct walker {
 	const char *reason;
 };
 
-static const struct walker walkers[] = {
+static const struct walker walkers[] = { /* the first is Go */
 	{ .system = "Go", .symbols = { "runtime.newstack", "runtime.mallocgc" },
 	  .reason = "is Go code, whose run-time system walks the stack by return addresses; its return cannot be watched" },
 	{ .system = "OCaml", .symbols = { "caml_garbage_collection" },
@@ -86,15 +86,28 @@ static bool is_systems(const struct fay_target *target, struct fay_module *modul
 	return false;
 }
 
-static const struct walker *walker_of(const struct fay_session *session, const char *module)
+/* *registers: its functions of Go get their arguments in registers. */
+static const struct walker *walker_of(const struct fay_session *session, const char *module, bool *registers)
 {
 	const struct fay_target *target = session->target;
 
 	for (size_t i = 0; i < target->module_count; i++)
-		for (size_t k = 0; !strcmp(target->modules[i].name, module) && k < sizeof(walkers) / sizeof(walkers[0]); k++)
-			if (is_systems(target, &target->modules[i], &walkers[k]))
-				return &walkers[k];
+		for (size_t k = 0; !strcmp(target->modules[i].name, module) && k < sizeof(walkers) / sizeof(walkers[0]); k++) {
+			if (!is_systems(target, &target->modules[i], &walkers[k]))
+				continue;
+			*registers = fay_module_defines(target, &target->modules[i], "runtime.goexit.abi0") ||
+				     fay_module_defines(target, &target->modules[i], "runtime.asyncPreempt.abi0");
+			return &walkers[k];
+		}
 	return NULL;
+}
+
+static bool any_watched(const struct fay_session *session)
+{
+	for (size_t i = 0; i < session->point_count; i++)
+		if (session->points[i].watched)
+			return true;
+	return false;
 }
 
 /* An index of copiers, or -1. */
@@ -130,24 +143,57 @@ static const char *refusal(const struct walker *walker, int copier, const struct
 	return copier >= 0 && !point->hook && !is_leaf(&point->function) ? copiers[copier].reason : NULL;
 }
 
+/* What GCC and clang add to the names of C functions: .part.0, .cold */
+static bool is_cloned(const char *name)
+{
+	static const char *const added[] = { ".part.", ".constprop.", ".isra.", ".lto_priv.", ".llvm.", ".cold" };
+
+	for (size_t i = 0; i < sizeof(added) / sizeof(added[0]); i++) {
+		const char *at = strstr(name, added[i]);
+
+		if (at && !at[strlen(added[i]) + strspn(at + strlen(added[i]), "0123456789")])
+			return true;
+	}
+	return false;
+}
+
+/* Go's functions have a point in their names, those of C in the same file have none of their own. Those that take their arguments on the stack end in .abi0 (since Go 1.17). */
+static void judge_arguments(const struct fay_session *session, bool registers, struct fay_point *point)
+{
+	const char *name = point->function.name, *end = strrchr(name, '.');
+	uint32_t fields = 0;
+
+	for (uint32_t k = 0; k < point->probe_count; k++)
+		fields |= session->verdict->probes[point->probes[k]].event_fields;
+	if (!(fields & FAY_FIELDS_ARGUMENTS) || point->inside || (end ? is_cloned(name) : strncmp(name, "_cgoexp", 7) != 0))
+		return;
+	point->go = true;
+	if (!registers)
+		point->argless = "is code of a Go before 1.17, whose arguments are on the stack; they cannot be read";
+	else if (end && !strcmp(end, ".abi0"))
+		point->argless = "is a function of Go whose arguments are on the stack; they cannot be read";
+}
+
 void fay_walkers_judge(struct fay_session *session)
 {
 	const struct walker *walker = NULL;
 	const char *module = NULL;
+	bool registers = false;
 	int copier = -1;
 
 	for (size_t i = 0; i < session->point_count; i++) {
 		struct fay_point *point = &session->points[i];
 
-		if (!point->watched)
-			continue;
 		if (!module)
-			copier = copier_of(session->target);
+			copier = any_watched(session) ? copier_of(session->target) : -1;
 		if (!module || strcmp(module, point->function.module)) {
 			module = point->function.module;
-			walker = walker_of(session, module);
+			walker = walker_of(session, module, &registers);
 		}
-		point->unwatched = refusal(walker, copier, point);
+		if (walker == &walkers[0])
+			judge_arguments(session, registers, point);
+		if (point->watched)
+			point->unwatched = refusal(walker, copier, point);
 	}
 }
 

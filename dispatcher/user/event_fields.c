@@ -55,12 +55,13 @@ static void emit_stub_names(struct fay_emitter *e, const struct fay_part *part)
 /* Arguments and return values, before anything changes the registers; and what is behind rsi in a stub. */
 void fay_fields_early(struct fay_emitter *e, const struct fay_part *part)
 {
-	static const uint8_t argument[6] = { FAY_RDI, FAY_RSI, FAY_RDX, FAY_RCX, FAY_R8, FAY_R9 };
+	/* System V ABI 3.2.3; Go's ABIInternal since 1.17 (src/cmd/compile/abi-internal.md) */
+	static const uint8_t argument[2][6] = { { FAY_RDI, FAY_RSI, FAY_RDX, FAY_RCX, FAY_R8, FAY_R9 }, { FAY_RAX, FAY_RBX, FAY_RCX, FAY_RDI, FAY_RSI, FAY_R8 } };
 	static const uint8_t movq_xmm0_rsp[] = { 0x66, 0x0f, 0xd6, 0x84, 0x24 }; /* movq %xmm0, disp32(%rsp) */
 
 	for (unsigned i = 0; i < 6; i++)
 		if (part->fields & FAY_FIELD_ARG0 << i)
-			fay_emit_store64(e, FAY_RSP, EVENT(arg) + 8 * (int32_t)i, argument[i]);
+			fay_emit_store64(e, FAY_RSP, EVENT(arg) + 8 * (int32_t)i, argument[part->spec->go][i]);
 	if (part->fields & FAY_FIELD_RETVAL)
 		fay_emit_store64(e, FAY_RSP, EVENT(retval), FAY_RAX);
 	if (part->fields & FAY_FIELD_RETVAL2)

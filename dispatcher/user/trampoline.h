@@ -44,6 +44,7 @@ struct fay_trampoline_spec {
 	bool thread_pointer; /* fs:0 holds the fs base (checked by the loader); else rdfsbase is used, which is slow */
 	bool unguarded; /* all probes of the image are inlined and reentrant (inline.h): a thread need not be marked as busy */
 	bool careful; /* the place may be reached with flags and red zone in use: everything is kept, as inside a function */
+	bool go; /* event.arg[i] is the i-th register of Go's calling convention */
 	bool shared; /* fay_shared_emit()'s: what is a point's own lies at its stub */
 	uint64_t base; /* then: the stubs' returning sides push their distance from it */
 	int32_t cost; /* bytes from LOCAL to the thread's struct fay_place_cost of this point; 0: its cost is not measured */

@@ -64,12 +64,18 @@ func grow(n int) int {
 	return grow(n-1) + a[n%64]
 }
 
+//go:noinline
+func add(a, b, c, d, e, f int) int { return a + b - c + d - e + f }
+
 func main() {
 	done := make(chan int)
 	sum := 0
 	for i := 0; i < 10; i++ {
 		go func() { done <- grow(500) }()
 		sum += <-done
+	}
+	for i := 0; i < 1000; i++ {
+		sum += add(i, 1, 2, 3, 4, 5) - i - 3
 	}
 	println(sum)
 }
@@ -82,7 +88,28 @@ if command -v go >/dev/null; then
 		>"$work/out" 2>"$work/err" || { cat "$work/err" >&2; fail "go"; }
 	contains "go: what it prints" "$work/err" 1252500
 	equal "go: calls of main.grow, whose stack grows" 5010 "$(jq -r 'select(.type == "row" and .final and .values.f == "main.grow") | .values.n' "$work/out")"
+	"$FAY" trace --json 'from f in cluster.Function("golang!main.add") group f by 1 into g select new { a = g.Sum(x => x.Arg(0)), b = g.Sum(x => x.Arg(1)), c = g.Sum(x => x.Arg(2)), d = g.Sum(x => x.Arg(3)),
+		e = g.Sum(x => x.Arg(4)), f = g.Sum(x => x.Arg(5)) }' -- "$work/golang" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; fail "go, arguments"; }
+	equal "go: arguments by number" "499500 1000 2000 3000 4000 5000" "$(jq -r 'select(.type == "row" and .final) | .values | "\(.a) \(.b) \(.c) \(.d) \(.e) \(.f)"' "$work/out")"
+	exits "go: arguments on the stack" 1 "$FAY" trace 'cluster.Function("golang!runtime.goexit1.abi0").Sum(x => x.Arg(0))' -- "$work/golang"
+	contains "go: why those are refused" "$work/err" "whose arguments are on the stack"
 else
 	echo "go: go is not installed"
 fi
-[ "$tried" -gt 0 ] || skip "none of gfortran, ocamlopt, rustc, go is installed"
+# musl's C library under either of its names
+cat >"$work/m.c" <<'EOT'
+#include <stdlib.h>
+int main(void) { for (int i = 0; i < 1000; i++) free(malloc(10)); return 0; }
+EOT
+if command -v musl-gcc >/dev/null; then
+	tried=$((tried + 1))
+	cp -L /lib/ld-musl-x86_64.so.1 "$work/ld-musl-x86_64.so.1"
+	(cd "$work" && musl-gcc -fno-builtin -o musl m.c && musl-gcc -fno-builtin -Wl,--dynamic-linker="$work/ld-musl-x86_64.so.1" -o musl_linker m.c)
+	for name in musl musl_linker; do
+		"$FAY" trace --json 'cluster.Return("libc!malloc").Count()' -- "$work/$name" >"$work/trace.json" 2>"$work/err" || { cat "$work/err" >&2; fail "$name"; }
+		equal "$name: ends of calls of malloc" 1000 "$(final_sum Count)"
+	done
+else
+	echo "musl: musl-gcc is not installed"
+fi
+[ "$tried" -gt 0 ] || skip "none of gfortran, ocamlopt, rustc, go, musl-gcc is installed"

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs whose address space is limited: less is reserved there, for fewer threads; where that is still too much it is said. */
+#include "harness.h"
+
+#include <sys/resource.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+/* Bytes of address space that the process has. */
+static uint64_t mapped(pid_t pid)
+{
+	unsigned long pages = 0;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%lu", &pages), 1);
+	fclose(file);
+	return pages * 4096;
+}
+
+static void limit(struct victim *victim, uint64_t more)
+{
+	struct rlimit bytes = { mapped(victim->pid) + more, RLIM_INFINITY };
+
+	assert_int_equal(prlimit(victim->pid, RLIMIT_AS, &bytes, NULL), 0);
+}
+
+/* Its streams take 260 KiB a thread: 1 GiB for 4,096. */
+static void test_less_reserved(void **state)
+{
+	struct hand_verdict hand;
+	struct victim victim;
+	struct fay_target *target;
+	struct fay_session *session;
+	size_t size;
+
+	(void)state;
+	victim_start(&victim);
+	assert_int_equal(victim_ask(&victim, "run fn_plain 1 10"), 10); /* the C library keeps that thread's stack */
+	hand_verdict(&hand, PROBE_EMIT, "fay-test-target!fn_plain");
+	limit(&victim, 300 * MIB);
+	session = attach(&victim, &target, &hand);
+	assert_int_equal(fay_session_shm(session, &size)->slot_max, 1024);
+	assert_true(size < 300 * MIB);
+	assert_int_equal(victim_ask(&victim, "run fn_plain 1 100"), 100);
+	assert_int_equal(slots_used(session), 1);
+	detach(session, target);
+	victim_end(&victim);
+}
+
+static void test_no_room(void **state)
+{
+	struct hand_verdict hand;
+	struct victim victim;
+	struct fay_target *target;
+	struct fay_session *session = NULL;
+	struct fay_error error = { 0 };
+
+	(void)state;
+	victim_start(&victim);
+	assert_int_equal(victim_ask(&victim, "run fn_plain 1 10"), 10);
+	hand_verdict(&hand, PROBE_EMIT, "fay-test-target!fn_plain");
+	limit(&victim, MIB);
+	assert_int_equal(fay_target_open_pid(victim.pid, &target, &error), 0);
+	assert_int_equal(fay_session_attach(target, &hand.verdict, NULL, &session, &error), FAY_E_REFUSED);
+	assert_non_null(strstr(error.message, "RLIMIT_AS"));
+	fay_target_close(target);
+	assert_int_equal(mappings(victim.pid, "memfd:fay-"), 0);
+	assert_int_equal(victim_ask(&victim, "run fn_plain 1 100"), 100);
+	victim_end(&victim);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_less_reserved), cmocka_unit_test(test_no_room) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
