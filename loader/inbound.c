@@ -25,6 +25,7 @@
 #define CHUNK (1u << 20)
 #define BRANCH_MAX 6u           /* bytes of the longest branch that is looked for */
 #define SITE_BEHIND 4u          /* bytes from a point to its site, at most: endbr64 */
+#define TEXT_MAX (UINT64_C(1) << 32) /* bytes of code in one mapping; a branch reaches half as far */
 #define DECODE_MAX (1u << 20)   /* bytes from a function's start to a place in it */
 
 struct search {
@@ -187,12 +188,23 @@ static int search_range(struct search *s)
 	return code;
 }
 
+static bool has_point(const struct search *s)
+{
+	size_t at = point_before(s->session, s->range->end);
+
+	return at != SIZE_MAX && s->session->points[at].function.address >= s->range->start;
+}
+
 static int search_module(struct search *s, struct fay_error *error)
 {
 	for (size_t i = 0; i < s->module->range_count; i++) {
 		int code = 0;
 
 		s->range = &s->module->ranges[i];
+		if (s->range->end - s->range->start > TEXT_MAX && !has_point(s))
+			continue;
+		if (s->range->end - s->range->start > TEXT_MAX)
+			return fay_error_set(error, FAY_E_LIMIT, "process %d: the code of %s is longer than 4 GiB, and is not searched", (int)s->session->pid, s->module->name);
 		s->overwritten = calloc((s->range->end - s->range->start) / 8 + 2, 1);
 		if (!s->overwritten)
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");

@@ -13,11 +13,14 @@
 #include "maps.h"
 #include "thread.h"
 
+#define SEARCHED_EACH (UINT64_C(16) << 20) /* bytes of a mapping, and of all, that are searched: the process stands meanwhile */
+#define SEARCHED_MAX (UINT64_C(1) << 30)
+
 /* A `syscall` instruction: in the vDSO if there is one, else in any executable mapping. */
 static uint64_t find_syscall_insn(struct fay_stop *stop)
 {
 	struct fay_maps maps;
-	uint64_t found = 0;
+	uint64_t found = 0, searched = 0;
 	uint8_t *bytes = malloc(1 << 16);
 
 	if (!bytes || fay_maps_read(stop->pid, &maps, NULL)) {
@@ -31,10 +34,11 @@ static uint64_t find_syscall_insn(struct fay_stop *stop)
 
 			if (map->permissions[2] != 'x' || (pass == 0) != vdso || map->start >> 47)
 				continue;
-			for (uint64_t at = map->start; at < map->end && !found; at += 1 << 16) {
+			for (uint64_t at = map->start; at < map->end && at - map->start < SEARCHED_EACH && searched < SEARCHED_MAX && !found; at += 1 << 16) {
 				uint64_t left = map->end - at;
 				size_t size = left < 1 << 16 ? left : 1 << 16;
 
+				searched += size;
 				if (fay_stop_read(stop, at, bytes, size))
 					continue;
 				for (size_t k = 0; k + 1 < size && !found; k++)

@@ -121,7 +121,7 @@ static int zones_read(const struct fay_maps *maps, int memory, bool patched, str
 	uint32_t patches = 0;
 
 	memset(zones, 0, sizeof(*zones));
-	for (size_t i = 0; i < maps->count; i++) {
+	for (size_t i = 0; i < maps->count && zones->count < FAY_ZONES_MAX; i++) {
 		const struct fay_map *map = &maps->items[i];
 		struct fay_zone zone = { 0 }, *grown;
 		bool foreign;

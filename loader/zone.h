@@ -25,6 +25,7 @@
 #define FAY_ZONE_VERSION 9u
 #define FAY_ZONE_MEMFD "fay-code"
 #define FAY_ZONE_MAX_PATCHES (1u << 20)
+#define FAY_ZONES_MAX 1024u              /* zones in a process that are looked at, those at the lowest addresses */
 #define FAY_ZONES_MAX_PATCHES (1u << 21) /* of all zones in a process that are looked at: anybody can make memory that looks like zones */
 
 struct fay_zone_header {

@@ -32,6 +32,7 @@
 
 #include <cmocka.h>
 
+#include "maps.h"
 #include "stop.h"
 
 #define SIZE 8
@@ -451,9 +452,50 @@ static void test_held_from_outside(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* A program without the kernel's vdso, and with a terabyte of code before all other: some `syscall` instruction is found all the same, without reading all that while the program stands. */
+static void test_much_code(void **state)
+{
+	const size_t much = (size_t)1 << 40;
+	struct fay_error error = { 0 };
+	struct fay_stop stopped;
+	struct fay_maps maps;
+	int ready[2];
+	char byte;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(fay_maps_read(getpid(), &maps, &error), 0);
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (child == 0) {
+		bool made = mmap((void *)0x10000000, much, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == (void *)0x10000000;
+
+		for (size_t i = 0; i < maps.count; i++)
+			if (!strcmp(maps.items[i].name, "[vdso]"))
+				munmap((void *)maps.items[i].start, maps.items[i].end - maps.items[i].start);
+		if (write(ready[1], made ? "y" : "n", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	if (byte == 'y') {
+		stop(child, &stopped);
+		if (borrow(&stopped, &error))
+			fail_msg("%s", error.message);
+		fay_stop_release(&stopped);
+	}
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(ready[0]);
+	close(ready[1]);
+	fay_maps_deinit(&maps);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_interrupted_calls), cmocka_unit_test(test_executing), cmocka_unit_test(test_held_from_outside) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_interrupted_calls), cmocka_unit_test(test_executing), cmocka_unit_test(test_held_from_outside),
+					    cmocka_unit_test(test_much_code) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
