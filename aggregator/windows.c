@@ -106,9 +106,21 @@ bool fay_aggregator_split(struct fay_aggregator *aggregator, uint32_t state, uin
 	return true;
 }
 
-void fay_aggregator_forget(struct fay_aggregator *aggregator, uint32_t state, uint64_t below)
+uint64_t fay_aggregator_forget_counted(struct fay_aggregator *aggregator, uint32_t state, uint64_t below, uint32_t count_offset)
 {
 	struct fay_rows gone;
-	if (fay_aggregator_split(aggregator, state, below, NULL, &gone))
-		fay_rows_deinit(&gone);
+	uint64_t sum = 0, count;
+	if (!fay_aggregator_split(aggregator, state, below, NULL, &gone))
+		return 0;
+	for (size_t r = 0; r < gone.count; r++) {
+		memcpy(&count, gone.rows + r * gone.state->row_size + count_offset, sizeof(count));
+		sum += count;
+	}
+	fay_rows_deinit(&gone);
+	return sum;
+}
+
+void fay_aggregator_forget(struct fay_aggregator *aggregator, uint32_t state, uint64_t below)
+{
+	fay_aggregator_forget_counted(aggregator, state, below, 0);
 }

@@ -125,6 +125,7 @@ struct trace {
 	uint64_t started; /* monotonic ns at main */
 	struct stage stages[16];
 	size_t stage_count;
+	uint64_t events_late; /* that are in no window since all of theirs had been looked at for the last time; where the query counts */
 	uint64_t unknown_calls; /* calls that ended and whose beginning was not kept, of a plan that keeps_arguments */
 	const char *end_reason;
 	char reason[256]; /* where end_reason is made up */

@@ -107,6 +107,12 @@ static void print_command_end(const struct trace *trace)
 		fprintf(trace->writer.out, ",\"exit_status\":%d", WEXITSTATUS(trace->child_status));
 }
 
+static bool counts_late(const struct trace *trace)
+{
+	uint32_t offset;
+	return trace->plan && trace->plan->window_step && !trace->plan->joins && !trace->root && !fay_trace_is_file(trace) && fay_plan_window_count(trace->plan, &offset);
+}
+
 void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = trace->follow ? 0 : child_threads(trace);
@@ -127,6 +133,8 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 		fay_trace_counted_print_end(trace);
 		if (cut_off)
 			fputs(",\"cut_off\":true", trace->writer.out);
+		if (counts_late(trace))
+			fprintf(trace->writer.out, ",\"events_late\":%" PRIu64, trace->events_late);
 		if (trace->plan && trace->plan->keeps_arguments)
 			fprintf(trace->writer.out, ",\"calls_without_arguments\":%" PRIu64, unknown);
 		fprintf(trace->writer.out,
@@ -156,6 +164,9 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 			result->events_lost_reentrant, result->events_lost_full,
 			result->events_lost_no_slot, result->calls_lost);
 	fprintf(stderr, "\n");
+	if (trace->events_late)
+		fprintf(stderr, "fay: %" PRIu64 " event%s came late, more than %u s after the end of the last window that the time said: in no window\n", trace->events_late,
+			trace->events_late == 1 ? "" : "s", FAY_WINDOWS_HORIZON / 1000000000u);
 	if (unknown)
 		fprintf(stderr, "fay: %" PRIu64 " call%s ended whose arguments were not kept; they are not in the result\n", unknown, unknown == 1 ? "" : "s");
 	if (late)

@@ -29,6 +29,13 @@ struct fay_trace_windows {
 	uint64_t changed_from, next_revision;
 	struct shown *shown;
 	size_t shown_count;
+	/*
+	 * Where the query counts events: those of rows before `counted_below`, whose windows were looked at for the last time when it passed them, and those that were forgotten. What
+	 * there is more of them at the end came too late.
+	 */
+	bool counts;
+	uint32_t count_offset;
+	uint64_t counted_below, counted, forgotten;
 };
 
 static int show(struct trace *trace, const struct fay_result *rows, bool revised,
@@ -76,6 +83,30 @@ static uint64_t settled_below(const struct trace *trace, uint64_t now)
 	return last > kept ? last - kept : 0;
 }
 
+/* Events of rows from `from` to before `to`. */
+static uint64_t count_events(const struct trace *trace, const struct fay_result *all, uint64_t from, uint64_t to)
+{
+	const struct fay_schema *schema = fay_trace_merged_schema(trace);
+	uint64_t sum = 0, count;
+	size_t end = fay_result_row_from(schema, all, to);
+	for (size_t r = fay_result_row_from(schema, all, from); r < end; r++) {
+		memcpy(&count, all->rows + r * all->row_size + trace->windows->count_offset, sizeof(count));
+		sum += count;
+	}
+	return sum;
+}
+
+/* Rows all of whose windows are over for good by `now`. */
+static void count_settled(struct trace *trace, const struct fay_result *all, uint64_t now)
+{
+	struct fay_trace_windows *w = trace->windows;
+	uint64_t kept = trace->plan->window_width + w->horizon, below = now >= kept ? now - kept + 1 : 0;
+	if (!w->counts || below <= w->counted_below)
+		return;
+	w->counted += count_events(trace, all, w->counted_below, below);
+	w->counted_below = below;
+}
+
 /* Windows that were shown and whose time is up, on a cluster also others that were changed, are looked at again; the former are forgotten. */
 static int look_again(struct trace *trace, const struct fay_result *all, uint64_t now,
 		      struct fay_error *error)
@@ -96,7 +127,10 @@ static int look_again(struct trace *trace, const struct fay_result *all, uint64_
 	memmove(w->shown, w->shown + done, w->shown_count * sizeof(*w->shown));
 	w->changed_from = UINT64_MAX;
 	w->next_revision = now + REVISE_EVERY;
-	if (below && trace->root && fay_root_replaces(trace->root))
+	count_settled(trace, all, now);
+	if (below && w->counts)
+		w->forgotten += fay_aggregator_forget_counted(fay_trace_merged(trace), all->state, below, w->count_offset);
+	else if (below && trace->root && fay_root_replaces(trace->root))
 		fay_root_forget(trace->root, all->state, below);
 	else if (below)
 		fay_aggregator_forget(fay_trace_merged(trace), all->state, below);
@@ -145,6 +179,7 @@ int fay_trace_windows_start(struct trace *trace, struct fay_error *error)
 	trace->windows->next = trace->windows->first + step;
 	trace->windows->horizon = FAY_WINDOWS_HORIZON + (trace->root ? trace->cluster.root.lease : 0);
 	trace->windows->changed_from = UINT64_MAX;
+	trace->windows->counts = !trace->root && !trace->plan->joins && fay_plan_window_count(trace->plan, &trace->windows->count_offset);
 	return FAY_OK;
 }
 
@@ -249,12 +284,15 @@ int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct f
 		return FAY_OK;
 	uint64_t now = fay_trace_now(trace), step = trace->plan->window_step;
 	uint64_t until = now - now % step + step;
+	const struct fay_trace_windows before = *trace->windows;
 	int result;
 	trace->windows->changed_from = 0;
 	if (fay_trace_is_file(trace))
 		result = show_saved(trace, last, error);
 	else
 		result = close_until(trace, until, UINT64_MAX - trace->windows->horizon, last, error);
+	if (!result && before.counts && !fay_trace_is_file(trace))
+		trace->events_late = count_events(trace, last, 0, before.counted_below) + before.forgotten - before.counted;
 	if (!result && !fay_trace_is_file(trace))
 		result = close_ahead(trace, last, error);
 	for (size_t i = 0; i < trace->windows->shown_count; i++)

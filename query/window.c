@@ -21,6 +21,19 @@ bool fay_plan_shows_empty_windows(const struct fay_plan *plan)
 	return fay_plan_private(plan)->checked.result->kind == VALUE_SCALAR;
 }
 
+bool fay_plan_window_count(const struct fay_plan *plan, uint32_t *offset)
+{
+	const struct fay_plan_private *p = fay_plan_private(plan);
+	for (uint32_t i = p->keys; i < p->keys + p->values; i++) {
+		const struct fay_aggregate *aggregate = p->columns[i].expr->aggregate;
+		if (aggregate->merge != FAY_MERGE_COUNT || aggregate->condition)
+			continue;
+		*offset = p->columns[i].offset;
+		return true;
+	}
+	return false;
+}
+
 int fay_plan_window(const struct fay_plan *plan, const struct fay_schema *schema, const struct fay_result *merged, uint64_t end,
 		    struct fay_result *out, struct fay_error *error)
 {

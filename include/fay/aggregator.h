@@ -84,6 +84,8 @@ size_t fay_result_row_from(const struct fay_schema *schema, const struct fay_res
  * same. Few such rows, or memory shortage: nothing is forgotten.
  */
 void fay_aggregator_forget(struct fay_aggregator *aggregator, uint32_t state, uint64_t below);
+/* The same; returns the sum of the words that lie at `count_offset`, 8 bytes within a row, of what was forgotten. */
+uint64_t fay_aggregator_forget_counted(struct fay_aggregator *aggregator, uint32_t state, uint64_t below, uint32_t count_offset);
 
 /*
  * One value decoded from its partial: for COUNT..MAX, DISTINCT (an estimate), FIRST and LAST an integer, for AVERAGE a double; QUANTILE, TOP and

@@ -256,6 +256,8 @@ int fay_plan_finish(const struct fay_plan *plan, const struct fay_result *merged
 		    void *name_context, struct fay_result *out, struct fay_error *error);
 /* Of a plan with windows: whether a window without events has a row. */
 bool fay_plan_shows_empty_windows(const struct fay_plan *plan);
+/* Where in merged rows the number of all their events lies, 8 bytes; false: the query does not count them all. */
+bool fay_plan_window_count(const struct fay_plan *plan, uint32_t *offset);
 /*
  * Of a plan with windows: the rows of the window [end - width, end) among merged rows, as fay_plan_finish() takes them; a query for one value has a row even
  * if there was no event (an aggregate over groups gets its row from fay_plan_finish()). fay_plan_finish() then works on that one window. *out is to be given to
