@@ -401,6 +401,8 @@ static bool point_plan(struct fay_session *session, struct fay_point *point, con
 	}
 	if (got >= 4 && !memcmp(body, endbr64, 4))
 		site = 4;
+	if (session->jumps_followed && point->probe_count && !site)
+		return snprintf(reason, FAY_REASON_MAX, "begins without endbr64 in a program with PyPy, whose compiler follows a jump at a function's first byte and would call a trampoline that is gone") < 0;
 	point->site = point->function.address + site;
 	point->before_size = got - site < FAY_DISPLACED_MAX ? (unsigned)(got - site) : FAY_DISPLACED_MAX;
 	memcpy(point->program, body + site, point->before_size);

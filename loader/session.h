@@ -123,6 +123,7 @@ struct fay_session {
 	size_t shared_points; /* points that share a trampoline */
 	uint32_t tids[FAY_TIDS_MAX]; /* the threads that are traced, as they know themselves; options.tid_count of them */
 	int32_t tid_offset;
+	bool jumps_followed; /* something in the process takes a jump at a function's first byte for the function's own */
 	size_t unwatched_count;    /* functions that were taken out since somebody asked, for a run-time system that was loaded meanwhile */
 	const char *unwatched_for; /* its name */
 	uint64_t rendezvous; /* struct r_debug of the process's dynamic linker; 0: not known */
@@ -194,7 +195,7 @@ bool fay_rendezvous_unsettled(const struct fay_session *session, const struct fa
 void fay_rendezvous_release(struct fay_session *session);
 void fay_rendezvous_release_other(pid_t pid, uint64_t id);
 
-/* walkers.c: sets `unwatched`, `go` and `argless`. The other one: for a session beside others: takes out of these what a run-time system that has been loaded since does not stand. */
+/* walkers.c: sets `unwatched`, `go`, `argless` and jumps_followed. The other one: for a session beside others: takes out of these what a run-time system that has been loaded since does not stand. */
 void fay_walkers_judge(struct fay_session *session);
 int fay_walkers_came(struct fay_session *session, struct fay_error *error);
 

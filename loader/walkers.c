@@ -174,6 +174,18 @@ static void judge_arguments(const struct fay_session *session, bool registers, s
 		point->argless = "is a function of Go whose arguments are on the stack; they cannot be read";
 }
 
+/*
+ * PyPy's compiler looks at the first byte of C functions that it makes calls of, and if a jump is there calls what that leads to instead (follow_jump() in rpython/jit/backend/x86): its code would call
+ * trampolines after they are gone.
+ */
+static bool follows_jumps(const struct fay_target *target)
+{
+	for (size_t i = 0; i < target->module_count; i++)
+		if (fay_module_matches(&target->modules[i], "libpypy*"))
+			return true;
+	return false;
+}
+
 void fay_walkers_judge(struct fay_session *session)
 {
 	const struct walker *walker = NULL;
@@ -181,6 +193,7 @@ void fay_walkers_judge(struct fay_session *session)
 	bool registers = false;
 	int copier = -1;
 
+	session->jumps_followed = follows_jumps(session->target);
 	for (size_t i = 0; i < session->point_count; i++) {
 		struct fay_point *point = &session->points[i];
 

@@ -85,6 +85,9 @@ fi
 if command -v pypy3 >/dev/null && pypy3 -c 'import greenlet' 2>/dev/null; then
 	begin pypy3 "$here/walkers.py"
 	refused "PyPy: its functions" 'libpypy*!*' "may be on the stack when PyPy's coroutines copy that away"
+	# Its compiler would go on calling what a jump there leads to, when that is gone.
+	exits "PyPy: entries" 1 "$FAY" trace -p "$program" --for 1s 'cluster.Function("libc!malloc").Count()'
+	contains "PyPy: entries, and why" "$work/err" "whose compiler follows a jump at a function's first byte"
 	finish PyPy
 else
 	echo "pypy3 is not installed"
