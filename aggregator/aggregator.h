@@ -114,7 +114,8 @@ static inline struct fay_slot_header *fay_source_slot(const struct fay_source *s
 
 static inline bool fay_source_wants(const struct fay_source *source, const struct fay_slot_header *slot)
 {
-	return !source->only_pid || __atomic_load_n(&slot->pid, __ATOMIC_RELAXED) == source->only_pid;
+	/* A forked child in a PID namespace of its own can have the program's number. */
+	return !source->only_pid || (__atomic_load_n(&slot->pid, __ATOMIC_RELAXED) == source->only_pid && slot->process <= FAY_PROCESS_TRACED);
 }
 
 /* --- ring.c ----------------------------------------------------------------------------------------------------------- */

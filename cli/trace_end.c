@@ -74,7 +74,7 @@ static size_t child_threads(const struct trace *trace)
 				break; /* the target wrote over its control page */
 			const struct fay_slot_header *slot =
 				(const void *)((const char *)shm + offset);
-			count += slot->pid && slot->pid != shm->target_pid ? slot->taken : 0;
+			count += slot->pid && (slot->pid != shm->target_pid || slot->process > FAY_PROCESS_TRACED) ? slot->taken : 0;
 		}
 	}
 	return count;

@@ -80,7 +80,7 @@ static struct fay_point_cost sum_of(const struct fay_session *session, const str
 		const char *slot = (const char *)session->shm + geometry->slots_offset + i * geometry->slot_stride;
 		struct fay_place_cost cost = ((const struct fay_place_cost *)(slot + geometry->cost_offset))[point->cost];
 
-		if (((const struct fay_slot_header *)slot)->pid != geometry->target_pid)
+		if (((const struct fay_slot_header *)slot)->pid != geometry->target_pid || ((const struct fay_slot_header *)slot)->process > FAY_PROCESS_TRACED)
 			continue;
 		sum.events += cost.drawn - (uint64_t)(int64_t)cost.left;
 		sum.cycles += cost.cycles;

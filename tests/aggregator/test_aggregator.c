@@ -475,6 +475,15 @@ static void test_pid_filter(void **state)
 	assert_int_equal(test_slot(&fixture.shm, 1)->spill_head, test_slot(&fixture.shm, 1)->spill_tail);
 	assert_int_equal(total_of(&fixture), 1);
 	assert_int_equal(fixture.result.threads, 1);
+	/* In a PID namespace of its own another child has the program's number. */
+	struct producer namesake;
+	assert_true(producer_init(&namesake, &fixture.shm, 7));
+	namesake.slot->process = FAY_PROCESS_TRACED + 1;
+	producer_record(&namesake, 4, some_name, 1);
+	assert_int_equal(total_of(&fixture), 1);
+	producer_flush(&namesake);
+	assert_true(fay_aggregator_poll(fixture.aggregator, &failure) >= 0);
+	assert_int_equal(total_of(&fixture), 1);
 	tear_down(&fixture);
 }
 
