@@ -211,6 +211,19 @@ static void executed(struct follower *follower, pid_t pid)
 	tell(follower, FAY_FOLLOW_EXECUTED, pid);
 }
 
+/*
+ * What was just born is held as well, and says so itself, later, or has already: until then it is known from its parent, or its process would be thought to be let go of when it is not. One that has been
+ * let go of meanwhile is not added again.
+ */
+static void born(struct follower *follower, pid_t parent)
+{
+	unsigned long tid;
+	if (ptrace(PTRACE_GETEVENTMSG, parent, 0, &tid) || find(follower, (pid_t)tid) || fay_cli_tracer_of((pid_t)tid) != getpid())
+		return;
+	pid_t pid = fay_cli_process_of((pid_t)tid);
+	add(follower, (pid_t)tid, pid ? pid : (pid_t)tid);
+}
+
 static void stopped(struct follower *follower, pid_t tid, int status)
 {
 	struct thread *thread = find(follower, tid);
@@ -218,6 +231,10 @@ static void stopped(struct follower *follower, pid_t tid, int status)
 	int event = status >> 16, number = WSTOPSIG(status);
 	if (!thread)
 		thread = add(follower, tid, pid ? pid : tid);
+	if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK) {
+		born(follower, tid);
+		thread = find(follower, tid); /* the list may have moved */
+	}
 	if (event == PTRACE_EVENT_EXEC) {
 		executed(follower, tid);
 	} else if (follower->releasing && thread->pid == follower->releasing) {

@@ -29,6 +29,7 @@ counts "100 times loaded, called 1,000 times at once, unloaded" "$(cycles 100 10
 counts "one after the other at one place" $((10 * $(cycles 1 10))) "$all" -- "$program" $(for _ in 1 2 3 4 5; do echo "cycle $one 1 10 cycle $two 1 10"; done)
 counts "nothing there at first, with --wait" "$(cycles 20 100)" --wait "$plugins" -- "$program" cycle "$one" 20 100
 counts "with --follow" $((7 + $(cycles 5 100))) --follow "$all" -- sh -c "'$program' calls 7; exec '$program' cycle '$one' 5 100"
+counts "with --follow, while threads are born" "$(cycles 30 100)" --follow --wait "$plugins" -- "$program" births cycle "$one" 30 100
 counts "namespaces of their own" "$(cycles 10 100)" "$all" -- "$program" spaces "$one" 10 100
 for i in 0 1 2 3; do cp "$one" "$work/modules_plugin.so.$i"; done
 counts "four threads at once" $((4 * $(cycles 5 100))) "$plugins" --wait -- "$program" threads "$work/modules_plugin.so" 5 100

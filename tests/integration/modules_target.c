@@ -8,6 +8,7 @@
  *	fork FILE N COUNT    the same in a child
  *	signals              from now on SIGALRM comes a thousand times a second, and its handler calls main_work
  *	quiet                no more
+ *	births               from now on threads are begun just before each dlopen, which they outlive
  *	missing FILE         dlopen, which must fail
 	keep FILE            dlopen
  *	calls N              N calls of main_work
@@ -42,12 +43,37 @@ struct job {
 	long same; /* rounds in which the module lay where it had been in the round before */
 };
 
+#define BIRTHS 8
+static int births;
+static pthread_mutex_t outlived = PTHREAD_MUTEX_INITIALIZER;
+
+static void *outlive(void *unused)
+{
+	pthread_mutex_lock(&outlived);
+	pthread_mutex_unlock(&outlived);
+	return unused;
+}
+
+static void *open_module(const struct job *job)
+{
+	pthread_t threads[BIRTHS];
+	pthread_mutex_lock(&outlived);
+	for (int i = 0; i < births; i++)
+		if (pthread_create(&threads[i], NULL, outlive, NULL))
+			abort();
+	void *module = job->spaces ? dlmopen(LM_ID_NEWLM, job->file, RTLD_NOW) : dlopen(job->file, RTLD_NOW);
+	pthread_mutex_unlock(&outlived);
+	for (int i = 0; i < births; i++)
+		pthread_join(threads[i], NULL);
+	return module;
+}
+
 static void *run(void *argument)
 {
 	struct job *job = argument;
 	void *before = NULL;
 	for (long i = 0; i < job->rounds; i++) {
-		void *module = job->spaces ? dlmopen(LM_ID_NEWLM, job->file, RTLD_NOW) : dlopen(job->file, RTLD_NOW);
+		void *module = births ? open_module(job) : job->spaces ? dlmopen(LM_ID_NEWLM, job->file, RTLD_NOW) : dlopen(job->file, RTLD_NOW);
 		long (*work)(long) = module ? (long (*)(long))dlsym(module, "plugin_work") : NULL;
 		if (!work) {
 			fprintf(stderr, "%s\n", dlerror());
@@ -120,6 +146,8 @@ int main(int argc, char **argv)
 			say_and_wait();
 		} else if (!strcmp(what, "signals") || !strcmp(what, "quiet")) {
 			signals(what[0] == 's' ? 1000 : 0);
+		} else if (!strcmp(what, "births")) {
+			births = BIRTHS;
 		} else if (!strcmp(what, "calls") && i + 1 < argc) {
 			for (long k = atol(argv[++i]); k > 0; k--)
 				main_work(k);
