@@ -40,7 +40,7 @@ static bool comes_first(const struct fay_zones *zones, size_t index)
 static struct fay_other_code *find_range(struct fay_others *others, struct fay_other_code wanted)
 {
 	for (size_t i = 0; i < FAY_OTHERS_MAX; i++)
-		if (others->ranges[i].start == wanted.start && others->ranges[i].end == wanted.end)
+		if (others->ranges[i].start == wanted.start && others->ranges[i].size == wanted.size)
 			return &others->ranges[i];
 	return NULL;
 }
@@ -66,7 +66,7 @@ static int update_others(struct fay_stop *stop, const struct fay_zones *zones, c
 			others.ranges[i] = (struct fay_other_code){ 0 };
 	for (size_t i = 0; i < zones->count; i++) {
 		const struct fay_zone_header *other = &zones->items[i].header;
-		struct fay_other_code range = { other->code, other->code + other->code_size }, *place;
+		struct fay_other_code range = { other->code, other->code_size }, *place;
 
 		if (!watches(zones, i, gone) || other->session == header->session || find_range(&others, range))
 			continue;
@@ -77,7 +77,7 @@ static int update_others(struct fay_stop *stop, const struct fay_zones *zones, c
 	}
 	others.end = 0;
 	for (size_t i = 0; i < FAY_OTHERS_MAX; i++)
-		if (others.ranges[i].end)
+		if (others.ranges[i].size)
 			others.end = at + offsetof(struct fay_others, ranges) + (i + 1) * sizeof(others.ranges[i]);
 	if (fay_stop_write(stop, at, &others, sizeof(others)))
 		return fay_error_set(error, FAY_E_INTERNAL, "process %d: cannot write its memory", (int)stop->pid);

@@ -22,7 +22,7 @@
 #include "stop.h"
 
 #define FAY_ZONE_MAGIC 0x4549524e4f5a5946u
-#define FAY_ZONE_VERSION 9u
+#define FAY_ZONE_VERSION 10u
 #define FAY_ZONE_MEMFD "fay-code"
 #define FAY_ZONE_MAX_PATCHES (1u << 20)
 #define FAY_ZONES_MAX 1024u              /* zones in a process that are looked at, those at the lowest addresses */

@@ -116,7 +116,7 @@ bool fay_rt_is_return_point(uint64_t address)
 	if (fay_rt_return_point(address))
 		return true;
 	for (const struct fay_other_code *range = others->ranges; (uint64_t)range < others->end && range < others->ranges + FAY_OTHERS_MAX; range++)
-		if (address - range->start < range->end - range->start)
+		if (address - __atomic_load_n(&range->start, __ATOMIC_RELAXED) < __atomic_load_n(&range->size, __ATOMIC_RELAXED))
 			return true;
 	return false;
 }

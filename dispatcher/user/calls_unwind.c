@@ -110,7 +110,7 @@ static void put_behind_slot(struct writer *w)
 	put(w, DW_OP_AND);
 }
 
-/* a -> whether it is in another session's code */
+/* a -> whether it is in another session's code. Both comparisons are of the one start that was read: struct fay_others. */
 static void put_is_others(struct writer *w)
 {
 	const struct fay_others *others = fay_others();
@@ -122,8 +122,8 @@ static void put_is_others(struct writer *w)
 	put_const8(w, (uint64_t)&others->end);
 	PUT(w, DW_OP_DEREF, DW_OP_GE);
 	no = put_branch(w, DW_OP_BRA, NULL);
-	PUT(w, DW_OP_OVER, DW_OP_OVER, DW_OP_DEREF, DW_OP_GE);
-	PUT(w, DW_OP_PICK, 2, DW_OP_PICK, 2, DW_OP_PLUS_UCONST, offsetof(struct fay_other_code, end), DW_OP_DEREF, DW_OP_LT, DW_OP_AND);
+	PUT(w, DW_OP_OVER, DW_OP_OVER, DW_OP_DEREF, DW_OP_MINUS, DW_OP_DUP, DW_OP_CONST1U, 0, DW_OP_GE, DW_OP_SWAP);
+	PUT(w, DW_OP_PICK, 2, DW_OP_PLUS_UCONST, offsetof(struct fay_other_code, size), DW_OP_DEREF, DW_OP_LT, DW_OP_AND);
 	yes = put_branch(w, DW_OP_BRA, NULL);
 	PUT(w, DW_OP_PLUS_UCONST, sizeof(struct fay_other_code));
 	put_branch(w, DW_OP_SKIP, loop);

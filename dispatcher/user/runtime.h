@@ -92,6 +92,7 @@ _Static_assert(FAY_CALLS_FIRST + (FAY_CALLS_MAX + FAY_CALLS_SPARE) * sizeof(stru
 /*
  * Where the code of the process's other sessions that watch calls lies. Of several sessions that watch a call one has its return point in the slot, each other in the record of the one
  * before it. On a page of its own behind the call stacks; written by the loader, while the process is stopped, as sessions come and go. A range keeps its place; empty ones are { 0, 0 }.
+ * It may become or stop being empty between a thread's two reads: no address of the program lies within a size of 0, or within any range's size from 0.
  */
 #define FAY_WATCHING_SESSIONS 7u
 #define FAY_OTHERS_MAX (FAY_WATCHING_SESSIONS * FAY_RUNTIME_MAX_ZONES)
@@ -100,7 +101,7 @@ struct fay_others {
 	uint64_t end; /* address behind the last range that is not empty; 0: there is none */
 	uint64_t reserved;
 	struct fay_other_code {
-		uint64_t start, end;
+		uint64_t start, size;
 	} ranges[FAY_OTHERS_MAX];
 };
 _Static_assert(sizeof(struct fay_others) <= FAY_OTHERS_BYTES, "other sessions' code");

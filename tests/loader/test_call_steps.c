@@ -9,6 +9,7 @@
 #include "harness.h"
 
 #include <dirent.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime.h"
 #include "session.h"
 
 #define THREADS 2
@@ -28,7 +30,9 @@
 static pid_t victim, threads[THREADS];
 static struct fay_target *target;
 static struct hand_verdict counts, copies; /* probes that are copied into the trampolines, and that are called, with the thread marked as busy */
-static volatile uint64_t *rounds;	   /* of each thread's work, and whether the threads are held; shared with the victim */
+static volatile uint64_t *rounds;	   /* of each thread's work; shared with the victim, as are the following */
+static volatile uint64_t *held, *walks;	   /* whether the test holds the threads; whether they walk their stacks */
+static volatile uint64_t *walked;	   /* how many frames each thread came to */
 static unsigned steps_at_release[THREADS]; /* that the threads take when the loader lets them go: so many, or, if `random_steps`, at most so many */
 static unsigned random_steps;
 
@@ -36,6 +40,7 @@ unsigned long steps_leaf(unsigned long x);
 unsigned long steps_called_last(unsigned long x);
 unsigned long steps_ends_in_call(unsigned long x);
 unsigned long steps_again(unsigned long n);
+unsigned long steps_walk(unsigned long number);
 unsigned long steps_all(unsigned long x);
 
 TRACED unsigned long steps_leaf(unsigned long x)
@@ -68,6 +73,14 @@ TRACED unsigned long steps_all(unsigned long x)
 	return steps_leaf(x) + steps_ends_in_call(x) + steps_again(2) + steps_leaf(x + 1);
 }
 
+TRACED unsigned long steps_walk(unsigned long number)
+{
+	void *frames[64];
+
+	walked[number] = (uint64_t)backtrace(frames, 64);
+	return number;
+}
+
 static unsigned long wanted;
 
 static void *work(void *number)
@@ -75,8 +88,10 @@ static void *work(void *number)
 	for (;;) {
 		if (steps_all(5) != wanted)
 			_exit(3);
+		if (*walks && steps_walk((uintptr_t)number) != (uintptr_t)number)
+			_exit(3);
 		rounds[(uintptr_t)number]++;
-		if (rounds[THREADS]) /* the test holds the thread */
+		if (*held)
 			__asm__ volatile("int3");
 	}
 	return NULL;
@@ -193,13 +208,17 @@ static int hold_victim(void **state)
 	struct fay_error error;
 	struct dirent *entry;
 	char path[64];
-	unsigned held = 0;
+	unsigned count = 0;
 	DIR *tasks;
 	int status;
 
 	rounds = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(rounds != MAP_FAILED);
+	walked = rounds + THREADS;
+	held = walked + THREADS;
+	walks = held + 1;
 	wanted = steps_all(5);
+	steps_walk(0); /* what it needs is loaded */
 	victim = fork();
 	if (victim == 0)
 		victim_main();
@@ -210,7 +229,7 @@ static int hold_victim(void **state)
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)victim);
 	tasks = opendir(path);
 	assert_non_null(tasks);
-	while (held < THREADS && (entry = readdir(tasks))) {
+	while (count < THREADS && (entry = readdir(tasks))) {
 		pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
 
 		if (thread <= 0)
@@ -218,11 +237,11 @@ static int hold_victim(void **state)
 		assert_int_equal(ptrace(PTRACE_SEIZE, thread, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL), 0);
 		assert_int_equal(ptrace(PTRACE_INTERRUPT, thread, 0, 0), 0);
 		assert_int_equal(waitpid(thread, &status, __WALL), thread);
-		threads[held++] = thread;
+		threads[count++] = thread;
 	}
 	closedir(tasks);
-	assert_int_equal(held, THREADS);
-	rounds[THREADS] = 1;
+	assert_int_equal(count, THREADS);
+	*held = 1;
 	go_on();
 	if (fay_target_open_pid(victim, &target, &error))
 		fail_msg("open: %s", error.message);
@@ -393,6 +412,49 @@ static void test_every_instruction(void **state)
 	}
 }
 
+/*
+ * Sessions' places in the list of others' code are taken and left while a thread's unwinder looks at them, between any two of its instructions: none of its return addresses is taken for another
+ * session's, which would spoil the address of the next frame.
+ */
+static void test_others_change(void **state)
+{
+	struct fay_session *session;
+	const struct fay_zone_header *header;
+	struct fay_others others = { 0 };
+	uint64_t at, depth;
+	char path[64];
+	int memory;
+
+	let_threads_stand();
+	session = come(&counts);
+	*walks = 1;
+	go_on();
+	depth = walked[0];
+	assert_true(depth > 3);
+	header = &session->zones[0].header;
+	at = header->calls + header->calls_size - FAY_OTHERS_BYTES;
+	others.end = at + offsetof(struct fay_others, ranges) + sizeof(others.ranges[0]);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)victim);
+	memory = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(memory >= 0);
+	for (unsigned every = 1; every <= 4; every++)
+		for (uint64_t step_count = 0, to = rounds[0] + 1; rounds[0] < to; step_count++) {
+			bool there = step_count / every % 2;
+
+			/* behind all code of the program, and none itself */
+			others.ranges[0] = (struct fay_other_code){ there ? at : 0, there ? FAY_OTHERS_BYTES : 0 };
+			assert_int_equal(pwrite(memory, &others, sizeof(others), (off_t)at), sizeof(others));
+			step(threads[0]);
+			assert_int_equal(walked[0], depth);
+		}
+	others = (struct fay_others){ 0 };
+	assert_int_equal(pwrite(memory, &others, sizeof(others), (off_t)at), sizeof(others));
+	close(memory);
+	*walks = 0;
+	go_on();
+	leave_at_last(session);
+}
+
 /* Up to three sessions come and go in any order, threads stand anywhere, and go on by many or by few instructions between two stops. */
 static void test_at_random(void **state)
 {
@@ -439,6 +501,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_left_behind, hold_victim, end_victim),
 		cmocka_unit_test_setup_teardown(test_every_instruction, hold_victim, end_victim),
+		cmocka_unit_test_setup_teardown(test_others_change, hold_victim, end_victim),
 		cmocka_unit_test_setup_teardown(test_at_random, hold_victim, end_victim),
 	};
 
