@@ -14,7 +14,7 @@ fi
 own $!
 await "a container" eval 'box=$(pgrep -P $! -x sleep)'
 own "$box"
-in_box() { nsenter -t "$box" --pid --mount "${later[@]}" -- "$@"; }
+in_box() { nsenter -t "$box" --pid --mount --root "${later[@]}" -- "$@"; }
 # May not look at what other processes have mapped.
 bounded=(setpriv --bounding-set -sys_admin,-checkpoint_restore --inh-caps -sys_admin,-checkpoint_restore)
 without_rights() { "${bounded[@]}" "$@"; }
@@ -24,7 +24,7 @@ run() {
 	local in=$1 name=$2 outer
 	shift 2
 	if [ "$in" = in_box ]; then
-		nsenter -t "$box" --pid --mount "${later[@]}" -- "$@" >"$work/$name" 2>"$work/$name.err" <&0 &
+		nsenter -t "$box" --pid --mount --root "${later[@]}" -- "$@" >"$work/$name" 2>"$work/$name.err" <&0 &
 		outer=$!
 		own "$outer"
 		await "a process in the container" eval "ran=\$(pgrep -P $outer) || [ -z \"\$(born $outer)\" ]"
