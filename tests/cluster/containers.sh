@@ -13,15 +13,6 @@ query="cluster.Function(\"$name!counted\").Count()"
 few=(setpriv --bounding-set -all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap,+sys_ptrace --inh-caps -all)
 late=()
 unshare -T --boottime 1000000 --fork true 2>"$work/err" && late=(unshare -T --boottime 1000000 --fork --) || echo "no time namespaces here: $(cat "$work/err")"
-# network N: a node's network namespace and nothing else
-network() {
-	ip netns add "$net-$1"
-	ip link add "v$$-$1" type veth peer name eth0 netns "$net-$1"
-	ip link set "v$$-$1" master "$bridge" up
-	ip -n "$net-$1" addr add "$subnet.$((10 + $1))/24" dev eth0
-	ip -n "$net-$1" link set eth0 up
-	ip -n "$net-$1" link set lo up
-}
 daemon() { echo "$FAYD" --url "$URL" --key "node$1.key" --signers signers --name "node$1" --audit "audit$1" --insecure; }
 # first N: the agent is the first process of node N's PID namespace
 first() {

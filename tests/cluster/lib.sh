@@ -58,16 +58,20 @@ URL=$(url 0)
 NODE_OPTIONS=(--insecure)
 ASK_OPTIONS=(--insecure)
 
+# network N: a node's network namespace and nothing else
+network() {
+	ip netns add "$net-$1"
+	ip link add "v$$-$1" type veth peer name eth0 netns "$net-$1"
+	ip link set "v$$-$1" master "$bridge" up
+	ip -n "$net-$1" addr add "$subnet.$((10 + $1))/24" dev eth0
+	ip -n "$net-$1" link set eth0 up
+	ip -n "$net-$1" link set lo up
+}
 # node N: its namespaces
 node() {
 	local n=$1
 	[ -z "${holders[n]:-}" ] || return 0
-	ip netns add "$net-$n"
-	ip link add "v$$-$n" type veth peer name eth0 netns "$net-$n"
-	ip link set "v$$-$n" master "$bridge" up
-	ip -n "$net-$n" addr add "$subnet.$((10 + n))/24" dev eth0
-	ip -n "$net-$n" link set eth0 up
-	ip -n "$net-$n" link set lo up
+	network "$n"
 	ip netns exec "$net-$n" unshare --pid --fork --mount-proc --kill-child sleep infinity &
 	local outer=$!
 	own "$outer"

@@ -93,6 +93,7 @@ static bool begin(struct victim *victim)
 	place = offset_of(target, "fay-test-target!fn_c");
 	fay_target_close(target);
 	if (!uprobe_begin(&probe)) {
+		print_message("skipped: the kernel grants no uprobe: %s\n", strerror(errno));
 		victim_end(victim);
 		return false;
 	}
