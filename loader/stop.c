@@ -34,6 +34,7 @@
 #define ENDS_ROUNDS 64u
 #define LOOK_COUNTED_NS UINT64_C(100000000)
 #define RELEASE_ROUNDS 1000u
+#define INTERRUPT_ROUNDS 64u
 #define STANDSTILL_FACTOR 10u /* a time to wait takes so many times as long by the clock at most */
 #define STACK_SCAN_MAX (1u << 20) /* bytes of each stack that are searched */
 
@@ -186,6 +187,15 @@ static bool any_stopped(const struct fay_stop *stop)
 	return false;
 }
 
+/* A first thread that does not stop may be one that took the first one's place after it had been told. */
+static void tell_again(struct fay_stop *stop)
+{
+	struct fay_stopped_thread *leader = fay_stop_find(stop, stop->pid);
+
+	if (leader && !leader->stopped)
+		ptrace(PTRACE_INTERRUPT, leader->tid, 0, 0);
+}
+
 /* What is left of a time to wait. A machine, or this process, that stands still between two looks uses up LOOK_COUNTED_NS of it at most: others did not get to run either. */
 struct patience {
 	uint64_t left, looked, end; /* ns */
@@ -237,6 +247,8 @@ static int stop_once(struct fay_stop *stop, uint32_t timeout_ms, pid_t *tracer, 
 			return any_stopped(stop) ? 0 : fay_error_set(error, FAY_E_REFUSED, "process %d is exiting or gone", (int)stop->pid);
 		if (result == FAY_SEIZED_GONE && running == 0)
 			return fay_error_set(error, FAY_E_REFUSED, "no such process: %d", (int)stop->pid);
+		if (round % ENDS_ROUNDS == ENDS_ROUNDS - 1)
+			tell_again(stop);
 		if (patience_is_over(&patience))
 			return did_not_stop(stop, timeout_ms, error);
 		settled = running == 0;
@@ -322,42 +334,57 @@ static void restart_silently(struct fay_stopped_thread *thread)
 }
 
 /*
- * A thread that was interrupted but did not get to its stop must get there before it can be let go; one that was killed, be it by another of the process that has been let go and executes a program,
- * must have its end waited for, or that one waits for it. *round: all together are waited for so long.
+ * Whether a thread has been let go, or is gone. One that was interrupted but did not get to its stop must get there first; one that was killed, be it by another of the process that has been let go
+ * and executes a program, must have its end waited for, or that one waits for it.
  */
-static void let_go(struct fay_stopped_thread *thread, unsigned *round)
+static bool let_go(struct fay_stopped_thread *thread)
 {
 	int status;
+	pid_t got;
 
-	while (!thread->gone) {
-		pid_t got;
-
+	if (thread->gone)
+		return true;
+	do {
 		restart_silently(thread);
 		if (thread->dirty)
 			ptrace(PTRACE_SETREGS, thread->tid, 0, &thread->registers);
 		if (thread->have_siginfo)
 			ptrace(PTRACE_SETSIGINFO, thread->tid, 0, &thread->siginfo);
 		if (ptrace(PTRACE_DETACH, thread->tid, 0, (long)thread->signal) == 0)
-			return;
+			return true;
 		thread->stopped = thread->dirty = thread->have_siginfo = false;
 		got = waitpid(thread->tid, &status, __WALL | WNOHANG);
 		if (got == thread->tid)
 			note_stop(thread, status);
-		thread->gone |= got < 0;
-		if (got == 0 && *round >= RELEASE_ROUNDS)
-			return;
-		if (got == 0)
-			fay_stop_pause(++*round);
+	} while (got == thread->tid && !thread->gone);
+	return got != 0;
+}
+
+/* All together are waited for so long: a thread may get to its end only after others have. What is left then is let go by the end of this process, a keeper. */
+static void let_all_go(struct fay_stop *stop)
+{
+	size_t left = stop->count;
+
+	for (unsigned round = 0; left > 0 && round < RELEASE_ROUNDS; round++) {
+		if (round > 0)
+			fay_stop_pause(round);
+		left = 0;
+		for (size_t i = 0; i < stop->count; i++) {
+			struct fay_stopped_thread *thread = &stop->threads[i];
+
+			thread->gone = let_go(thread);
+			left += !thread->gone;
+			if (!thread->gone && round % INTERRUPT_ROUNDS == INTERRUPT_ROUNDS - 1) /* it may have taken the first one's place, untold */
+				ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0);
+		}
 	}
 }
 
 uint64_t fay_stop_release(struct fay_stop *stop)
 {
 	uint64_t since = stop->since;
-	unsigned round = 0;
 
-	for (size_t i = 0; i < stop->count; i++)
-		let_go(&stop->threads[i], &round);
+	let_all_go(stop);
 	if (stop->memory >= 0)
 		close(stop->memory);
 	if (stop->hurried)
