@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+void step(long unused, long number, long zero);
+
 __attribute__((noinline)) void step(long unused, long number, long zero)
 {
 	__asm__ volatile("nopl 0(%%rax, %%rax)" : : "r"(unused), "r"(number), "r"(zero) : "memory");

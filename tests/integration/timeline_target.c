@@ -13,6 +13,8 @@ static void read_some(int fd, long count)
 		syscall(SYS_read, fd, &byte, 1);
 }
 
+long work(int fd, long reads);
+
 __attribute__((noinline)) long work(int fd, long reads)
 {
 	usleep(1000);
