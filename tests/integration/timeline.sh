@@ -44,5 +44,5 @@ for who in "-p $pid" "--comm timeline_target" "-p $pid --comm sleep"; do
 		ask "$inside group r by f.ReturnValue into g select new { call = g.Key, reads = g.Count() }" $who --for $time
 		[ "$(wc -l <"$work/rows")" -le 2 ] || break
 	done
-	equal "$who: calls with all their reads" '[true,true]' "$(jq -sc '[length > 2, all(.call == .reads)]' "$work/rows")"
+	equal "$who: calls with all their reads" '[true,true]' "$(jq -sc '[length > 2, all(.call % 100 == .reads)]' "$work/rows")"
 done

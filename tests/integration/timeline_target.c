@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* timeline_target CALLS: the k-th call of work() makes k reads and returns k; each is followed by a read outside. Around all of them a millisecond passes. */
+/* timeline_target CALLS: the k-th call of work() makes k reads, less the hundreds, and returns k; each is followed by a read outside. Around all of them a millisecond passes. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -18,7 +18,7 @@ long work(int fd, long reads);
 __attribute__((noinline)) long work(int fd, long reads)
 {
 	usleep(1000);
-	read_some(fd, reads);
+	read_some(fd, reads % 100);
 	usleep(1000);
 	return reads;
 }
