@@ -122,17 +122,17 @@ static uint64_t plus(uint64_t a, uint64_t b)
 }
 
 /* Pairs of a row with what the other side keeps. */
-static void search(struct fay_join *join, unsigned index, const uint8_t *row, uint64_t hash, uint64_t time)
+static void search(struct fay_join *join, unsigned index, const uint8_t *row, uint64_t hash, uint64_t time, uint64_t since)
 {
 	const struct side *other = &join->sides[!index];
 	uint64_t number = other->room ? other->heads[hash & (other->room - 1)] : 0;
 	while (number > other->first) {
 		const struct entry *e = entry_at(other, number - 1);
-		if (plus(e->latest, join->options.within) < time)
+		if (plus(e->latest, join->options.within) < time || e->latest < since)
 			return;
 		uint64_t apart = e->time > time ? e->time - time : time - e->time;
 		const uint8_t *left = index ? e->row : row, *right = index ? row : e->row;
-		if (e->hash == hash && apart <= join->options.within && same_keys(join, left, right)) {
+		if (e->hash == hash && e->time >= since && apart <= join->options.within && same_keys(join, left, right)) {
 			join->pairs++;
 			join->function(join->context, index ? number - 1 : join->sides[0].next, left, right);
 		}
@@ -193,14 +193,14 @@ static void keep(struct fay_join *join, struct side *side, const uint8_t *row, u
 	link_entry(side, side->next++);
 }
 
-uint64_t fay_join_add(struct fay_join *join, unsigned index, const uint8_t *row)
+uint64_t fay_join_add(struct fay_join *join, unsigned index, const uint8_t *row, uint64_t since)
 {
 	struct side *side = &join->sides[index];
 	uint64_t time, hash = hash_row(join, side, row);
 	memcpy(&time, row + side->time_offset, sizeof(time));
 	side->came++;
 	side->late += time < join->horizon;
-	search(join, index, row, hash, time);
+	search(join, index, row, hash, time, since);
 	keep(join, side, row, hash, time);
 	return side->next - 1;
 }

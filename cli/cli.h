@@ -24,6 +24,7 @@ int fay_explain_main(int argc, char **argv);
 int fay_list_main(int argc, char **argv);
 int fay_doctor_main(int argc, char **argv);
 int fay_bench_main(int argc, char **argv);
+int fay_export_main(int argc, char **argv);
 
 /* "10s", "500ms", "2m", "1h", "250us" to nanoseconds; a bare number means seconds. false: not a duration. */
 bool fay_cli_duration(const char *text, uint64_t *nanoseconds);

@@ -36,6 +36,5 @@ extern const char fay_cli_cluster_help[];
 
 int fay_cluster_main(int argc, char **argv);
 int fay_attach_main(int argc, char **argv);
-int fay_export_main(int argc, char **argv);
 
 #endif

@@ -10,9 +10,11 @@
 #define SKIPPED_SHOWN 5
 #define LATER_SHOWN 20u
 
+/* What was found by its name may have ended since. */
 int fay_trace_check_processes(const struct trace *trace, struct fay_error *error)
 {
-	for (size_t i = 0; i < trace->pid_count; i++)
+	size_t count = fay_trace_is_kernel(trace) ? trace->pid_count : trace->pid_named;
+	for (size_t i = 0; i < count; i++)
 		if (kill(trace->pids[i], 0) && errno == ESRCH)
 			return fay_error_set(error, FAY_E_REFUSED, "there is no process %d", trace->pids[i]);
 	return FAY_OK;

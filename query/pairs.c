@@ -63,10 +63,28 @@ static void take_alone(struct fay_pairs *pairs, unsigned step, uint64_t number, 
 	pairs->function(pairs->context, row);
 }
 
+/* The least time of rows of the other side with which a row of the first join's may make a pair that is kept. */
+static uint64_t since_of(struct fay_pairs *pairs, unsigned side, const uint8_t *row)
+{
+	const struct fay_plan_join *join = pairs->p->join;
+	uint64_t since = 0;
+	if (!join->since_count[side])
+		return 0;
+	const struct fay_join_options *options = &pairs->plan->join[0];
+	struct fay_evaluator e = evaluator_of(pairs, 0);
+	memcpy((uint8_t *)pairs->rows + (side ? options->sides[0].row_size : 0), row, options->sides[side].row_size);
+	for (uint32_t i = 0; i < join->since_count[side]; i++) {
+		struct fay_cell cell = fay_evaluate(&e, join->since[side][i]);
+		if (cell.kind == CELL_INT)
+			since = later(since, (uint64_t)cell.integer);
+	}
+	return since;
+}
+
 static void add_left(struct fay_pairs *pairs, unsigned step, const uint8_t *left)
 {
 	bool last = step + 2 == pairs->plan->source_count;
-	uint64_t number = fay_join_add(pairs->joins[step], 0, left);
+	uint64_t number = fay_join_add(pairs->joins[step], 0, left, step ? 0 : since_of(pairs, 0, left));
 	if (last && pairs->plan->groups_pairs)
 		take_alone(pairs, step, number, left);
 }
@@ -151,7 +169,7 @@ void fay_pairs_add(struct fay_pairs *pairs, unsigned source, const uint8_t *row)
 	if (source == 0)
 		add_left(pairs, 0, row);
 	else
-		fay_join_add(pairs->joins[source - 1], 1, row);
+		fay_join_add(pairs->joins[source - 1], 1, row, source > 1 ? 0 : since_of(pairs, 1, row));
 }
 
 void fay_pairs_advance(struct fay_pairs *pairs, uint64_t horizon)

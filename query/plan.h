@@ -71,9 +71,14 @@ struct fay_plan_events {
 	uint32_t *column_of; /* by expression id: column + 1, or 0 */
 };
 
+#define FAY_JOIN_SINCE 4u
+
 /* The sources of a join: what their probes hand on, and how pairs of it are read: the sources' rows one behind the other. */
 struct fay_plan_join {
 	struct fay_plan_private *sides[FAY_JOIN_SOURCES];
+	/* Of the first join, by the side of a row: the least times of the other side's rows with which it makes pairs for which the conditions may hold; EXPR_SIDEs. */
+	const struct fay_expr *since[2][FAY_JOIN_SINCE];
+	uint32_t since_count[2];
 	struct fay_schema_column columns[FAY_QUERY_MAX_COLUMNS * FAY_JOIN_SOURCES];
 	uint32_t *column_of; /* by expression id: column + 1, or 0 */
 	/* A pair that is joined once more: its time, its keys, the rows that it is of. `filters`: what is known to hold for it. */

@@ -117,6 +117,31 @@ static void move_filters(struct fay_plan_private *pairs)
 	}
 }
 
+static bool is_time_of(const struct fay_expr *expr, const struct fay_plan_join *join)
+{
+	return expr->op == EXPR_SIDE && expr->type == TYPE_TIME && expr->value < 2 && expr->a == join->sides[expr->value]->columns[0].expr;
+}
+
+/*
+ * Conditions such as `b.time >= a.time - a.Duration`: what lies too far back is not even looked at. (What lies too far ahead need not be found apart: most rows come nearly in order, so that there is
+ * little of it.)
+ */
+static void find_since(struct fay_plan_join *join, const struct fay_filter *filter)
+{
+	for (; filter; filter = filter->next) {
+		const struct fay_expr *expr = filter->expr;
+		bool greater = expr->op == EXPR_GT || expr->op == EXPR_GE;
+		if (!greater && expr->op != EXPR_LT && expr->op != EXPR_LE)
+			continue;
+		const struct fay_expr *later = greater ? expr->a : expr->b, *earlier = greater ? expr->b : expr->a;
+		if (!is_time_of(later, join) || earlier->op != EXPR_SIDE || earlier->type != TYPE_TIME || earlier->value != !later->value)
+			continue;
+		uint32_t *count = &join->since_count[earlier->value];
+		if (*count < FAY_JOIN_SINCE)
+			join->since[earlier->value][(*count)++] = earlier;
+	}
+}
+
 /* The rows of pairs that are joined once more. */
 static bool lay_out_middle(struct fay_planner *planner)
 {
@@ -313,6 +338,7 @@ bool fay_planner_join(struct fay_planner *planner)
 		if (!lay_out_middle(planner))
 			return false;
 	}
+	find_since(pairs->join, plan->source_count > 2 ? pairs->join->middle.filters : pairs->checked.filters);
 	for (unsigned s = 0; s < plan->source_count; s++) /* the code generator's tables are by expression */
 		sides[s].private_plan->checked.exprs = pairs->checked.exprs;
 	return true;

@@ -47,8 +47,11 @@ typedef void fay_join_pair_function(void *context, uint64_t number, const uint8_
 int fay_join_create(const struct fay_join_options *options, fay_join_pair_function *function, void *context, struct fay_join **join,
 		    struct fay_error *error);
 void fay_join_destroy(struct fay_join *join);
-/* side: 0 left, 1 right. Calls the function for each pair that the row makes with rows that came before. Returns the row's number among those of its side. */
-uint64_t fay_join_add(struct fay_join *join, unsigned side, const uint8_t *row);
+/*
+ * side: 0 left, 1 right. Calls the function for each pair that the row makes with rows that came before; `since`: none with those of the other side whose time (ns) is below it is wanted. Returns the
+ * row's number among those of its side.
+ */
+uint64_t fay_join_add(struct fay_join *join, unsigned side, const uint8_t *row, uint64_t since);
 /* No row of a time below `horizon` (ns) comes any more: rows that can make no pair are dropped. */
 void fay_join_advance(struct fay_join *join, uint64_t horizon);
 void fay_join_counts(const struct fay_join *join, struct fay_join_counts *counts);
