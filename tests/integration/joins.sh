@@ -60,6 +60,9 @@ run "from l in file(\"$work/calls.fay\") where l.Arg(0) < 40
 	group r by 1 into g
 	select new { pairs = g.Count(), sum = g.Sum(x => x.a) }"
 equal "pairs of saved events" "$want" "$(jq -c '[.pairs, .sum]' "$work/rows")"
+# What the times rule out is not even put together.
+run "from l in file(\"$work/calls.fay\") join r in file(\"$work/calls.fay\") on l.tid equals r.tid within 1h where r.time >= l.time && l.time >= r.time group r by 1 into g select new { n = g.Count() }"
+equal "pairs that the times allow" "$(jq -c .n "$work/rows")" "$(jq -c .join.pairs "$work/end")"
 run "from l in file(\"$work/calls.fay\") join r in file(\"$work/ends.fay\") on l.function equals r.function within 1h
 	group r by l.function into g orderby g.Key select new { g.Key, n = g.Count(), failed = g.Count(x => x.Failed) } take 3"
 [ -s "$work/rows" ] || fail "two files have no pairs"
