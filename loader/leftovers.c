@@ -62,15 +62,13 @@ int fay_installed_sessions(pid_t pid, struct fay_installed_sessions *list, struc
 {
 	struct fay_maps maps;
 	struct fay_zones zones;
-	char path[64];
 	memset(list, 0, sizeof(*list));
 	int code = fay_maps_read(pid, &maps, error);
 	if (code)
 		return code;
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	int memory = open(path, O_RDONLY | O_CLOEXEC);
+	int memory = fay_process_memory(pid, O_RDONLY);
 	if (memory < 0) {
-		code = fay_error_set(error, FAY_E_REFUSED, "%s: %s", path, strerror(errno));
+		code = fay_error_set(error, FAY_E_REFUSED, "memory of process %d: %s", (int)pid, strerror(errno));
 		fay_maps_deinit(&maps);
 		return code;
 	}

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "thread.h"
+
 #define MAPS_MAX 262144u
 #define PAGE 4096u
 #define ADDRESS_MIN 0x10000u
@@ -73,15 +75,14 @@ static int append(struct fay_maps *maps, size_t *capacity, const struct fay_map 
 	return 0;
 }
 
-int fay_maps_read(pid_t pid, struct fay_maps *maps, struct fay_error *error)
+static int read_file(const char *path, struct fay_maps *maps, struct fay_error *error)
 {
-	char path[64], *line = NULL;
 	size_t line_size = 0, capacity = 0;
+	char *line = NULL;
 	FILE *file;
 	int code = 0;
 
 	memset(maps, 0, sizeof(*maps));
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	file = fopen(path, "re");
 	if (!file)
 		return fay_error_set(error, errno == ENOENT ? FAY_E_USAGE : FAY_E_REFUSED, "%s: %s", path,
@@ -97,14 +98,28 @@ int fay_maps_read(pid_t pid, struct fay_maps *maps, struct fay_error *error)
 	}
 	free(line);
 	fclose(file);
-	if (code) {
+	if (code)
 		fay_maps_deinit(maps);
-		return code;
-	}
-	if (maps->count == 0)
+	return code;
+}
+
+int fay_maps_read(pid_t pid, struct fay_maps *maps, struct fay_error *error)
+{
+	char path[80];
+	pid_t thread;
+	int code;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	if (!read_file(path, maps, NULL) && maps->count)
+		return 0;
+	thread = fay_process_thread(pid);
+	if (thread && thread != pid)
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", (int)pid, (int)thread);
+	code = read_file(path, maps, error);
+	if (!code && maps->count == 0)
 		return fay_error_set(error, FAY_E_USAGE, "process %d has no memory: it is exiting, or a kernel thread",
 				     (int)pid);
-	return 0;
+	return code;
 }
 
 void fay_maps_deinit(struct fay_maps *maps)

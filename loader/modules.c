@@ -249,6 +249,8 @@ static int explain_empty(pid_t pid, struct fay_error *error)
 	char state = fay_thread_state(pid, pid);
 	if (!state)
 		return fay_error_set(error, FAY_E_REFUSED, "no process with PID %d", pid);
+	if (fay_process_thread(pid) && (state == 'Z' || state == 'X'))
+		return fay_error_set(error, FAY_E_REFUSED, "process %d: its first thread has exited while others run; /proc does not show its program any more", pid);
 	if (state == 'Z' || state == 'X')
 		return fay_error_set(error, FAY_E_REFUSED, "process %d has exited and waits for its parent (a zombie)", pid);
 	return fay_error_set(error, FAY_E_REFUSED, "PID %d is a kernel thread or has no program mapped; nothing to trace in it", pid);

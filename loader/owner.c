@@ -158,7 +158,7 @@ static int open_mapped(pid_t pid, const struct fay_map *map)
 	char path[80];
 	int file = -1, place;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, map->start, map->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)fay_process_thread(pid), map->start, map->end);
 	place = open(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return -1;

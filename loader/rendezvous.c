@@ -108,11 +108,8 @@ int fay_rendezvous_resolve(struct fay_session *session, size_t *capacity, struct
 {
 	const char *reason = "its memory cannot be read";
 	struct fay_function function;
-	char path[64];
-	int memory;
+	int memory = fay_process_memory(session->pid, O_RDONLY);
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)session->pid);
-	memory = open(path, O_RDONLY | O_CLOEXEC);
 	if (memory >= 0) {
 		reason = locate(session, memory, &function);
 		close(memory);
@@ -191,13 +188,11 @@ void fay_rendezvous_release_other(pid_t pid, uint64_t id)
 	const uint32_t follow = 0;
 	struct fay_zones zones = { 0 };
 	struct fay_maps maps;
-	char path[64];
 	int memory;
 
 	if (fay_maps_read(pid, &maps, NULL))
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
-	memory = open(path, O_RDWR | O_CLOEXEC);
+	memory = fay_process_memory(pid, O_RDWR);
 	if (memory >= 0 && !fay_zones_read(&maps, memory, &zones, NULL)) {
 		for (size_t i = 0; i < zones.count; i++)
 			if (zones.items[i].header.session == id && zones.items[i].header.shm_size &&

@@ -204,15 +204,13 @@ static int plan(struct fay_session *session, struct fay_error *error)
 {
 	struct fay_zones present = { 0 };
 	struct fay_maps maps;
-	char path[64];
 	int memory, code = fay_maps_read(session->pid, &maps, error);
 
 	if (code)
 		return code;
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)session->pid);
-	memory = open(path, O_RDONLY | O_CLOEXEC);
+	memory = fay_process_memory(session->pid, O_RDONLY);
 	if (memory < 0) {
-		code = fay_error_set(error, FAY_E_REFUSED, "%s: %s (needs the same user, or CAP_SYS_PTRACE)", path, strerror(errno));
+		code = fay_error_set(error, FAY_E_REFUSED, "memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)", (int)session->pid, strerror(errno));
 	} else {
 		code = fay_zones_read(&maps, memory, &present, error);
 		if (!code)
@@ -478,9 +476,7 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		session->points[kept++] = swap;
 	}
 	session->verdict = NULL;
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/mem", session->pid);
-	session->memory = open(path, O_RDONLY | O_CLOEXEC);
+	session->memory = fay_process_memory(session->pid, O_RDONLY);
 	*result = session;
 	return 0;
 }

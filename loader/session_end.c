@@ -33,8 +33,8 @@ static bool maps_our_code(struct fay_session *const *sessions, size_t count, pid
 	return found;
 }
 
-/* Those of the sessions that are still attached, from one process, in the same stops. */
-static int detach_from(struct fay_session *const *sessions, size_t count, pid_t pid, struct fay_error *error)
+/* Those of the sessions that are still attached, from one process, in the same stops. *missed: one of them was not found there. */
+static int detach_from(struct fay_session *const *sessions, size_t count, pid_t pid, bool *missed, struct fay_error *error)
 {
 	const struct fay_attach_options *options = &sessions[0]->options;
 	struct fay_zone_removal *removals = calloc(count, sizeof(*removals));
@@ -46,9 +46,11 @@ static int detach_from(struct fay_session *const *sessions, size_t count, pid_t 
 	for (size_t i = 0; i < count; i++)
 		removals[i].session = sessions[i]->id;
 	code = fay_zones_remove_kept(pid, removals, count, options->stop_timeout_ms, options->tracer_wait_ms, &pause, error);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		*missed |= !removals[i].found;
 		if (pause > sessions[i]->longest_pause)
 			sessions[i]->longest_pause = pause;
+	}
 	free(removals);
 	return code;
 }
@@ -72,11 +74,12 @@ static int detach_children(struct fay_session *const *sessions, size_t count, st
 
 	while (proc && (entry = readdir(proc))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		bool missed = false;
 		int one;
 
 		if (pid <= 0 || pid == sessions[0]->pid || pid == getpid() || is_older(sessions, count, pid) || !maps_our_code(sessions, count, pid))
 			continue;
-		one = detach_from(sessions, count, pid, error);
+		one = detach_from(sessions, count, pid, &missed, error);
 		if (one)
 			code = one;
 	}
@@ -85,11 +88,20 @@ static int detach_children(struct fay_session *const *sessions, size_t count, st
 	return code;
 }
 
+/* A process that still has a session's code, and in which nothing was found to remove, must not be taken for one that is gone. */
+static int not_found(struct fay_session *const *sessions, size_t count, struct fay_error *error)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fay_session_target_alive(sessions[i]))
+			return fay_error_set(error, FAY_E_REFUSED, "process %d: what was patched there was not found, and stays", (int)sessions[i]->pid);
+	return 0;
+}
+
 int fay_sessions_detach(struct fay_session *const *sessions, size_t count, struct fay_error *error)
 {
 	struct fay_session **attached = calloc(count + 1, sizeof(*attached));
 	size_t kept = 0;
-	bool alive = false;
+	bool alive = false, missed = false;
 	int code = 0, children;
 
 	if (!attached)
@@ -102,10 +114,12 @@ int fay_sessions_detach(struct fay_session *const *sessions, size_t count, struc
 		attached[kept++] = sessions[i];
 	}
 	if (alive)
-		code = detach_from(attached, kept, attached[0]->pid, error);
+		code = detach_from(attached, kept, attached[0]->pid, &missed, error);
 	children = kept ? detach_children(attached, kept, error) : 0;
 	if (!code)
 		code = children;
+	if (!code && missed)
+		code = not_found(attached, kept, error);
 	for (size_t i = 0; i < kept && !code; i++)
 		attached[i]->attached = false;
 	free(attached);

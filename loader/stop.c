@@ -179,12 +179,13 @@ static bool leader_stands(struct fay_stop *stop)
 	return leader->stopped;
 }
 
-static bool any_stopped(const struct fay_stop *stop)
+/* A thread that stands: the first thread may have ended long before. 0: none does. */
+static pid_t any_stopped(const struct fay_stop *stop)
 {
 	for (size_t i = 0; i < stop->count; i++)
 		if (stop->threads[i].stopped && !stop->threads[i].gone)
-			return true;
-	return false;
+			return stop->threads[i].tid;
+	return 0;
 }
 
 /* A first thread that does not stop may be one that took the first one's place after it had been told. */
@@ -272,7 +273,7 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 		 struct fay_error *error)
 {
 	struct patience patience = patience_of(tracer_wait_ms);
-	char path[64], comm[64];
+	char path[80], comm[64];
 	pid_t tracer = 0;
 	int code;
 
@@ -298,7 +299,7 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 		}
 		usleep(500 + (unsigned)(fay_loader_clock_ns() / 1000 % 1000));
 	}
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", (int)pid, (int)any_stopped(stop));
 	stop->memory = open(path, O_RDWR | O_CLOEXEC);
 	if (stop->memory < 0) {
 		int saved = errno;
@@ -405,9 +406,9 @@ int fay_stop_write(const struct fay_stop *stop, uint64_t address, const void *fr
 	return pwrite(stop->memory, from, size, (off_t)address) == (ssize_t)size ? 0 : -1;
 }
 
-static bool visit_stack(struct fay_stop *stop, const struct fay_maps *maps, uint64_t rsp, uint64_t *words,
-			fay_word_visitor *visit, void *context)
+static bool visit_stack(const struct fay_stopped_thread *thread, const struct fay_maps *maps, uint64_t *words, fay_word_visitor *visit, void *context)
 {
+	uint64_t rsp = thread->registers.rsp & ~7ull;
 	const struct fay_map *map = fay_maps_find(maps, rsp);
 	struct iovec here, there;
 	uint64_t size;
@@ -420,7 +421,7 @@ static bool visit_stack(struct fay_stop *stop, const struct fay_maps *maps, uint
 		size = STACK_SCAN_MAX;
 	here = (struct iovec){ words, size };
 	there = (struct iovec){ (void *)rsp, size };
-	got = process_vm_readv(stop->pid, &here, 1, &there, 1, 0);
+	got = process_vm_readv(thread->tid, &here, 1, &there, 1, 0);
 	for (ssize_t i = 0; i + 8 <= got; i += 8)
 		if (visit(context, words[i / 8]))
 			return true;
@@ -442,7 +443,7 @@ bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *
 
 		if (thread->gone || !thread->stopped)
 			continue;
-		found = visit_stack(stop, &maps, thread->registers.rsp & ~7ull, words, visit, context);
+		found = visit_stack(thread, &maps, words, visit, context);
 	}
 	fay_maps_deinit(&maps);
 	free(words);

@@ -2,6 +2,7 @@
 /* What /proc says of a thread. */
 #include "thread.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -64,6 +65,52 @@ char fay_thread_state(pid_t pid, pid_t tid)
 	return at ? at[2] : 0;
 }
 
+/* Whether the thread has its memory still, or that may not be asked. */
+static bool has_memory(pid_t pid, pid_t tid)
+{
+	char path[80], byte;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/maps", (int)pid, (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno != ENOENT && errno != ESRCH;
+	got = read(fd, &byte, 1);
+	close(fd);
+	return got > 0 || (got < 0 && errno != ESRCH);
+}
+
+pid_t fay_process_thread(pid_t pid)
+{
+	struct dirent *entry;
+	pid_t found = 0;
+	char path[64];
+	DIR *tasks;
+
+	if (has_memory(pid, pid))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && !found && (entry = readdir(tasks))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && tid != pid && has_memory(pid, tid))
+			found = tid;
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
+/* Of a process whose first thread has ended: whether other threads go on. */
+static bool has_others(pid_t pid)
+{
+	pid_t thread = fay_process_thread(pid);
+
+	return thread && thread != pid;
+}
+
 uint64_t fay_process_start(pid_t pid)
 {
 	char text[1024];
@@ -71,7 +118,7 @@ uint64_t fay_process_start(pid_t pid)
 
 	fay_proc_read(pid, "stat", text, sizeof(text));
 	at = behind_name(text);
-	if (!at || at[2] == 'Z' || at[2] == 'X')
+	if (!at || ((at[2] == 'Z' || at[2] == 'X') && !has_others(pid)))
 		return 0;
 	for (int field = 2; field < 22 && at; field++)
 		at = strchr(at + 1, ' ');
@@ -89,17 +136,16 @@ uint64_t fay_ticks_now(void)
 
 bool fay_process_gone(pid_t pid)
 {
-	char path[64], byte;
-	ssize_t got;
-	int fd;
+	return fay_process_thread(pid) == 0;
+}
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT || errno == ESRCH;
-	got = read(fd, &byte, 1);
-	close(fd);
-	return got == 0 || (got < 0 && errno == ESRCH);
+int fay_process_memory(pid_t pid, int flags)
+{
+	pid_t thread = fay_process_thread(pid);
+	char path[80];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", (int)pid, (int)(thread ? thread : pid));
+	return open(path, flags | O_CLOEXEC);
 }
 
 void fay_process_comm(pid_t pid, char comm[64])

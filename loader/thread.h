@@ -18,8 +18,12 @@ long fay_thread_field(pid_t pid, pid_t tid, const char *name);
 char fay_thread_state(pid_t pid, pid_t tid);
 /* Now, as fay_process_start() counts: clock ticks since the machine was started. */
 uint64_t fay_ticks_now(void);
+/* The first thread, or, where that has ended and given its memory back, another one that has it still; 0: there is none. By its number /proc has the process's memory. */
+pid_t fay_process_thread(pid_t pid);
 /* Whether the process has ended, or given its memory back on its way there. */
 bool fay_process_gone(pid_t pid);
+/* Opens the process's memory; -1: errno says why not. */
+int fay_process_memory(pid_t pid, int flags);
 /* What the kernel told the program of this type (getauxval(3)); 0 if there is none, or it is not `readable`. */
 uint64_t fay_process_auxiliary(pid_t pid, uint64_t type, bool *readable);
 /* "?" if the process is gone. */

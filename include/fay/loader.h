@@ -179,7 +179,7 @@ int fay_sessions_drop_unloaded(struct fay_session *const *sessions, size_t count
 bool fay_session_has_points(const struct fay_session *session);
 /* A number that is another when modules were loaded or unloaded; 0: the process is gone or cannot be looked into. */
 uint64_t fay_process_modules(pid_t pid);
-/* When the process began, in clock ticks since the machine was started (proc(5), field 22 of stat): with its number it names one process only. 0: gone, or a zombie. */
+/* When the process began, in clock ticks since the machine was started (proc(5), field 22 of stat): with its number it names one process only. 0: gone, or a zombie without other threads. */
 uint64_t fay_process_start(pid_t pid);
 /* The session's shared memory, mapped read-write here; valid until destroy. */
 struct fay_shm_control *fay_session_shm(struct fay_session *session, size_t *size);

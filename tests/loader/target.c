@@ -10,6 +10,7 @@
  *	signals FUNCTION CALLS       calls it while a timer's signal handler calls it too; answers with both numbers
  *	registers                    how many registers a call of fn_spare changed
  *	checksum                     of the executable's own text
+ *	leave                        the first thread ends, another one takes commands; answers with its number
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -169,8 +171,12 @@ static int sum_text(struct dl_phdr_info *info, size_t size, void *context)
 	return 1; /* only the executable itself */
 }
 
+static void *take_commands(void *leader);
+
 static void one_command(const char *line)
 {
+	static pthread_t first;
+
 	char name[64];
 	unsigned long long calls;
 	int threads, status;
@@ -200,17 +206,31 @@ static void one_command(const char *line)
 
 		dl_iterate_phdr(sum_text, &sum);
 		printf("%llu\n", (unsigned long long)sum);
+	} else if (!strncmp(line, "leave", 5)) {
+		first = pthread_self();
+		pthread_create(&(pthread_t){ 0 }, NULL, take_commands, &first);
+		pthread_exit(NULL);
 	} else {
 		printf("what?\n");
 	}
 	fflush(stdout);
 }
 
-int main(void)
+static void *take_commands(void *leader)
 {
 	char line[256];
 
+	if (leader) {
+		pthread_join(*(pthread_t *)leader, NULL);
+		printf("%ld\n", syscall(SYS_gettid));
+		fflush(stdout);
+	}
 	while (fgets(line, sizeof(line), stdin))
 		one_command(line);
-	return 0;
+	exit(0);
+}
+
+int main(void)
+{
+	take_commands(NULL);
 }

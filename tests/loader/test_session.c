@@ -5,6 +5,7 @@
  */
 #include "harness.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -263,6 +264,75 @@ static void test_fork(void **state)
 	assert_int_equal(mappings((pid_t)child, "fay-code"), 0);
 	assert_int_equal(victim_ask(&victim, "reap"), 0);
 	assert_int_equal(total(session, FAY_PID_UNKNOWN), 1234); /* detached: the second half is not counted */
+	detach(session, target);
+	assert_clean(&victim, checksum);
+	victim_end(&victim);
+}
+
+/* /proc shows the memory of a process whose first thread has ended under its other threads' numbers only. */
+static void test_first_thread_ends(void **state)
+{
+	struct victim victim;
+	struct fay_target *target;
+	struct fay_session *session;
+	struct hand_verdict hand;
+	struct fay_installed_sessions list;
+	struct fay_error error;
+	uint64_t checksum, start;
+	pid_t thread;
+
+	victim_start(&victim);
+	checksum = victim_ask(&victim, "checksum");
+	start = fay_process_start(victim.pid);
+	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_plain");
+	session = attach(&victim, &target, &hand);
+	thread = (pid_t)victim_ask(&victim, "leave");
+	while (mappings(victim.pid, "fay-code")) /* joined before it has ended */
+		usleep(1000);
+	assert_true(fay_process_start(victim.pid) == start);
+	assert_int_equal(victim_ask(&victim, "run fn_plain 2 1000"), 2000);
+	assert_int_equal(total(session, 0), 2000);
+	assert_int_equal(fay_installed_sessions(victim.pid, &list, &error), 0);
+	assert_int_equal(list.count, 1);
+	assert_int_equal(list.items[0].owner_state, FAY_OWNER_LIVES);
+	fay_installed_sessions_deinit(&list);
+	assert_int_equal(mappings(thread, "fay-code"), 1);
+	detach(session, target);
+	assert_int_equal(mappings(thread, "fay-code"), 0);
+	assert_true(victim_ask(&victim, "checksum") == checksum);
+	assert_int_equal(victim_ask(&victim, "run fn_plain 2 10"), 20);
+	assert_int_equal(fay_target_open_pid(victim.pid, &target, &error), FAY_E_REFUSED);
+	assert_non_null(strstr(error.message, "its first thread has exited"));
+	victim_end(&victim);
+}
+
+/* What cannot be found is not taken for removed. */
+static void test_zone_overwritten(void **state)
+{
+	struct victim victim;
+	struct fay_target *target;
+	struct fay_session *session;
+	struct hand_verdict hand;
+	struct fay_error error;
+	struct fay_zone_header *header;
+	uint64_t checksum, magic, zero = 0;
+	int memory;
+	char path[64];
+
+	victim_start(&victim);
+	checksum = victim_ask(&victim, "checksum");
+	hand_verdict(&hand, PROBE_COUNT, PROGRAM "!fn_plain");
+	session = attach(&victim, &target, &hand);
+	header = &session->zones[0].header;
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)victim.pid);
+	memory = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(pread(memory, &magic, sizeof(magic), (off_t)header->data), sizeof(magic));
+	assert_int_equal(pwrite(memory, &zero, sizeof(zero), (off_t)header->data), sizeof(zero));
+	assert_int_equal(fay_session_detach(session, &error), FAY_E_REFUSED);
+	assert_non_null(strstr(error.message, "was not found"));
+	assert_int_equal(pwrite(memory, &magic, sizeof(magic), (off_t)header->data), sizeof(magic));
+	close(memory);
+	assert_int_equal(victim_ask(&victim, "run fn_plain 1 10"), 10);
 	detach(session, target);
 	assert_clean(&victim, checksum);
 	victim_end(&victim);
@@ -642,6 +712,8 @@ int main(void)
 		cmocka_unit_test(test_glob_skips),
 		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_first_thread_ends),
+		cmocka_unit_test(test_zone_overwritten),
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_two_sessions),
 		cmocka_unit_test(test_three_sessions_middle_leaves),
