@@ -305,20 +305,28 @@ static bool is_video(unsigned long pfn)
 	return pfn >= 0xa0 && pfn < 0x100;
 }
 
+/* RAM that the kernel itself must not touch: balloons' and memory that was unplugged in part, and pages with errors that hardware has reported. */
+static bool is_out_of_use(struct page *page)
+{
+	return PageOffline(page) || PageHWPoison(page) || PageHWPoison(compound_head(page)); /* a huge page's head speaks for all of it */
+}
+
 /*
- * Whether a page of kernel memory is known to be no device's. The direct mapping has RAM, the first megabyte, and devices' memory with a zone of its own (NVDIMMs, PCI
- * peers); reserved pages there are the kernel's own from its start (its image, memory of CPUs). In the vmalloc area reserved pages are none of the page
- * allocator's: a device's, or firmware's, mapped by a driver.
+ * Whether a page of kernel memory is known to be no device's, and in use. The direct mapping has RAM, the first megabyte, and devices' memory with a zone of its own
+ * (NVDIMMs, PCI peers); reserved pages there are the kernel's own from its start (its image, memory of CPUs). In the vmalloc area reserved pages are none of the
+ * page allocator's: a device's, or firmware's, mapped by a driver. What struct page says holds only where memory is online.
  */
 static bool is_memory(u64 address)
 {
 	bool mapped = is_vmalloc_addr((const void *)address);
 	struct page *page;
+	unsigned long pfn;
 
 	if (!mapped && !virt_addr_valid(address))
 		return address >= MODULES_VADDR && address < MODULES_END;
 	page = mapped ? vmalloc_to_page((const void *)address) : virt_to_page(address);
-	if (!page || !pfn_valid(page_to_pfn(page)) || is_video(page_to_pfn(page)) || is_zone_device_page(page))
+	pfn = page ? page_to_pfn(page) : 0;
+	if (!page || !pfn_valid(pfn) || !online_section_nr(pfn_to_section_nr(pfn)) || is_video(pfn) || is_zone_device_page(page) || is_out_of_use(page))
 		return false;
 	return !mapped || !PageReserved(page);
 }
