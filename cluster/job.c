@@ -160,11 +160,13 @@ static bool close_message(struct fay_job *job, uint64_t window, uint8_t flags, c
 	fay_parts_finish(&job->parts, false, &member, 1, losses, &job->out);
 	if (!fay_wire_end(&job->out, job->keys) || !keep(job, window))
 		return false;
+	const struct fay_kept *kept = &job->kept[job->kept_count - 1];
 	struct fay_wire_head head;
-	if (fay_job_is_inner(job) && fay_wire_open(job->out.bytes, job->out.size, &head))
+	/* Not from `out`: what is pending may go up first, through it. */
+	if (fay_job_is_inner(job) && fay_wire_open(kept->bytes, kept->size, &head))
 		fay_job_collect(job, &head);
 	else if (job->stored)
-		send_kept(job, &job->kept[job->kept_count - 1]);
+		send_kept(job, kept);
 	else
 		fay_job_send(job, job->parent, job->out.bytes, job->out.size);
 	return true;

@@ -76,6 +76,12 @@ bool __wrap_fay_bus_send(struct fay_bus *bus, const char *subject, const void *b
 	return true;
 }
 
+bool __wrap_fay_bus_connected(const struct fay_bus *bus);
+bool __wrap_fay_bus_connected(const struct fay_bus *bus)
+{
+	return true;
+}
+
 static void deliver(struct fixture *fixture, const struct letter *letter)
 {
 	struct fay_wire_head head;
@@ -299,6 +305,57 @@ static void test_trees(void **state)
 	fixture_deinit(&fixture);
 }
 
+static int no_rows(void *context, uint32_t state, struct fay_result *result, struct fay_error *error)
+{
+	*result = (struct fay_result){ .state = state, .row_size = fixture_schema.states[state].row_size };
+	return FAY_OK;
+}
+
+static void do_nothing(void *context)
+{
+}
+
+/* A child's partial, and one of the inner agent itself, for which there is no room beside it: the child's goes up alone, then its own. */
+static void test_own_is_large(void **state)
+{
+	struct fixture fixture;
+	struct fay_error error;
+	struct fay_wire_head head;
+	struct fay_wire_partial partial;
+	struct fixture_event event = { 1 };
+	const unsigned rows = FAY_WIRE_PARTIAL_MAX * 2 / 3 / sizeof(event);
+	fixture_init(&fixture, 1);
+	struct fay_job *inner = &fixture.inner;
+	struct letter child = make_single(&fixture, 1, 1);
+	assert_true(fay_wire_open(child.bytes, child.size, &head));
+	fay_job_collect(inner, &head);
+	for (unsigned i = 0; i < rows; i++)
+		fay_parts_row(&inner->pending->parts, 1, (const uint8_t *)&event, sizeof(event));
+	inner->feed = (struct fay_feed){ .stop = do_nothing, .snapshot = no_rows };
+	inner->stream.limit = FAY_JOB_STREAM_MAX;
+	assert_int_equal(fay_changes_create(&fixture.verdict.schema, 0, &inner->changes, &error), FAY_OK);
+	for (unsigned i = 0; i < rows; i++)
+		fay_job_row(inner, 1, (const uint8_t *)&event);
+	fay_job_end(inner, FAY_FINAL_ENDED);
+	assert_int_equal(inner->inner_duplicates, 0);
+	assert_int_equal(pending(&fixture), 1);
+	assert_int_equal(inner->pending->members[0].agent, inner->agent);
+	assert_true(fay_wire_open(sent.bytes, sent.size, &head) && fay_wire_read_partial(head.body, &fixture_schema, &partial));
+	assert_int_equal(partial.members.count, 1);
+	fay_job_forward(inner, true);
+	assert_true(fay_wire_open(sent.bytes, sent.size, &head) && fay_wire_read_partial(head.body, &fixture_schema, &partial));
+	assert_true(partial.combined && partial.members.count == 1);
+	free(child.bytes);
+	free(sent.bytes);
+	sent.bytes = NULL;
+	fay_changes_destroy(inner->changes);
+	free(inner->kept[0].bytes);
+	free(inner->kept);
+	fay_parts_deinit(&inner->parts);
+	fay_wire_free(&inner->stream);
+	fixture_deinit(&fixture);
+}
+
 static void say_hello(struct fixture *fixture, uint64_t agent)
 {
 	struct fay_writer_buffer out = { 0 };
@@ -345,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_ledger),
 		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_own_is_large),
 		cmocka_unit_test(test_too_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
