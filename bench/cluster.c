@@ -148,8 +148,10 @@ static int run_agent(const char *url, const char *signers, unsigned number)
 		}
 		sleep(1);
 	}
-	for (;;)
-		fay_agent_tick(agent);
+	while (!fay_agent_tick(agent, &error))
+		;
+	fprintf(stderr, "%s: %s\n", node, error.message);
+	return 1;
 }
 
 static int run_agents(char **arguments)

@@ -365,9 +365,11 @@ static void tick_jobs(struct fay_agent *agent)
 	}
 }
 
-void fay_agent_tick(struct fay_agent *agent)
+int fay_agent_tick(struct fay_agent *agent, struct fay_error *error)
 {
 	uint64_t now = fay_monotonic(), connections = fay_bus_connections(agent->bus);
+	if (fay_bus_check_open(agent->bus, error))
+		return error->code;
 	if (now >= agent->next_hello || connections != agent->connections) {
 		agent->next_hello = next_hello(agent);
 		agent->connections = connections;
@@ -376,6 +378,7 @@ void fay_agent_tick(struct fay_agent *agent)
 	drain(agent, agent->ping, 0);
 	drain(agent, agent->mine, patience_ms(agent));
 	tick_jobs(agent);
+	return FAY_OK;
 }
 
 void fay_agent_end(struct fay_agent *agent, int timeout_ms)

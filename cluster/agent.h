@@ -23,8 +23,8 @@ struct fay_agent_options {
 
 struct fay_agent;
 int fay_agent_create(const struct fay_agent_options *options, const struct fay_keys *keys, struct fay_agent **agent, struct fay_error *error);
-/* Serves messages and queries for up to a few milliseconds, or sleeps if there is none. */
-void fay_agent_tick(struct fay_agent *agent);
+/* Serves messages and queries for up to a few milliseconds, or sleeps if there is none. FAY_E_REFUSED: it is off the cluster for good. */
+int fay_agent_tick(struct fay_agent *agent, struct fay_error *error);
 /* Ends all queries: detaches, sends what is left, and waits up to timeout_ms for it to be taken. */
 void fay_agent_end(struct fay_agent *agent, int timeout_ms);
 void fay_agent_destroy(struct fay_agent *agent);

@@ -153,6 +153,15 @@ bool fay_bus_connected(const struct fay_bus *bus)
 	return natsConnection_Status(bus->connection) == NATS_CONN_STATUS_CONNECTED;
 }
 
+int fay_bus_check_open(const struct fay_bus *bus, struct fay_error *error)
+{
+	const char *why = NULL;
+	if (!natsConnection_IsClosed(bus->connection))
+		return FAY_OK;
+	natsConnection_GetLastError(bus->connection, &why);
+	return fay_error_set(error, FAY_E_REFUSED, "NATS has ended the connection: %s", why && *why ? why : "it does not say why");
+}
+
 uint64_t fay_bus_connections(const struct fay_bus *bus)
 {
 	natsStatistics *statistics = NULL;

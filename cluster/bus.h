@@ -29,10 +29,12 @@ struct fay_message {
 
 /* FAY_E_REFUSED: a plain connection, or one without credentials, to other than loopback. */
 int fay_bus_check(const struct fay_bus_options *options, struct fay_error *error);
-/* Connects; afterwards lost connections are made again for ever. */
+/* Connects; afterwards lost connections are made again for ever, unless a server refuses them: fay_bus_check_open(). */
 int fay_bus_open(const struct fay_bus_options *options, struct fay_bus **bus, struct fay_error *error);
 void fay_bus_close(struct fay_bus *bus);
 bool fay_bus_connected(const struct fay_bus *bus);
+/* FAY_E_REFUSED: no connection will be made any more. A server has refused it twice, such as after a change of the password, or has ended it with an error. */
+int fay_bus_check_open(const struct fay_bus *bus, struct fay_error *error);
 /* How often the connection was made. */
 uint64_t fay_bus_connections(const struct fay_bus *bus);
 /* false: not sent, and not kept. true: perhaps. */

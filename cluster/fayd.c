@@ -107,6 +107,7 @@ static int parse(struct settings *settings, int argc, char **argv)
 static int run(struct settings *settings, const struct fay_keys *keys, struct fay_error *error)
 {
 	struct fay_agent *agent;
+	int result = FAY_OK;
 	struct sigaction action = { .sa_handler = on_signal };
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
@@ -115,11 +116,11 @@ static int run(struct settings *settings, const struct fay_keys *keys, struct fa
 	if (fay_agent_create(&settings->agent, keys, &agent, error))
 		return error->code;
 	fprintf(stderr, "fayd: %s has joined the cluster\n", settings->agent.name);
-	while (!interrupted)
-		fay_agent_tick(agent);
-	fay_agent_end(agent, END_MS);
+	while (!interrupted && !result)
+		result = fay_agent_tick(agent, error);
+	fay_agent_end(agent, result ? 0 : END_MS);
 	fay_agent_destroy(agent);
-	return FAY_OK;
+	return result;
 }
 
 int main(int argc, char **argv)

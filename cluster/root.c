@@ -282,6 +282,8 @@ static void look_at_machines(struct fay_root *root, uint64_t now)
 int fay_root_tick(struct fay_root *root, int timeout_ms, struct fay_error *error)
 {
 	uint64_t now = fay_monotonic();
+	if (fay_bus_check_open(root->bus, error))
+		return error->code;
 	if (now - root->pinged > PING_EVERY_MS * MS && now - root->pinged > root->machine_count * 1000 * MS / FAY_ROOT_HELLOS_A_SECOND)
 		fay_root_ping(root);
 	drain(root, root->hello, 0);

@@ -115,7 +115,7 @@ bool fay_root_give_up(struct fay_root *root, uint64_t since);
 /* Tells the agents to end the query. */
 void fay_root_end(struct fay_root *root);
 
-/* Serves messages for up to timeout_ms. FAY_E_LIMIT: the result is too large. */
+/* Serves messages for up to timeout_ms. FAY_E_LIMIT: the result is too large. FAY_E_REFUSED: the connection has ended for good. */
 int fay_root_tick(struct fay_root *root, int timeout_ms, struct fay_error *error);
 /* Whether all machines that trace have finished by themselves. */
 bool fay_root_finished(const struct fay_root *root);

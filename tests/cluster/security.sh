@@ -58,6 +58,35 @@ contains "why" "$work/err" "not among this machine's signers"
 equal "each is in the audit log" '["accepted","vendor",""]' "$(jq -sc '[.[0].outcome, .[1].signer, .[2].signer]' audit1)"
 exits "what the signer may" 0 asks_as vendor 'cluster.Function("libc!write").Count()'
 
+# The server's password is changed: who has the old one ends and says so, as does who asks; the programs are let go of. With the new one all goes on.
+"$FAYD" --url "$URL" --ca ca.pem --key node3.key --signers signers --name host 2>host.log &
+host=$!
+own "$host"
+wait_for host.log "has joined"
+before=$(text_hash "${targets[1]}")
+ask --await 2 --machines machines --comm cluster_target 'cluster.Function("cluster_target!counted").Count()'
+patched 1 "$before"
+signal_owned KILL "${servers[0]}"
+ended "${servers[0]}" || true
+server 0 --tls --tlscert server.pem --tlskey server.pem.key --user fay --pass other
+code=0
+ended "$host" || code=$?
+equal "the exit code of an agent that is refused" 1 $code
+for log in host.log fayd{1,2,3}.log; do wait_for $log "fayd: NATS has ended the connection: "; done
+contains "why" host.log "uthorization"
+tries eval '[ "$(text_hash "${targets[1]}")" = "$before" ]' || true
+equal "the program's code behind that" "$before" "$(text_hash "${targets[1]}")"
+code=0
+ended "$tracer" || code=$?
+equal "the exit code of who asks" 1 $code
+contains "why" trace.err "NATS has ended the connection: "
+URL=tls://fay:other@$subnet.1:4000
+for n in 1 2 3; do agent $n; done
+ask --await 2 --machines machines --comm cluster_target 'cluster.Function("cluster_target!counted").Count()'
+calls 1 1000
+until_rows '.[0].Count' 1000
+end_ask
+
 # Wrong turns.
 exits "no such program" 1 "$FAY" trace --cluster "$URL" "${ASK_OPTIONS[@]}" --key asker.key --await 3 --comm nothing 'cluster.Function("libc!write").Count()'
 contains "why" "$work/err" "no such process"
