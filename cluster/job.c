@@ -17,6 +17,7 @@
 #define BUSY_MS 2
 #define QUIET_MS 10
 #define STOOD_STILL (2 * SECOND)        /* between two ticks */
+#define RESEND_FINAL (5 * SECOND)       /* at most, once the query has ended: the asking side waits */
 #define LINGER (5 * SECOND)             /* an inner agent that is finished itself, without a word from the root */
 #define UNTAKEN_MAX (60 * SECOND)       /* a job that has ended, without a word from the root, which may have asked for a longer lease */
 
@@ -127,10 +128,16 @@ static void receive_stored(struct fay_job *job)
 	}
 }
 
+static uint64_t resend_patience(const struct fay_job *job)
+{
+	uint64_t patience = SECOND + 4 * job->window; /* FAY_ROOT_SILENCE() is longer */
+	return job->final && patience > RESEND_FINAL ? RESEND_FINAL : patience;
+}
+
 /* What is not acknowledged for long, or was sent before the connection was lost, goes to the root again, alone. */
 static void resend(struct fay_job *job)
 {
-	uint64_t now = fay_monotonic(), patience = SECOND + 4 * job->window, connections = fay_bus_connections(job->bus);
+	uint64_t now = fay_monotonic(), patience = resend_patience(job), connections = fay_bus_connections(job->bus);
 	size_t sent = 0;
 	if (!fay_bus_connected(job->bus))
 		return;

@@ -274,7 +274,7 @@ static void look_at_machines(struct fay_root *root, uint64_t now)
 			continue;
 		}
 		machine->late = silent > 3 * root->options.window + 2000 * MS;
-		machine->lost = silent > root->options.lost_after && silent > 3 * root->options.window;
+		machine->lost = silent > root->options.lost_after && silent > FAY_ROOT_SILENCE(root->options.window);
 		root->membership_changed |= machine->lost != lost;
 	}
 }

@@ -5,6 +5,9 @@
 
 #include "root.h"
 
+/* ns for which a healthy machine may be silent that sends to an inner agent which has died: after a window and its patience of a second and four windows (job.c) it sends to the root. */
+#define FAY_ROOT_SILENCE(window) (5 * (window) + 2000000000u)
+
 struct fay_root {
 	struct fay_root_options options;
 	const struct fay_keys *keys;

@@ -64,7 +64,7 @@ static struct letter make_single(struct fixture *fixture, uint64_t agent, uint64
 	return make_in_tree(fixture, agent, sequence, 0);
 }
 
-/* The bus of these tests: what the inner agent sends lies in its `out`. */
+/* The bus of these tests: `sent` is what was sent last, and nothing comes. */
 bool __wrap_fay_bus_send(struct fay_bus *bus, const char *subject, const void *bytes, size_t size);
 static struct letter sent;
 bool __wrap_fay_bus_send(struct fay_bus *bus, const char *subject, const void *bytes, size_t size)
@@ -80,6 +80,24 @@ bool __wrap_fay_bus_connected(const struct fay_bus *bus);
 bool __wrap_fay_bus_connected(const struct fay_bus *bus)
 {
 	return true;
+}
+
+uint64_t __wrap_fay_bus_connections(const struct fay_bus *bus);
+uint64_t __wrap_fay_bus_connections(const struct fay_bus *bus)
+{
+	return 1;
+}
+
+int __wrap_fay_bus_check_open(const struct fay_bus *bus, struct fay_error *error);
+int __wrap_fay_bus_check_open(const struct fay_bus *bus, struct fay_error *error)
+{
+	return FAY_OK;
+}
+
+bool __wrap_fay_bus_next(struct fay_subscription *subscription, int timeout_ms, struct fay_message *message);
+bool __wrap_fay_bus_next(struct fay_subscription *subscription, int timeout_ms, struct fay_message *message)
+{
+	return false;
 }
 
 static void deliver(struct fixture *fixture, const struct letter *letter)
@@ -356,6 +374,39 @@ static void test_own_is_large(void **state)
 	fixture_deinit(&fixture);
 }
 
+/* A machine whose inner agent has died is not lost before it sends to the root, however long windows are; and a query that has ended does not wait for long ones. */
+static void test_long_windows(void **state)
+{
+	const uint64_t second = 1000000000, now = fay_monotonic();
+	struct fixture fixture;
+	struct fay_error error;
+	fixture_init(&fixture, 2);
+	struct fay_root *root = &fixture.root;
+	root->options.window = 5 * second;
+	root->options.lost_after = 10 * second;
+	root->pinged = now;
+	root->machines[0]->heard = now - 26 * second; /* one window, and the patience of a second and four windows */
+	root->machines[1]->heard = now - 28 * second;
+	assert_int_equal(fay_root_tick(root, 0, &error), FAY_OK);
+	assert_false(root->machines[0]->lost);
+	assert_true(root->machines[1]->lost);
+
+	struct fay_job *job = &fixture.inner;
+	struct fay_kept kept[2] = { { .sequence = 1, .sent = now - 6 * second }, { .sequence = 2, .sent = now - 4 * second } };
+	job->window = 60 * second;
+	job->lease = 60 * second;
+	job->heard = job->ended = now;
+	job->final = FAY_FINAL_STOPPED;
+	job->connections = 1;
+	job->kept = kept;
+	job->kept_count = 2;
+	fay_job_tick(job);
+	assert_int_equal(job->resent, 1);
+	free(sent.bytes);
+	sent.bytes = NULL;
+	fixture_deinit(&fixture);
+}
+
 static void say_hello(struct fixture *fixture, uint64_t agent)
 {
 	struct fay_writer_buffer out = { 0 };
@@ -403,6 +454,7 @@ int main(void)
 		cmocka_unit_test(test_ledger),
 		cmocka_unit_test(test_trees),
 		cmocka_unit_test(test_own_is_large),
+		cmocka_unit_test(test_long_windows),
 		cmocka_unit_test(test_too_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
