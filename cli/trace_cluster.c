@@ -127,6 +127,16 @@ static int start(struct trace *trace, struct fay_error *error)
 	return fay_root_create(&trace->cluster.root, &keys, &trace->verdict, trace->image.data, trace->image.size, trace->aggregator, &trace->root, error);
 }
 
+static void report_clocks(const struct trace *trace)
+{
+	for (size_t i = 0; trace->cluster.root.horizon && i < fay_root_machine_count(trace->root); i++) {
+		const struct fay_machine *machine = fay_root_machine(trace->root, i);
+		if (machine->state != FAY_MACHINE_REFUSED && fay_root_is_astray(machine))
+			fprintf(stderr, "fay: %s's clock is %" PRIu64 " s behind this machine's: its events are in no window\n", machine->name,
+				-(uint64_t)machine->event_clock / 1000000000u);
+	}
+}
+
 static void report(const struct trace *trace)
 {
 	struct fay_coverage coverage;
@@ -147,6 +157,7 @@ static void report(const struct trace *trace)
 		fprintf(stderr, "fay: machines that speak version %u of Fay's messages are NOT ASKED: this is version %u, and the same release must run on all\n", coverage.other_version, FAY_WIRE_VERSION);
 	if (refused > REFUSALS_SHOWN && !trace->verbose)
 		fprintf(stderr, "fay: %u more machines do not trace; --verbose names them\n", refused - REFUSALS_SHOWN);
+	report_clocks(trace);
 	if (fay_trace_is_kernel(trace)) {
 		fprintf(stderr, "fay: tracing the kernel of %u machine%s of %zu through BPF; Ctrl-C ends\n", tracing, tracing == 1 ? "" : "s",
 			fay_root_machine_count(trace->root));
@@ -185,6 +196,7 @@ static void print_coverage(const struct trace *trace, bool final)
 		coverage.incomplete, coverage.messages, coverage.duplicates, coverage.conflicts, coverage.unknown, coverage.malformed);
 	if (coverage.rows_late)
 		fprintf(stderr, "fay: %" PRIu64 " rows came after their window was settled and are not in it\n", coverage.rows_late);
+	report_clocks(trace);
 	if (coverage.clock_error != UINT64_MAX)
 		fprintf(stderr, "fay: clocks differ by %.3f ms at most (+- %.3f ms)\n", (double)coverage.clock_offset / 1e6,
 			(double)coverage.clock_error / 1e6);

@@ -137,6 +137,30 @@ static int look_again(struct trace *trace, const struct fay_result *all, uint64_
 	return result;
 }
 
+static uint64_t start_of_row(const struct trace *trace, const struct fay_result *all, size_t row)
+{
+	uint64_t start;
+	memcpy(&start, all->rows + row * all->row_size + fay_trace_merged_schema(trace)->columns[0].offset, sizeof(start));
+	return start;
+}
+
+/* Where the first step begins that has rows, from `from` on; UINT64_MAX: there is none. */
+static uint64_t next_step(const struct trace *trace, const struct fay_result *all, uint64_t from)
+{
+	size_t row = fay_result_row_from(fay_trace_merged_schema(trace), all, from);
+	return row < all->row_count ? start_of_row(trace, all, row) : UINT64_MAX;
+}
+
+static int show_window(struct trace *trace, const struct fay_result *all, uint64_t end, struct fay_error *error)
+{
+	struct fay_result rows;
+	if (fay_plan_window(trace->plan, fay_trace_merged_schema(trace), all, end, &rows, error))
+		return error->code;
+	int result = show(trace, &rows, false, error);
+	fay_result_deinit(&rows);
+	return result;
+}
+
 static int close_window(struct trace *trace, const struct fay_result *all, struct fay_error *error)
 {
 	struct fay_trace_windows *w = trace->windows;
@@ -153,15 +177,40 @@ static int close_window(struct trace *trace, const struct fay_result *all, struc
 	return show(trace, &one->rows, false, error);
 }
 
-/* Shows every window that ends by `until`. */
+/* Over windows that end by `until`, in which there is nothing, and nothing can come any more. */
+static void pass_over(struct trace *trace, const struct fay_result *all, uint64_t until, uint64_t now)
+{
+	struct fay_trace_windows *w = trace->windows;
+	uint64_t step = trace->plan->window_step, width = trace->plan->window_width;
+	uint64_t start = next_step(trace, all, w->next < width ? 0 : w->next - width);
+	uint64_t over = now > w->horizon ? now - w->horizon : 0;
+	over = over < until ? over : until;
+	over = over < start ? over : start;
+	if (over >= w->next)
+		w->next += ((over - w->next) / step + 1) * step;
+}
+
+/* Shows every window that ends by `until`. One that is over for good is not kept. A clock that was set may make any number of them. */
 static int close_until(struct trace *trace, uint64_t until, uint64_t now, struct fay_result *all,
 		       struct fay_error *error)
 {
+	struct fay_trace_windows *w = trace->windows;
+	bool empty = fay_plan_shows_empty_windows(trace->plan);
 	if (fay_trace_snapshot(trace, trace->views[0].state, all, error))
 		return error->code;
 	int result = FAY_OK;
-	while (!result && trace->windows->next <= until)
-		result = close_window(trace, all, error);
+	while (!result && !fay_trace_interrupted) {
+		if (!empty)
+			pass_over(trace, all, until, now);
+		if (w->next > until)
+			break;
+		if (w->next + w->horizon > now) {
+			result = close_window(trace, all, error);
+			continue;
+		}
+		result = show_window(trace, all, w->next, error);
+		w->next += trace->plan->window_step;
+	}
 	return result ? result : look_again(trace, all, now, error);
 }
 
@@ -192,7 +241,8 @@ static uint64_t over_until(struct trace *trace, uint64_t now)
 	uint64_t below = settled_below(trace, now), settled = below > w->first ? below : w->first;
 	uint64_t changed = fay_root_earliest(trace->root, settled), complete = fay_root_complete_until(trace->root);
 	w->changed_from = changed < w->changed_from ? changed : w->changed_from;
-	return (complete < now ? complete : now) - LATENESS;
+	complete = complete < now ? complete : now;
+	return complete > LATENESS ? complete - LATENESS : 0;
 }
 
 int fay_trace_windows_tick(struct trace *trace, uint64_t now, struct fay_error *error)
@@ -210,30 +260,6 @@ int fay_trace_windows_tick(struct trace *trace, uint64_t now, struct fay_error *
 		result = close_until(trace, until, now, &all, error);
 	fay_trace_cluster_gathered(trace);
 	fay_result_deinit(&all);
-	return result;
-}
-
-static uint64_t start_of_row(const struct trace *trace, const struct fay_result *all, size_t row)
-{
-	uint64_t start;
-	memcpy(&start, all->rows + row * all->row_size + fay_trace_merged_schema(trace)->columns[0].offset, sizeof(start));
-	return start;
-}
-
-/* Where the first step begins that has rows, from `from` on; UINT64_MAX: there is none. */
-static uint64_t next_step(const struct trace *trace, const struct fay_result *all, uint64_t from)
-{
-	size_t row = fay_result_row_from(fay_trace_merged_schema(trace), all, from);
-	return row < all->row_count ? start_of_row(trace, all, row) : UINT64_MAX;
-}
-
-static int show_window(struct trace *trace, const struct fay_result *all, uint64_t end, struct fay_error *error)
-{
-	struct fay_result rows;
-	if (fay_plan_window(trace->plan, fay_trace_merged_schema(trace), all, end, &rows, error))
-		return error->code;
-	int result = show(trace, &rows, false, error);
-	fay_result_deinit(&rows);
 	return result;
 }
 
@@ -262,17 +288,17 @@ static int show_saved(struct trace *trace, struct fay_result *all, struct fay_er
 	return result;
 }
 
-/* A machine's clock, or a processor's counter, may be ahead of ours: windows that have not begun here, but have rows. */
+/* A machine's clock, or a processor's counter, may be ahead of ours: windows that have not begun here, but have rows. Numbers end behind the year 2554. */
 static int close_ahead(struct trace *trace, const struct fay_result *all, struct fay_error *error)
 {
 	struct fay_trace_windows *w = trace->windows;
-	uint64_t start, width = trace->plan->window_width;
+	uint64_t start, step = trace->plan->window_step, width = trace->plan->window_width;
 	int result = FAY_OK;
 	if (next_step(trace, all, w->next) == UINT64_MAX)
 		return FAY_OK;
-	while (!result && (start = next_step(trace, all, w->next - width)) != UINT64_MAX) {
+	while (!result && !fay_trace_interrupted && w->next >= step && (start = next_step(trace, all, w->next - width)) <= UINT64_MAX - step) {
 		if (start >= w->next)
-			w->next = start + trace->plan->window_step;
+			w->next = start + step;
 		result = close_window(trace, all, error);
 	}
 	return result;
@@ -287,6 +313,8 @@ int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct f
 	const struct fay_trace_windows before = *trace->windows;
 	int result;
 	trace->windows->changed_from = 0;
+	if (!fay_trace_is_file(trace))
+		fay_trace_interrupted = 0; /* that ended the trace; the next one ends this */
 	if (fay_trace_is_file(trace))
 		result = show_saved(trace, last, error);
 	else
@@ -295,6 +323,8 @@ int fay_trace_windows_end(struct trace *trace, struct fay_result *last, struct f
 		trace->events_late = count_events(trace, last, 0, before.counted_below) + before.forgotten - before.counted;
 	if (!result && !fay_trace_is_file(trace))
 		result = close_ahead(trace, last, error);
+	if (fay_trace_interrupted && !fay_trace_is_file(trace))
+		trace->end_reason = "interrupted, and again: the last windows are not shown";
 	for (size_t i = 0; i < trace->windows->shown_count; i++)
 		fay_result_deinit(&trace->windows->shown[i].rows);
 	free(trace->windows->shown);

@@ -128,11 +128,14 @@ bool fay_root_replaces(const struct fay_root *root);
 void fay_root_forget(struct fay_root *root, uint32_t state, uint64_t below);
 /*
  * Of a query with windows of time. The time, ns since the epoch by the machines' own clocks, up to which all events are merged that machines counted which are neither late
- * nor lost; UINT64_MAX: there is no such machine.
+ * nor lost, nor have clocks that are astray; UINT64_MAX: there is no such machine.
  */
 uint64_t fay_root_complete_until(const struct fay_root *root);
-/* ns by which the clock is behind ours of the machine whose clock is furthest behind; 0: none is, or none was measured. */
+/* ns by which the clock is behind ours of the machine whose clock is furthest behind, but not astray; 0: none is, or none was measured. */
 uint64_t fay_root_clock_behind(const struct fay_root *root);
+/* Its clock is so far behind ours that windows of time neither wait for it nor have its events. */
+#define FAY_ROOT_BEHIND_MAX 3600000000000 /* ns */
+bool fay_root_is_astray(const struct fay_machine *machine);
 /* The earliest first key of rows merged since the last call; UINT64_MAX: none. Rows that come from now on with one below `settled` are counted as late. */
 uint64_t fay_root_earliest(struct fay_root *root, uint64_t settled);
 void fay_root_coverage(const struct fay_root *root, struct fay_coverage *coverage);

@@ -188,12 +188,17 @@ void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head)
 
 /* --- windows of time in a query ------------------------------------------------------------------------------------------- */
 
+bool fay_root_is_astray(const struct fay_machine *machine)
+{
+	return machine->event_clock < -FAY_ROOT_BEHIND_MAX;
+}
+
 uint64_t fay_root_complete_until(const struct fay_root *root)
 {
 	uint64_t least = UINT64_MAX, began = fay_realtime() - (fay_monotonic() - root->began);
 	for (size_t i = 0; i < root->machine_count; i++) {
 		const struct fay_machine *machine = root->machines[i];
-		if (machine->state != FAY_MACHINE_TRACING || machine->lost || machine->late)
+		if (machine->state != FAY_MACHINE_TRACING || machine->lost || machine->late || fay_root_is_astray(machine))
 			continue;
 		uint64_t until = began + machine->window * root->options.window + (uint64_t)machine->event_clock;
 		least = until < least ? until : least;
@@ -205,7 +210,7 @@ uint64_t fay_root_clock_behind(const struct fay_root *root)
 {
 	int64_t least = 0;
 	for (size_t i = 0; i < root->machine_count; i++)
-		if (root->machines[i]->event_clock < least)
+		if (root->machines[i]->event_clock < least && !fay_root_is_astray(root->machines[i]))
 			least = root->machines[i]->event_clock;
 	return -(uint64_t)least;
 }

@@ -64,3 +64,17 @@ for n in 1 2 3; do calls $n 100; done
 until_rows '.[0].Count' 600
 end_ask
 fault "a clock 100 s behind goes 40 s ahead" 600 "$(total Count)"
+
+# A clock that says 1972 or so: windows neither wait for the machine nor begin there, and it is named. The agent is another one, which begins by that clock.
+birth=$(born "${nodes[2]}")
+kill -TERM "${nodes[2]}"
+await "node 2's agent is gone" is_gone "${nodes[2]}" "$birth"
+echo -1700000000 >clock2
+CLOCK_FILE=$work/clock2 LD_PRELOAD=$CLOCK agent 2
+ask --await 3 --comm cluster_target 'cluster.Function("cluster_target!counted").Tumbling(1s).Count()'
+for i in 1 2; do for n in 1 2 3; do calls $n 100; done; rest 10; done
+until_more rows_late 0
+end_ask
+fault "windows of time: a clock is 54 years behind" 400 "$(sum)"
+[ "$(jq -s 'map(select(.type == "row")) | length' trace.json)" -lt 300 ] || fail "windows of many years"
+contains "whose clock it is" trace.err "fay: node2's clock is "

@@ -407,6 +407,25 @@ static void test_long_windows(void **state)
 	fixture_deinit(&fixture);
 }
 
+/* Windows wait for a machine whose clock is behind, but not for one whose clock is hours behind, or years. */
+static void test_clocks(void **state)
+{
+	const int64_t second = 1000000000;
+	struct fixture fixture;
+	fixture_init(&fixture, 4);
+	struct fay_root *root = &fixture.root;
+	root->options.window = (uint64_t)second;
+	root->began = fay_monotonic();
+	root->machines[1]->event_clock = -100 * second;
+	root->machines[2]->event_clock = -7200 * second;
+	root->machines[3]->event_clock = INT64_MIN;
+	assert_int_equal(fay_root_clock_behind(root), 100 * second);
+	assert_in_range(fay_realtime() - fay_root_complete_until(root), 99 * second, 110 * second);
+	root->machines[0]->state = root->machines[1]->state = FAY_MACHINE_FINISHED;
+	assert_int_equal(fay_root_complete_until(root), UINT64_MAX);
+	fixture_deinit(&fixture);
+}
+
 static void say_hello(struct fixture *fixture, uint64_t agent)
 {
 	struct fay_writer_buffer out = { 0 };
@@ -455,6 +474,7 @@ int main(void)
 		cmocka_unit_test(test_trees),
 		cmocka_unit_test(test_own_is_large),
 		cmocka_unit_test(test_long_windows),
+		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_too_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
