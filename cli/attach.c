@@ -106,6 +106,8 @@ static bool is_over(struct trace *trace, const struct attach *attach)
 {
 	const struct fay_wire_meta *meta = &attach->detached.meta;
 	uint64_t patience = trace->cluster.root.lost_after, now = fay_cli_monotonic();
+	if (fay_root_is_behind(trace->root))
+		return false;
 	if (fay_root_finished(trace->root))
 		return true;
 	if ((meta->life && fay_cli_realtime() > meta->began + meta->life + patience) || attach->stops > STOPS_MAX)

@@ -110,6 +110,8 @@ int fay_root_attach(const struct fay_root_options *options, const struct fay_key
 		    struct fay_aggregator *aggregator, struct fay_root **root, struct fay_error *error);
 /* Merges what came into the stream since the last time. */
 int fay_root_replay(struct fay_root *root, struct fay_error *error);
+/* The server did not give all that is in the stream; the next fay_root_replay() asks again. Until then nobody can be said to be lost. */
+bool fay_root_is_behind(const struct fay_root *root);
 /* Machines that have not finished, and of which nothing has come since that time (monotonic ns; UINT64_MAX: all), are lost. true: nothing more is waited for. */
 bool fay_root_give_up(struct fay_root *root, uint64_t since);
 /* Tells the agents to end the query. */

@@ -132,31 +132,46 @@ int fay_root_attach(const struct fay_root_options *options, const struct fay_key
 	return FAY_OK;
 }
 
+/* What the stream has up to `last`. Where the server does not give a message the next replay begins there. */
+static void replay_until(struct fay_root *root, uint64_t first, uint64_t last)
+{
+	struct fay_message message;
+	uint64_t next = root->replayed + 1 > first ? root->replayed + 1 : first;
+	for (; next <= last && fay_stream_get(root->detached->stream, next, &message); next++) {
+		if (!message.handle)
+			continue;
+		fay_root_receive(root, &message);
+		fay_message_done(&message);
+	}
+	root->behind = next <= last;
+	root->replayed = root->behind ? next - 1 : last;
+}
+
 /*
  * A message that came too early is looked at again after the others, as long as any is merged: its sender had its acknowledgement, and will not send it
  * again.
  */
 int fay_root_replay(struct fay_root *root, struct fay_error *error)
 {
-	struct fay_message message;
 	uint64_t first, last, early, merged;
 	do {
 		early = root->coverage.early;
 		merged = root->coverage.merged;
 		if (fay_stream_range(root->detached->stream, &first, &last, error))
 			return error->code;
-		for (uint64_t i = root->replayed + 1 > first ? root->replayed + 1 : first; i <= last; i++) {
-			if (!fay_stream_get(root->detached->stream, i, &message))
-				continue;
-			fay_root_receive(root, &message);
-			fay_message_done(&message);
-		}
-		root->replayed = root->coverage.early > early ? 0 : last;
-	} while (root->coverage.early > early && root->coverage.merged > merged && !root->failure.code);
+		replay_until(root, first, last);
+		if (root->coverage.early > early)
+			root->replayed = 0;
+	} while (!root->behind && root->coverage.early > early && root->coverage.merged > merged && !root->failure.code);
 	fay_root_excuse(root, fay_monotonic());
 	if (root->failure.code)
 		*error = root->failure;
 	return (int)root->failure.code;
+}
+
+bool fay_root_is_behind(const struct fay_root *root)
+{
+	return root->behind;
 }
 
 void fay_root_end(struct fay_root *root)

@@ -123,10 +123,11 @@ int fay_stream_range(struct fay_stream *stream, uint64_t *first, uint64_t *last,
 bool fay_stream_get(struct fay_stream *stream, uint64_t sequence, struct fay_message *message)
 {
 	natsMsg *got;
-	if (js_GetMsg(&got, stream->context, stream->name, sequence, NULL, NULL) != NATS_OK)
-		return false;
-	take(got, message);
-	return true;
+	natsStatus status = js_GetMsg(&got, stream->context, stream->name, sequence, NULL, NULL);
+	*message = (struct fay_message){ 0 };
+	if (status == NATS_OK)
+		take(got, message);
+	return status == NATS_OK || status == NATS_NOT_FOUND;
 }
 
 int fay_stream_delete(struct fay_stream *stream, struct fay_error *error)

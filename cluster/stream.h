@@ -20,7 +20,7 @@ int fay_stream_store(struct fay_stream *stream, const char *subject, const void 
 int fay_stream_last(struct fay_stream *stream, const char *subject, struct fay_message *message, struct fay_error *error);
 /* First and last sequence number that are kept. */
 int fay_stream_range(struct fay_stream *stream, uint64_t *first, uint64_t *last, struct fay_error *error);
-/* false: there is none of that number. */
+/* false: the server did not say, and may be asked again. Without `bytes` and `handle`: there is none of that number. */
 bool fay_stream_get(struct fay_stream *stream, uint64_t sequence, struct fay_message *message);
 int fay_stream_delete(struct fay_stream *stream, struct fay_error *error);
 
