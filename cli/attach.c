@@ -101,18 +101,22 @@ static void tell_to_stop(struct trace *trace, struct attach *attach)
 	fay_root_end(trace->root);
 }
 
-/* Whoever has not said good-bye long after the end, or says nothing long after it was told to end, is gone. */
+/*
+ * Whoever says nothing long after it was told to end is gone; so is, long after the query's own end, whoever has not said good-bye, once nothing comes of any machine: by that
+ * alone it is the end where this machine's clock is ahead of the one by which the query began.
+ */
 static bool is_over(struct trace *trace, const struct attach *attach)
 {
 	const struct fay_wire_meta *meta = &attach->detached.meta;
-	uint64_t patience = trace->cluster.root.lost_after, now = fay_cli_monotonic();
+	uint64_t patience = trace->cluster.root.lost_after, windows = 3 * meta->window, quiet = patience > windows ? patience : windows;
 	if (fay_root_is_behind(trace->root))
 		return false;
 	if (fay_root_finished(trace->root))
 		return true;
-	if ((meta->life && fay_cli_realtime() > meta->began + meta->life + patience) || attach->stops > STOPS_MAX)
-		return fay_root_give_up(trace->root, UINT64_MAX);
-	return attach->stops > patience / STOP_EVERY + 1 && fay_root_give_up(trace->root, now - patience);
+	bool ended = meta->life && fay_cli_realtime() > meta->began + meta->life + patience && fay_root_silence(trace->root) > quiet;
+	if (ended || attach->stops > STOPS_MAX)
+		return fay_root_give_up(trace->root, 0);
+	return attach->stops > patience / STOP_EVERY + 1 && fay_root_give_up(trace->root, patience);
 }
 
 static int follow(struct trace *trace, struct attach *attach, struct fay_error *error)

@@ -112,8 +112,10 @@ int fay_root_attach(const struct fay_root_options *options, const struct fay_key
 int fay_root_replay(struct fay_root *root, struct fay_error *error);
 /* The server did not give all that is in the stream; the next fay_root_replay() asks again. Until then nobody can be said to be lost. */
 bool fay_root_is_behind(const struct fay_root *root);
-/* Machines that have not finished, and of which nothing has come since that time (monotonic ns; UINT64_MAX: all), are lost. true: nothing more is waited for. */
-bool fay_root_give_up(struct fay_root *root, uint64_t since);
+/* ns since anything came of any machine that had not been read before; at first since it was attached. */
+uint64_t fay_root_silence(const struct fay_root *root);
+/* Machines that have not finished, and of which nothing has come for `silence` ns (0: all), are lost. true: nothing more is waited for. */
+bool fay_root_give_up(struct fay_root *root, uint64_t silence);
 /* Tells the agents to end the query. */
 void fay_root_end(struct fay_root *root);
 

@@ -100,6 +100,7 @@ static int add_machines(struct fay_root *root, struct fay_error *error)
 		fay_text_copy(machine->name, sizeof(machine->name), name);
 		machine->state = FAY_MACHINE_TRACING;
 		machine->clock_error = UINT64_MAX;
+		machine->heard = fay_monotonic();
 		root->machines[root->machine_count++] = machine;
 	}
 	return root->machines ? FAY_OK : fay_error_set(error, FAY_E_LIMIT, "out of memory");
@@ -114,6 +115,7 @@ int fay_root_attach(const struct fay_root_options *options, const struct fay_key
 	root->options = *options;
 	root->options.window = detached->meta.window;
 	root->began = fay_monotonic() - (fay_realtime() - detached->meta.began);
+	root->looked = fay_monotonic();
 	root->earliest = UINT64_MAX;
 	root->keys = keys;
 	root->verdict = verdict;
@@ -140,8 +142,10 @@ static void replay_until(struct fay_root *root, uint64_t first, uint64_t last)
 	for (; next <= last && fay_stream_get(root->detached->stream, next, &message); next++) {
 		if (!message.handle)
 			continue;
+		root->again = next <= root->seen;
 		fay_root_receive(root, &message);
 		fay_message_done(&message);
+		root->seen = root->again ? root->seen : next;
 	}
 	root->behind = next <= last;
 	root->replayed = root->behind ? next - 1 : last;
@@ -180,12 +184,23 @@ void fay_root_end(struct fay_root *root)
 	fay_bus_flush(root->bus, 2000);
 }
 
-bool fay_root_give_up(struct fay_root *root, uint64_t since)
+uint64_t fay_root_silence(const struct fay_root *root)
 {
+	uint64_t now = fay_monotonic(), least = UINT64_MAX;
+	for (size_t i = 0; i < root->machine_count; i++) {
+		uint64_t silent = now - root->machines[i]->heard;
+		least = silent < least ? silent : least;
+	}
+	return least;
+}
+
+bool fay_root_give_up(struct fay_root *root, uint64_t silence)
+{
+	uint64_t now = fay_monotonic();
 	bool any = false;
 	for (size_t i = 0; i < root->machine_count; i++) {
 		struct fay_machine *machine = root->machines[i];
-		machine->lost = machine->state == FAY_MACHINE_TRACING && machine->heard < since;
+		machine->lost = machine->state == FAY_MACHINE_TRACING && now - machine->heard >= silence;
 		any |= machine->state == FAY_MACHINE_TRACING && !machine->lost;
 	}
 	return !any;

@@ -168,7 +168,7 @@ void fay_root_merge(struct fay_root *root, const struct fay_wire_head *head)
 		root->coverage.malformed++;
 		return;
 	}
-	machine->heard = now;
+	machine->heard = root->again ? machine->heard : now;
 	enum fay_ledger_state state = look(root, &partial, &known);
 	root->coverage.unknown += !known;
 	root->coverage.duplicates += state == FAY_LEDGER_OLD;

@@ -30,7 +30,9 @@ struct fay_root {
 	struct fay_stream *stream; /* of a durable query; else NULL */
 	struct fay_detached *detached; /* NULL: not attached to one */
 	uint64_t replayed; /* up to this number of the stream */
-	bool behind; /* one of them could not be read, and is tried again */
+	uint64_t seen;     /* read up to this number, once or more */
+	bool again;        /* the message was read before: that it is there says nothing of whether its sender is */
+	bool behind;       /* one of them could not be read, and is tried again */
 	uint64_t earliest, settled; /* fay_root_earliest() */
 	bool is_detached;
 	bool others; /* machines answer that the query is not about */

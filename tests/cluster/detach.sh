@@ -38,6 +38,20 @@ attach "$id" --lost-after 60s
 fault "nobody listens until the query has ended" 3000 "$(total n)"
 contains "why it ended" trace.err "the query is over"
 
+# Who attaches while it runs has a clock that is ahead of its end: it ends when the machines say so.
+id=$(detach --for 30s "$query")
+for n in 1 2 3; do calls $n 1000; done
+echo 7000 >clock
+CLOCK_FILE=$work/clock LD_PRELOAD=$CLOCK "$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json --every 100ms --lost-after 5s >trace.json 2>trace.err &
+tracer=$!
+own "$tracer"
+until_rows 'map(.n) | add' 3000
+for n in 1 2 3; do calls $n 500; done
+code=0; ended "$tracer" || code=$?
+equal "it ends" 0 $code
+fault "who attaches has a clock that is ahead of the query's end" 4500 "$(total n)"
+equal "finished, lost, by a clock that is ahead" "3 0" "$(coverage finished) $(coverage lost)"
+
 # Arguments of calls that have ended.
 id=$(detach 'cluster.Return("cluster_target!counted").Where(r => r.Arg(0) < 200).Count(r => r.ReturnValue == r.Arg(0) + 1)')
 for n in 1 2 3; do calls $n 1000; done

@@ -138,11 +138,36 @@ static void test_early_before_it(void **state)
 	assert_int_equal(fixture.root.coverage.merged, 4);
 }
 
+/* What is read again, since there is a gap in the stream, says nothing of whether its sender is still there. */
+static void test_silence(void **state)
+{
+	const uint64_t second = 1000000000;
+	struct fay_machine *const *machines = fixture.root.machines;
+	store(&fixture, 1, 1, 1, 0);
+	store(&fixture, 2, 1, 3 + FAY_LEDGER_AHEAD, 0);
+	replay();
+	assert_true(fay_root_silence(&fixture.root) < second);
+	for (size_t i = 0; i < 2; i++)
+		machines[i]->heard = fay_monotonic() - 20 * second;
+	uint64_t early = fixture.root.coverage.early;
+	replay();
+	assert_true(fixture.root.coverage.early > early);
+	assert_true(fay_root_silence(&fixture.root) >= 20 * second);
+	store(&fixture, 3, 2, 1, 0);
+	replay();
+	assert_true(fay_root_silence(&fixture.root) < second);
+	assert_false(fay_root_give_up(&fixture.root, 10 * second));
+	assert_true(machines[0]->lost && !machines[1]->lost);
+	assert_true(fay_root_give_up(&fixture.root, 0));
+	assert_true(machines[1]->lost);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_message_is_not_given, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_before_it, begin, end),
+		cmocka_unit_test_setup_teardown(test_silence, begin, end),
 	};
 	if (nats_Open(-1) != NATS_OK)
 		return 1;
