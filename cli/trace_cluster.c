@@ -45,6 +45,8 @@ static int check(const struct trace *trace, struct fay_error *error)
 	if (trace->counted && (fay_trace_is_kernel(trace) || trace->detach))
 		return fay_error_set(error, FAY_E_REFUSED, trace->detach ? "windows of so many events cannot be asked with --detach: this side counts them" :
 									   "windows of so many events of the kernel cannot be asked of a cluster yet; ask each machine");
+	if (trace->detach && trace->duration > FAY_STREAM_LIFE_MAX)
+		return fay_error_set(error, FAY_E_USAGE, "--for with --detach is seven days at most: then the servers forget the query");
 	if (plan && plan->extended && trace->detach)
 		return fay_error_set(error, FAY_E_REFUSED, "a query that is extended by C files cannot be asked with --detach: `fay attach` reads the query, and may run where these files are not");
 	if (!plan || !plan->typed)
@@ -98,7 +100,7 @@ static void set_options(struct trace *trace)
 	options->one_clock = trace->join || trace->counted;
 	options->is_query = trace->query != NULL;
 	options->durable = trace->detach;
-	options->life = trace->detach ? trace->duration : 0;
+	options->life = !trace->detach ? 0 : trace->duration ? trace->duration : FAY_STREAM_LIFE_MAX;
 	if (trace->detach && options->lease < DETACHED_LEASE)
 		options->lease = DETACHED_LEASE;
 	if (trace->plan && trace->plan->window_step)
@@ -291,7 +293,7 @@ static int detach(struct trace *trace, struct fay_error *error)
 	if (fay_root_detach(trace->root, error))
 		return error->code;
 	fprintf(stderr, "fay: the query goes on%s; `fay attach %016" PRIx64 "` shows its result\n",
-		trace->duration ? " for the time given" : " until `fay attach --stop`", fay_root_query(trace->root));
+		trace->duration ? " for the time given" : " until `fay attach --stop`, for seven days at most", fay_root_query(trace->root));
 	fprintf(trace->writer.out, "%016" PRIx64 "\n", fay_root_query(trace->root));
 	return fay_trace_check_output(trace, error);
 }

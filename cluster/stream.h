@@ -6,7 +6,9 @@
 #include "bus.h"
 
 #define FAY_STREAM_BYTES_MAX (256ull << 20) /* on the servers' disks; then agents keep what they have and leave windows out */
-#define FAY_STREAM_AGE_MAX (7ull * 24 * 3600 * 1000000000) /* ns; a query nobody comes back for is forgotten */
+#define FAY_STREAM_DAY (24ull * 3600 * 1000000000)
+#define FAY_STREAM_LIFE_MAX (7 * FAY_STREAM_DAY) /* ns that a query runs; then there is a day in which its end can be looked at */
+#define FAY_STREAM_AGE_MAX (8 * FAY_STREAM_DAY)  /* ns; what was asked is stored once, so a query must end before; one that nobody comes back for is forgotten */
 
 struct fay_stream;
 /* Keeps all messages of fay.1.q.QUERY.up and .meta from now on. */
