@@ -86,6 +86,7 @@ static int prepare(struct trace *trace, struct attach *attach, const struct fay_
 		return error->code;
 	fay_aggregator_on_row(trace->aggregator, fay_trace_row, trace);
 	trace->cluster_rows = trace->aggregator;
+	trace->cluster.root.lease = meta->lease;
 	trace->cluster.root.horizon = trace->plan && trace->plan->window_step ? FAY_WINDOWS_HORIZON : 0;
 	return fay_root_attach(&trace->cluster.root, keys, &attach->detached, &trace->verdict, trace->aggregator, &trace->root, error);
 }

@@ -27,6 +27,7 @@ int fay_root_detach(struct fay_root *root, struct fay_error *error)
 	fay_wire_put64(out, fay_realtime() - (fay_monotonic() - root->began));
 	fay_wire_put64(out, root->options.window);
 	fay_wire_put64(out, root->options.life);
+	fay_wire_put64(out, root->options.lease);
 	fay_wire_put8(out, root->options.is_query);
 	fay_wire_put_text(out, root->options.text, FAY_WIRE_TEXT_MAX);
 	fay_wire_put_text(out, root->options.function ? root->options.function : "", FAY_WIRE_NAME_MAX);
@@ -40,6 +41,7 @@ int fay_root_detach(struct fay_root *root, struct fay_error *error)
 			continue;
 		fay_wire_put64(out, machine->id);
 		fay_wire_put(out, machine->key, FAY_KEY_BYTES);
+		fay_wire_put64(out, root->options.one_clock ? 0 : (uint64_t)machine->clock_offset);
 		fay_wire_put_text(out, machine->name, FAY_WIRE_NAME_MAX);
 	}
 	fay_wire_put32(out, (uint32_t)root->image_size);
@@ -91,13 +93,13 @@ static int add_machines(struct fay_root *root, struct fay_error *error)
 	root->machines = calloc(root->detached->meta.machines + 1u, sizeof(*root->machines));
 	for (uint16_t i = 0; root->machines && i < root->detached->meta.machines; i++) {
 		struct fay_machine *machine = calloc(1, sizeof(*machine));
-		struct fay_text name;
-		const uint8_t *key;
 		if (!machine)
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-		fay_wire_meta_machine(&rest, &machine->id, &key, &name);
-		memcpy(machine->key, key, FAY_KEY_BYTES);
-		fay_text_copy(machine->name, sizeof(machine->name), name);
+		struct fay_wire_meta_machine told = fay_wire_meta_machine(&rest);
+		machine->id = told.agent;
+		memcpy(machine->key, told.key, FAY_KEY_BYTES);
+		fay_text_copy(machine->name, sizeof(machine->name), told.name);
+		machine->event_clock = told.event_clock;
 		machine->state = FAY_MACHINE_TRACING;
 		machine->clock_error = UINT64_MAX;
 		machine->heard = fay_monotonic();

@@ -184,21 +184,22 @@ bool fay_wire_codes_fit(const struct fay_wire_start *start, const struct fay_sch
 	return true;
 }
 
-void fay_wire_meta_machine(struct fay_reader *rest, uint64_t *agent, const uint8_t **key, struct fay_text *name)
+struct fay_wire_meta_machine fay_wire_meta_machine(struct fay_reader *rest)
 {
-	*agent = fay_wire_u64(rest);
-	*key = take(rest, FAY_KEY_BYTES);
-	*name = fay_wire_string(rest, FAY_WIRE_NAME_MAX);
+	struct fay_wire_meta_machine machine;
+	machine.agent = fay_wire_u64(rest);
+	machine.key = take(rest, FAY_KEY_BYTES);
+	machine.event_clock = (int64_t)fay_wire_u64(rest);
+	machine.name = fay_wire_string(rest, FAY_WIRE_NAME_MAX);
+	return machine;
 }
 
 bool fay_wire_read_meta(struct fay_reader body, struct fay_wire_meta *meta)
 {
-	uint64_t agent;
-	const uint8_t *key;
-	struct fay_text name;
 	meta->began = fay_wire_u64(&body);
 	meta->window = fay_wire_u64(&body);
 	meta->life = fay_wire_u64(&body);
+	meta->lease = fay_wire_u64(&body);
 	meta->is_query = read8(&body) == 1;
 	meta->text = fay_wire_string(&body, FAY_WIRE_TEXT_MAX);
 	meta->function = fay_wire_string(&body, FAY_WIRE_NAME_MAX);
@@ -209,7 +210,7 @@ bool fay_wire_read_meta(struct fay_reader body, struct fay_wire_meta *meta)
 	if (meta->machines > FAY_WIRE_AGENTS_MAX)
 		body.bad = true;
 	for (uint16_t i = 0; i < meta->machines && !body.bad; i++)
-		fay_wire_meta_machine(&body, &agent, &key, &name);
+		fay_wire_meta_machine(&body);
 	meta->image_size = fay_wire_u32(&body);
 	if (meta->image_size > FAY_WIRE_IMAGE_MAX)
 		body.bad = true;

@@ -13,7 +13,7 @@
 #include "fay/aggregator.h"
 #include "keys.h"
 
-#define FAY_WIRE_VERSION 5u
+#define FAY_WIRE_VERSION 6u
 #define FAY_WIRE_VERSION_AT 4u /* where it stands in the header */
 #define FAY_WIRE_HEADER 24u
 #define FAY_WIRE_TRAILER (FAY_KEY_BYTES + FAY_SIGNATURE_BYTES)
@@ -114,7 +114,7 @@ struct fay_wire_code {
 #define FAY_START_STACKS 128u /* the probes walk stacks: GLOBAL is to hold struct fay_stack_tables */
 /* What `fay attach` has to know of a detached query. */
 struct fay_wire_meta {
-	uint64_t began, window, life; /* ns; began: since the epoch */
+	uint64_t began, window, life, lease; /* ns; began: since the epoch */
 	bool is_query;                /* text is one; else a file's name */
 	struct fay_text text;
 	struct fay_text function;     /* whose types the query uses; empty: none. In a file of this build: */
@@ -185,7 +185,13 @@ struct fay_wire_code fay_wire_code(const struct fay_wire_start *start, uint16_t 
 /* Whether all columns that START names are keys, or streamed, of whole words. */
 bool fay_wire_codes_fit(const struct fay_wire_start *start, const struct fay_schema *schema);
 bool fay_wire_read_meta(struct fay_reader body, struct fay_wire_meta *meta);
-void fay_wire_meta_machine(struct fay_reader *rest, uint64_t *agent, const uint8_t **key, struct fay_text *name);
+struct fay_wire_meta_machine {
+	uint64_t agent;
+	const uint8_t *key;
+	int64_t event_clock; /* ns by which its events' times were ahead of the asking side's clock when it began */
+	struct fay_text name;
+};
+struct fay_wire_meta_machine fay_wire_meta_machine(struct fay_reader *rest);
 bool fay_wire_read_answer(struct fay_reader body, struct fay_wire_answer *answer);
 bool fay_wire_read_assign(struct fay_reader body, struct fay_wire_assign *assign);
 bool fay_wire_read_control(struct fay_reader body, struct fay_wire_control *control);

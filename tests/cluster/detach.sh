@@ -97,6 +97,23 @@ attach "$id" --stop --lost-after 2s
 equal "finished, lost, if all are dead" "0 1" "$(coverage finished) $(coverage lost)"
 for n in 1 3; do agent $n; done
 
+# Windows of time are those of each machine's clock as it was when the query began: looked at while it runs, and at its end.
+sum() { grep -v '^$' trace.json | jq -s '[.[] | select(.type == "row") | .values] | group_by(.window) | map(.[-1].Count) | add // 0'; }
+echo -100 >clock2
+CLOCK_FILE=$work/clock2 LD_PRELOAD=$CLOCK agent 2
+id=$(detach 'cluster.Function("cluster_target!counted").Tumbling(1s).Count()')
+"$FAY" attach "$id" --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --json >trace.json 2>trace.err &
+tracer=$!
+own "$tracer"
+for n in 1 2 3; do calls $n 1000; done
+for _ in $(seq 1200); do [ "$(sum)" = 3000 ] && break; sleep 0.1; done
+equal "calls in all windows, while a machine is 100 s behind" 3000 "$(sum)"
+end_ask
+for n in 1 2 3; do calls $n 500; done
+attach "$id" --stop
+fault "windows of time of a detached query; a clock is 100 s behind" 4500 "$(sum)"
+equal "rows that came too late" 0 "$(coverage rows_late)"
+
 # What the query's text alone does not tell.
 echo 'long doubled(long x) { return 2 * x; }' >"$work/doubled.c"
 exits "functions of C" 1 "$FAY" trace --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}" --await 2 --detach --comm cluster_target \

@@ -15,13 +15,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 static void read_machines(const struct fay_wire_meta *meta)
 {
 	struct fay_reader rest = meta->rest;
-	uint64_t agent;
-	const uint8_t *key;
-	struct fay_text name;
 	char text[FAY_WIRE_PATH_MAX + 1];
 	fay_text_copy(text, sizeof(text), meta->path);
 	for (uint16_t i = 0; i < meta->machines; i++)
-		fay_wire_meta_machine(&rest, &agent, &key, &name);
+		fay_wire_meta_machine(&rest);
 	assert(!rest.bad);
 }
 

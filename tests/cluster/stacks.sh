@@ -44,14 +44,14 @@ old_machine() {
 	exec 3<>"/dev/tcp/$subnet.1/4000"
 	printf 'CONNECT {"verbose":false}\r\n' >&3
 	while :; do
-		printf 'PUB fay.1.hello 24\r\nFAYc\4\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\r\n' >&3
+		printf 'PUB fay.1.hello 24\r\nFAYc\5\0\2\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\r\n' >&3
 		sleep 0.1
 	done
 }
 old_machine &
 own $!
 exits "machines of another release" 1 "$FAY" cluster status --cluster "$URL" --key asker.key "${ASK_OPTIONS[@]}"
-contains "which versions" "$work/err" "speak version 4 of Fay's messages, and this is version 5"
+contains "which versions" "$work/err" "speak version 5 of Fay's messages, and this is version 6"
 signal_owned KILL $!
 
 for n in 1 2 3; do

@@ -51,6 +51,15 @@ natsStatus __wrap_js_GetMsg(natsMsg **message, jsCtx *context, const char *name,
 	return natsMsg_Create(message, "up", NULL, one->bytes, (int)one->size);
 }
 
+static struct stored published;
+natsStatus __wrap_js_Publish(jsPubAck **ack, jsCtx *context, const char *subject, const void *bytes, int size, jsPubOptions *options, jsErrCode *code);
+natsStatus __wrap_js_Publish(jsPubAck **ack, jsCtx *context, const char *subject, const void *bytes, int size, jsPubOptions *options, jsErrCode *code)
+{
+	published = (struct stored){ .bytes = malloc((size_t)size), .size = (size_t)size };
+	memcpy(published.bytes, bytes, (size_t)size);
+	return NATS_OK;
+}
+
 /* Message `number` of the stream: a window of an agent's, which counted one. */
 static void store(const struct fixture *fixture, uint64_t number, uint64_t agent, uint64_t sequence, uint8_t flags)
 {
@@ -162,12 +171,39 @@ static void test_silence(void **state)
 	assert_true(machines[1]->lost);
 }
 
+/* Who attaches goes by the machines' clocks as they were when the query began, and by the lease that they have. */
+static void test_what_is_told(void **state)
+{
+	const int64_t behind = -100000000000;
+	struct fay_root *root = &fixture.root, *attached;
+	struct fay_wire_head head;
+	struct fay_error error;
+	root->keys = &fixture.keys;
+	root->stream = detached.stream;
+	root->options = (struct fay_root_options){ .text = "q", .window = 1000, .life = 5, .lease = 7 };
+	root->machines[1]->clock_offset = behind;
+	assert_int_equal(fay_root_detach(root, &error), FAY_OK);
+	assert_true(fay_wire_open(published.bytes, published.size, &head) && head.type == FAY_WIRE_META);
+	assert_true(fay_wire_read_meta(head.body, &detached.meta));
+	assert_int_equal(detached.meta.life, 5);
+	assert_int_equal(detached.meta.lease, 7);
+	assert_int_equal(fay_root_attach(&root->options, &fixture.keys, &detached, &fixture.verdict, fixture.aggregator, &attached, &error), FAY_OK);
+	assert_int_equal(fay_root_machine_count(attached), 2);
+	assert_int_equal(fay_root_machine(attached, 0)->event_clock, 0);
+	assert_int_equal(fay_root_machine(attached, 1)->event_clock, behind);
+	assert_int_equal(fay_root_clock_behind(attached), -behind);
+	fay_root_destroy(attached);
+	fay_wire_free(&root->out);
+	free(published.bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_message_is_not_given, begin, end),
 		cmocka_unit_test_setup_teardown(test_early_before_it, begin, end),
 		cmocka_unit_test_setup_teardown(test_silence, begin, end),
+		cmocka_unit_test_setup_teardown(test_what_is_told, begin, end),
 	};
 	if (nats_Open(-1) != NATS_OK)
 		return 1;
