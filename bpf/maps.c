@@ -52,9 +52,8 @@ static union bpf_attr map_attributes(const struct fay_bpf_object *object, enum f
 		attributes.max_entries = CALLS_MAX;
 		break;
 	default: /* PIDS */
-		attributes.map_type = BPF_MAP_TYPE_HASH;
-		attributes.value_size = 4;
-		attributes.max_entries = object->pid_count > 4096 ? (uint32_t)object->pid_count : 4096;
+		attributes.value_size = FAY_BPF_PIDS_MAX;
+		attributes.map_flags = BPF_F_MMAPABLE;
 		break;
 	}
 	return attributes;
@@ -74,12 +73,7 @@ static int fill_maps(struct fay_bpf_session *session)
 {
 	const struct fay_bpf_object *object = session->object;
 	uint32_t zero = 0;
-	int code = 0;
-	if (session->maps[FAY_BPF_NAMES] >= 0)
-		code = update(session->maps[FAY_BPF_NAMES], &zero, object->names);
-	for (size_t i = 0; !code && session->maps[FAY_BPF_PIDS] >= 0 && i < object->pid_count; i++)
-		code = update(session->maps[FAY_BPF_PIDS], &object->pids[i], &zero);
-	return code;
+	return session->maps[FAY_BPF_NAMES] >= 0 ? update(session->maps[FAY_BPF_NAMES], &zero, object->names) : 0;
 }
 
 /* Kernels before 5.11 charge maps to RLIMIT_MEMLOCK. */
@@ -153,10 +147,27 @@ static int map_ring(struct fay_bpf_session *session, struct fay_error *error)
 	return FAY_OK;
 }
 
+static int map_listed(struct fay_bpf_session *session, struct fay_error *error)
+{
+	const struct fay_bpf_object *object = session->object;
+	if (session->maps[FAY_BPF_PIDS] < 0)
+		return FAY_OK;
+	uint8_t *listed = mmap(NULL, FAY_BPF_PIDS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, session->maps[FAY_BPF_PIDS], 0);
+	if (listed == MAP_FAILED)
+		return fay_error_set(error, FAY_E_INTERNAL, "mapping the list of processes: %s", strerror(errno));
+	session->listed = listed;
+	for (size_t i = 0; i < object->pid_count; i++)
+		if ((uint32_t)object->pids[i] < FAY_BPF_PIDS_MAX)
+			listed[object->pids[i]] = 1;
+	return FAY_OK;
+}
+
 int fay_bpf_maps_map(struct fay_bpf_session *session, struct fay_error *error)
 {
 	int code = map_slots(session, error);
-	return code ? code : map_ring(session, error);
+	if (!code)
+		code = map_ring(session, error);
+	return code ? code : map_listed(session, error);
 }
 
 void fay_bpf_maps_destroy(struct fay_bpf_session *session)
@@ -167,6 +178,8 @@ void fay_bpf_maps_destroy(struct fay_bpf_session *session)
 		munmap(session->consumer, FAY_SHM_PAGE);
 	if (session->producer)
 		munmap((void *)session->producer, FAY_SHM_PAGE + 2 * (size_t)RING_BYTES);
+	if (session->listed)
+		munmap(session->listed, FAY_BPF_PIDS_MAX);
 	for (int i = 0; i < FAY_BPF_MAPS; i++)
 		if (session->maps[i] >= 0)
 			close(session->maps[i]);

@@ -13,6 +13,7 @@ struct fay_bpf_session {
 	int *refusals;         /* errno of programs that were left out; 0 */
 	uint8_t *memory;       /* control page, then the slots */
 	size_t size;
+	uint8_t *listed;       /* PIDS; NULL: there is none */
 	/* The ring as the kernel maps it: a page we write, a page it writes, the data twice over. */
 	uint64_t *consumer;
 	const uint64_t *producer;
@@ -26,7 +27,7 @@ int fay_bpf_refused(int code, const char *what, struct fay_error *error);
 /* --- maps.c --- */
 /* The maps that the object names, with what programs look up in them. */
 int fay_bpf_maps_create(struct fay_bpf_session *session, struct fay_error *error);
-/* Slots and ring into this process. */
+/* Slots, ring and list of processes into this process; the list is filled. */
 int fay_bpf_maps_map(struct fay_bpf_session *session, struct fay_error *error);
 void fay_bpf_maps_destroy(struct fay_bpf_session *session);
 

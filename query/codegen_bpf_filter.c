@@ -52,13 +52,16 @@ void fay_bpf_require_native(struct fay_codegen *g)
 	fay_bpf_require(g, LLVMBuildICmp(g->builder, LLVMIntEQ, bits, fay_codegen_i64(g, 0), ""));
 }
 
+/* Where PIDS has that number. The mask, which changes none, tells the kernel's verifier the bound. */
+static LLVMValueRef place_in_list(struct fay_codegen *g, LLVMValueRef number)
+{
+	LLVMValueRef index = LLVMBuildAnd(g->builder, number, fay_codegen_i64(g, FAY_BPF_PIDS_MAX - 1), "");
+	return fay_codegen_at(g, fay_bpf_map_reference(g, FAY_BPF_PIDS, BPF_PSEUDO_MAP_VALUE), index);
+}
+
 static LLVMValueRef is_listed(struct fay_codegen *g, LLVMValueRef process)
 {
-	LLVMTypeRef i32 = LLVMInt32TypeInContext(g->context);
-	LLVMBuildStore(g->builder, LLVMBuildTrunc(g->builder, process, i32, ""), g->bpf->buffer);
-	LLVMValueRef arguments[] = {fay_bpf_map_reference(g, FAY_BPF_PIDS, BPF_PSEUDO_MAP_FD), g->bpf->buffer};
-	LLVMValueRef found = fay_bpf_helper(g, BPF_FUNC_map_lookup_elem, arguments, 2);
-	return LLVMBuildICmp(g->builder, LLVMIntNE, found, fay_codegen_i64(g, 0), "");
+	return LLVMBuildICmp(g->builder, LLVMIntNE, fay_bpf_load(g, place_in_list(g, process), 0, 1), fay_codegen_i64(g, 0), "");
 }
 
 bool fay_bpf_is_followed(const struct fay_bpf_options *options)
@@ -130,22 +133,21 @@ bool fay_bpf_require_process(struct fay_codegen *g)
 	return true;
 }
 
-/* sched_process_fork hands over parent and child. A new thread is of a process that is listed already. */
+/*
+ * sched_process_fork hands over parent and child, before the child runs. The child's number is listed, or not, as its parent's process is: one that is given out again says nothing of
+ * who had it before. So are the numbers of threads, which may have been processes' and may become such again.
+ */
 bool fay_bpf_note_child(struct fay_codegen *g)
 {
-	LLVMTypeRef i32 = LLVMInt32TypeInContext(g->context);
-	uint32_t tgid;
+	uint32_t tgid, pid;
 	LLVMValueRef tasks[2];
 	for (unsigned i = 0; i < 2; i++)
 		tasks[i] = LLVMBuildIntToPtr(g->builder, fay_bpf_context(g, i), g->pointer, "");
-	if (!member_offset(g, tasks[0], "task_struct", "tgid", &tgid))
+	if (!member_offset(g, tasks[0], "task_struct", "tgid", &tgid) || !member_offset(g, tasks[1], "task_struct", "pid", &pid))
 		return false;
-	fay_bpf_require(g, is_listed(g, fay_bpf_load(g, tasks[0], tgid, 4)));
-	LLVMBuildStore(g->builder, LLVMBuildTrunc(g->builder, fay_bpf_load(g, tasks[1], tgid, 4), i32, ""), g->bpf->buffer);
-	LLVMValueRef value = fay_codegen_at(g, g->bpf->buffer, fay_codegen_i64(g, 8));
-	LLVMBuildStore(g->builder, LLVMConstInt(i32, 0, 0), value);
-	LLVMValueRef arguments[] = {fay_bpf_map_reference(g, FAY_BPF_PIDS, BPF_PSEUDO_MAP_FD), g->bpf->buffer, value, fay_codegen_i64(g, BPF_ANY)};
-	fay_bpf_helper(g, BPF_FUNC_map_update_elem, arguments, 4);
+	LLVMValueRef parent = place_in_list(g, fay_bpf_load(g, tasks[0], tgid, 4)), child = place_in_list(g, fay_bpf_load(g, tasks[1], pid, 4));
+	LLVMValueRef listed = LLVMBuildTrunc(g->builder, fay_bpf_load(g, parent, 0, 1), LLVMInt8TypeInContext(g->context), "");
+	LLVMBuildStore(g->builder, listed, child);
 	LLVMBuildBr(g->builder, g->leave);
 	fay_codegen_continue(g, g->leave);
 	return true;

@@ -86,7 +86,7 @@ enum fay_bpf_map {
 	FAY_BPF_RING,   /* ring buffer: rows that found no place in a table, and rows of events */
 	FAY_BPF_STARTS, /* one array element: struct fay_bpf_start for each thread id */
 	FAY_BPF_NAMES,  /* one array element: name hash of each system call, 0: not asked for */
-	FAY_BPF_PIDS,   /* hash: process id to nothing in particular */
+	FAY_BPF_PIDS,   /* one array element: a byte for each process id, 1: its events are asked for */
 	FAY_BPF_CALLS,  /* hash: address of the context of a function's call to the boot clock's time in ns when it began */
 	FAY_BPF_MAPS
 };
@@ -118,6 +118,7 @@ struct fay_bpf_start {
 	uint64_t number;
 };
 #define FAY_BPF_SYSCALLS 1024u /* system call numbers are below */
+#define FAY_BPF_PIDS_MAX 4194304u /* process and thread ids are below, whatever kernel.pid_max (the kernel's PID_MAX_LIMIT); a power of two */
 #define FAY_BPF_FRAMES_MAX 40u    /* of all stacks that one query asks for */
 
 struct fay_bpf_program {

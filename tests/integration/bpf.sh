@@ -106,6 +106,30 @@ ask 'cluster.Syscall("read").Count(r => r.Arg(2) == 5)' --follow -- bash -c "$co
 equal "reads of a command's children" 300 "$(value '.[0].Count')"
 ask 'cluster.Syscall("read").Count(r => r.Arg(2) == 5)' -- bash -c "$command; true"
 equal "without --follow" 0 "$(value '.[0].Count')"
+ask 'cluster.Syscall("exit_group").Count()' --follow -- bash -c 'for ((i = 0; i < 5000; i++)); do (:); done'
+equal "ends of a command and its 5,000 children" 5001 "$(value '.[0].Count')"
+# A child's number, given out again to a process that somebody else starts, is not the child's any more: clone3(2) with set_tid.
+cat >"$work/reborn.py" <<'IN'
+import ctypes, os, sys
+number = ctypes.c_int(int(sys.argv[1]))
+arguments = (ctypes.c_uint64 * 11)(0, 0, 0, 0, 17, 0, 0, 0, ctypes.addressof(number), 1, 0)
+child = ctypes.CDLL(None, use_errno=True).syscall(435, ctypes.byref(arguments), ctypes.sizeof(arguments))
+if child < 0:
+    sys.exit(os.strerror(ctypes.get_errno()))
+if child == 0:
+    os.execvp(sys.argv[2], sys.argv[2:])
+os.waitpid(child, 0)
+IN
+reads="dd if=/dev/zero of=/dev/null bs=5 count=100 status=none"
+start_target ready bash -c "echo ready; read -r; $reads & wait \$!; echo child \$!; read -r"
+trace --follow -p "$target" 'cluster.Syscall("read").Count(r => r.Arg(2) == 5)'
+echo >&9
+wait_for "$work/target.out" child
+number=$(sed -n 's/^child //p' "$work/target.out")
+python3 "$work/reborn.py" "$number" $reads || fail "a process of number $number"
+end_trace
+equal "reads of a child, and not of who has its number later" 100 "$(final_sum Count)"
+end_target
 
 # --- a server, by process and by name; the paper's query --------------------------------------------------------------------
 start_redis
