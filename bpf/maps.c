@@ -3,6 +3,7 @@
  * A session's maps: made, filled, mapped into this process; rows are taken out of the ring.
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -183,6 +184,21 @@ void fay_bpf_maps_destroy(struct fay_bpf_session *session)
 	for (int i = 0; i < FAY_BPF_MAPS; i++)
 		if (session->maps[i] >= 0)
 			close(session->maps[i]);
+}
+
+static bool any_runs(const uint8_t *listed)
+{
+	const uint8_t *at = listed, *end = listed + FAY_BPF_PIDS_MAX;
+	while ((at = memchr(at + 1, 1, (size_t)(end - at - 1))))
+		if (!kill((pid_t)(at - listed), 0) || errno != ESRCH)
+			return true;
+	return false;
+}
+
+/* Looked twice: what was passed may have been born meanwhile, of one that has ended. */
+bool fay_bpf_session_has_processes(const struct fay_bpf_session *session)
+{
+	return any_runs(session->listed) || any_runs(session->listed);
 }
 
 size_t fay_bpf_session_drain(struct fay_bpf_session *session, fay_bpf_take_row *take, void *context)

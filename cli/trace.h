@@ -201,8 +201,8 @@ int fay_trace_bpf_prepare(struct trace *trace, struct fay_error *error);
 int fay_trace_bpf_generate(struct trace *trace, struct fay_error *error);
 int fay_trace_bpf_attach(struct trace *trace, struct fay_error *error);
 int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error);
-/* Whether a process that was asked for, if any was, still runs. */
-bool fay_trace_bpf_goes_on(const struct trace *trace);
+/* Whether a process that was asked for, if any was, or one that is followed still runs. */
+bool fay_trace_bpf_goes_on(struct trace *trace);
 void fay_trace_bpf_detach(struct trace *trace);
 void fay_trace_bpf_deinit(struct trace *trace);
 /* Of an event's function, by its hash; NULL. */

@@ -10,6 +10,7 @@
 
 #define SKIPPED_SHOWN 5u
 #define PROGRAMS_SHOWN 4u
+#define LOOK_EVERY 100000000u /* ns */
 
 static int check_side(const struct trace *trace, unsigned side, struct fay_error *error)
 {
@@ -158,8 +159,20 @@ int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error)
 	return FAY_OK;
 }
 
-bool fay_trace_bpf_goes_on(const struct trace *trace)
+/* Once the command has ended, if there is one, it is looked now and then whether children of its are left. */
+static bool has_followed(struct trace *trace)
 {
+	uint64_t now = fay_cli_monotonic();
+	if (trace->child || now < trace->next_look)
+		return true;
+	trace->next_look = now + LOOK_EVERY;
+	return fay_bpf_session_has_processes(trace->bpf[0].session);
+}
+
+bool fay_trace_bpf_goes_on(struct trace *trace)
+{
+	if (trace->follow && trace->pid_count)
+		return has_followed(trace);
 	if (trace->command)
 		return trace->child != 0;
 	for (size_t i = 0; i < trace->pid_count; i++)

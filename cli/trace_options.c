@@ -398,6 +398,8 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 		return fay_error_set(error, FAY_E_USAGE, "--budget is for queries about processes");
 	if (trace->cluster.root.bus.url) /* agents look for processes themselves */
 		return FAY_OK;
+	if (fay_trace_is_kernel(trace) && trace->comm_count && trace->follow)
+		return fay_error_set(error, FAY_E_USAGE, "of a query about the kernel --follow goes with -p or a command: --comm is any process of that name, whoever's child it is, and no other");
 	if (fay_trace_is_kernel(trace)) /* the probe itself compares names */
 		return check_numbers(trace, error);
 	if (fay_trace_is_file(trace)) {

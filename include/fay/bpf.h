@@ -188,6 +188,8 @@ struct fay_shm_control *fay_bpf_session_shm(const struct fay_bpf_session *sessio
 /* Gives the rows in the ring to `take`, in the order in which they were made; returns how many. Counts what the kernel lost by itself. */
 typedef bool fay_bpf_take_row(void *context, const uint8_t *row);
 size_t fay_bpf_session_drain(struct fay_bpf_session *session, fay_bpf_take_row *take, void *context);
+/* Of an object that has PIDS: whether any process that is listed, children included, has not ended. */
+bool fay_bpf_session_has_processes(const struct fay_bpf_session *session);
 /* Why a program is not attached, or NULL. */
 const char *fay_bpf_session_skipped(const struct fay_bpf_session *session, uint32_t program);
 /* Instructions of all programs, as the kernel's verifier took them. */

@@ -108,6 +108,18 @@ ask 'cluster.Syscall("read").Count(r => r.Arg(2) == 5)' -- bash -c "$command; tr
 equal "without --follow" 0 "$(value '.[0].Count')"
 ask 'cluster.Syscall("exit_group").Count()' --follow -- bash -c 'for ((i = 0; i < 5000; i++)); do (:); done'
 equal "ends of a command and its 5,000 children" 5001 "$(value '.[0].Count')"
+# Children that outlive their parents.
+left='(sleep 1; (sleep 1; dd if=/dev/zero of=/dev/null bs=5 count=100 status=none) & exit) & exit 3'
+ask 'cluster.Syscall("read").Count(r => r.Arg(2) == 5)' --follow -- bash -c "$left"
+equal "reads of a child whose parents have ended" '[100,3]' "$(jq -sc '[map(select(.final))[0].values.Count, map(select(.type == "end"))[0].exit_status]' "$work/trace.json")"
+start_target ready bash -c "echo ready; read -r; $left"
+trace --follow -p "$target" 'cluster.Syscall("read").Count(r => r.Arg(2) == 5)'
+echo >&9
+ended "$tracer" || fail "fay trace of a process whose children are left"
+equal "the same of a process by number" 100 "$(final_sum Count)"
+exec 9>&-
+exits "children of processes by name" 2 "$FAY" trace --follow --comm bash 'cluster.Syscall("read").Count()'
+contains "what goes with them" "$work/err" "--follow goes with -p or a command"
 # A child's number, given out again to a process that somebody else starts, is not the child's any more: clone3(2) with set_tid.
 cat >"$work/reborn.py" <<'IN'
 import ctypes, os, sys
