@@ -2,7 +2,7 @@
 /*
  * Seizing threads. PTRACE_SEIZE waits while the process executes a program (execve), and that waits until the process's other threads are gone: for the end of one that is traced its tracer has to
  * wait, which is us. So that neither waits for the other for ever, a timer breaks the seizing off, and stop.c waits for the threads before it tries again. The kernel would restart the system call
- * behind a signal's handler; this one has it answer EINTR, if it has not been made.
+ * behind a signal's handler; this one has it answer EINTR, if it has not been made. Other requests, which do not wait, are let be: a thread that is not told to stop would run on.
  *
  * The thread that executes a program takes over the first thread's number. If we had seized it by its own number, it is ours by the new one.
  */
@@ -56,7 +56,7 @@ static void break_off(int number, siginfo_t *information, void *context)
 	const uint8_t *at = (const uint8_t *)registers[REG_RIP];
 
 	(void)number, (void)information;
-	if (registers[REG_RAX] == SYS_ptrace && at[0] == 0x0f && at[1] == 0x05) { /* `syscall`, to be run, or run again */
+	if (registers[REG_RAX] == SYS_ptrace && registers[REG_RDI] == PTRACE_SEIZE && at[0] == 0x0f && at[1] == 0x05) { /* `syscall`, to be run, or run again */
 		registers[REG_RIP] += 2;
 		registers[REG_RAX] = -EINTR;
 	}

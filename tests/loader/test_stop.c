@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -28,6 +29,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <fcntl.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -494,10 +496,81 @@ static void test_much_code(void **state)
 	fay_maps_deinit(&maps);
 }
 
+/* A signal that comes right before this system call is made. True: its handler has broken the call off. */
+static bool is_broken_off(long request)
+{
+	static const uint8_t code[] = { 0x0f, 0x05 };
+	struct sigaction action;
+	ucontext_t context = { 0 };
+
+	if (sigaction(SIGRTMAX - 1, NULL, &action) || !(action.sa_flags & SA_SIGINFO))
+		return false;
+	context.uc_mcontext.gregs[REG_RIP] = (greg_t)code;
+	context.uc_mcontext.gregs[REG_RAX] = SYS_ptrace;
+	context.uc_mcontext.gregs[REG_RDI] = request;
+	action.sa_sigaction(SIGRTMAX - 1, NULL, &context);
+	return context.uc_mcontext.gregs[REG_RAX] == -EINTR;
+}
+
+static bool breaking;
+static unsigned broken_off; /* seizings, of which the first is */
+
+long __real_ptrace(long request, pid_t pid, void *at, void *data);
+long __wrap_ptrace(long request, pid_t pid, void *at, void *data);
+
+long __wrap_ptrace(long request, pid_t pid, void *at, void *data)
+{
+	if (breaking && (request != PTRACE_SEIZE || broken_off == 0) && is_broken_off(request)) {
+		broken_off += request == PTRACE_SEIZE;
+		errno = EINTR;
+		return -1;
+	}
+	return __real_ptrace(request, pid, at, data);
+}
+
+static void *wait_on(void *ready)
+{
+	if (write(*(int *)ready, "r", 1) != 1)
+		abort();
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* What breaks off seizing breaks off nothing else: a program's second thread, which is told to stop once only, is. */
+static void test_broken_off(void **state)
+{
+	struct fay_stop stopped;
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (child == 0) {
+		pthread_t second;
+
+		if (!pthread_create(&second, NULL, wait_on, &ready[1]))
+			pthread_join(second, NULL);
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	breaking = true;
+	stop(child, &stopped);
+	breaking = false;
+	assert_int_equal(broken_off, 1);
+	assert_int_equal(stopped.count, 2);
+	fay_stop_release(&stopped);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(ready[0]), close(ready[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_interrupted_calls), cmocka_unit_test(test_executing), cmocka_unit_test(test_held_from_outside),
-					    cmocka_unit_test(test_much_code) };
+					    cmocka_unit_test(test_much_code), cmocka_unit_test(test_broken_off) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
