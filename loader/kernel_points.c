@@ -138,7 +138,57 @@ static const char *no_return(const char *name)
 						: NULL;
 }
 
-/* By any name that the function has: system calls have several, and BTF knows one. */
+/* The name in the source of what the compiler made of it (`.isra.0`, `.constprop.0`); but what it has cut off a function (`.part.0`, `.cold`) is no other one of that name. */
+static size_t source_name_length(const char *name)
+{
+	size_t length = strcspn(name, ".");
+
+	return !strncmp(name + length, ".part.", 6) || !strncmp(name + length, ".cold", 5) ? strlen(name) : length;
+}
+
+static int by_source_name(const void *a, const void *b)
+{
+	const struct fay_kernel_symbol *const *x = a, *const *y = b;
+	size_t length = source_name_length((*x)->name), other = source_name_length((*y)->name);
+	int order = memcmp((*x)->name, (*y)->name, length < other ? length : other);
+
+	return order ? order : (length > other) - (length < other);
+}
+
+/*
+ * The kernel's own functions by their names, those left out whose name others have: BTF may have such a name once, with the prototype of one of them, even one of which
+ * only copies are left.
+ */
+static int find_own_names(struct fay_kernel_session *session, struct fay_error *error)
+{
+	const struct fay_kernel_symbols *symbols = session->symbols;
+	const struct fay_kernel_symbol **names = calloc(symbols->count + 1, sizeof(*names));
+	size_t count = 0, until;
+
+	if (!names)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	for (size_t i = 0; i < symbols->count; i++)
+		if (!symbols->items[i].in_module)
+			names[count++] = &symbols->items[i];
+	qsort(names, count, sizeof(*names), by_source_name);
+	for (size_t from = 0; from < count; from = until) {
+		bool one = true;
+
+		for (until = from + 1; until < count && !by_source_name(&names[from], &names[until]); until++)
+			one &= names[until]->address == names[from]->address;
+		if (one)
+			names[session->own_name_count++] = names[from];
+	}
+	session->own_names = names;
+	return FAY_OK;
+}
+
+static bool is_own_name(const struct fay_kernel_session *session, const struct fay_kernel_symbol *symbol)
+{
+	return bsearch(&symbol, session->own_names, session->own_name_count, sizeof(symbol), by_source_name) != NULL;
+}
+
+/* By any name that the function alone has: system calls have several, and BTF knows one. */
 static bool find_prototype(const struct fay_kernel_session *session, uint64_t address, struct fay_kernel_prototype *prototype)
 {
 	const struct fay_kernel_symbols *symbols = session->symbols;
@@ -146,7 +196,7 @@ static bool find_prototype(const struct fay_kernel_session *session, uint64_t ad
 	bool found = false;
 
 	for (; !found && at < symbols->count && symbols->items[at].address == address; at++)
-		found = fay_kernel_btf_prototype(session->btf, symbols->items[at].name, prototype);
+		found = is_own_name(session, &symbols->items[at]) && fay_kernel_btf_prototype(session->btf, symbols->items[at].name, prototype);
 	return found;
 }
 
@@ -219,6 +269,8 @@ int fay_kernel_find_points(struct fay_kernel_session *session, struct fay_error 
 {
 	int result = find_points(session, error);
 
+	if (!result && fay_kernel_return_probes(session))
+		result = find_own_names(session, error);
 	if (!result)
 		result = judge_points(session, error);
 	return result || session->point_count ? result : no_match(session, error);

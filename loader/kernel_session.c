@@ -192,6 +192,7 @@ void fay_kernel_session_destroy(struct fay_kernel_session *session)
 		close(session->device);
 	fay_kernel_symbols_deinit(&session->own_symbols);
 	fay_kernel_btf_close(session->own_btf);
+	free(session->own_names);
 	free(session->points);
 	free(session->skipped);
 	free(session->text);

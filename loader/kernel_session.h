@@ -30,6 +30,8 @@ struct fay_kernel_session {
 	const struct fay_kernel_btf *btf;
 	struct fay_kernel_symbols own_symbols; /* unless the caller has some */
 	struct fay_kernel_btf *own_btf;
+	const struct fay_kernel_symbol **own_names; /* with a return probe: by name, those that one function has */
+	size_t own_name_count;
 	struct kernel_point *points;
 	size_t point_count;
 	struct fay_skipped_point *skipped;
