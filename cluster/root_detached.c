@@ -11,6 +11,8 @@
 #include "job.h"
 #include "root_private.h"
 
+#define LATE_NS 2000000000u
+
 static void meta_subject(char subject[64], uint64_t query)
 {
 	snprintf(subject, 64, "fay.1.q.%016" PRIx64 ".meta", query);
@@ -153,6 +155,16 @@ static void replay_until(struct fay_root *root, uint64_t first, uint64_t last)
 	root->replayed = root->behind ? next - 1 : last;
 }
 
+/* Windows of time do not wait for who is silent, as in look_at_machines() of root.c. */
+static void look_at_machines(struct fay_root *root, uint64_t now)
+{
+	fay_root_excuse(root, now);
+	for (size_t i = 0; !root->behind && i < root->machine_count; i++) {
+		struct fay_machine *machine = root->machines[i];
+		machine->late = machine->state == FAY_MACHINE_TRACING && now - machine->heard > 3 * root->options.window + LATE_NS;
+	}
+}
+
 /*
  * A message that came too early is looked at again after the others, as long as any is merged: its sender had its acknowledgement, and will not send it
  * again.
@@ -169,7 +181,7 @@ int fay_root_replay(struct fay_root *root, struct fay_error *error)
 		if (root->coverage.early > early)
 			root->replayed = 0;
 	} while (!root->behind && root->coverage.early > early && root->coverage.merged > merged && !root->failure.code);
-	fay_root_excuse(root, fay_monotonic());
+	look_at_machines(root, fay_monotonic());
 	if (root->failure.code)
 		*error = root->failure;
 	return (int)root->failure.code;

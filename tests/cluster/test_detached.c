@@ -162,9 +162,11 @@ static void test_silence(void **state)
 	replay();
 	assert_true(fixture.root.coverage.early > early);
 	assert_true(fay_root_silence(&fixture.root) >= 20 * second);
+	assert_true(machines[0]->late && machines[1]->late);
 	store(&fixture, 3, 2, 1, 0);
 	replay();
 	assert_true(fay_root_silence(&fixture.root) < second);
+	assert_true(machines[0]->late && !machines[1]->late);
 	assert_false(fay_root_give_up(&fixture.root, 10 * second));
 	assert_true(machines[0]->lost && !machines[1]->lost);
 	assert_true(fay_root_give_up(&fixture.root, 0));
