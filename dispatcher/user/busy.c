@@ -6,7 +6,7 @@
  *
  * While the probe is only interrupted, the frame in which the kernel saved its registers lies on the handler's stack: above this event's frame and below
  * the probe's, or, where signals have a stack of their own, somewhat above this event's. If the stack has no such frame, the probe was left. What is
- * found may be the remains of an old frame in memory that nobody has used since; then the event counts as lost, as in each case of doubt.
+ * found may be the remains of an old frame in memory that nobody has used since; then the event counts as lost, as in each case of doubt: also where a sandbox lets nothing be read.
  *
  * Limit: a handler that switches to another stack within reach (a scheduler of coroutines that works by signals) makes an interrupted probe look left. The probe
  * that is then let in can spoil the count of one event; it stays in its own memory like any other.
@@ -61,13 +61,17 @@ static bool finds_interruption(uint64_t at, uint64_t scan, uint64_t busy)
 	return false;
 }
 
-bool fay_rt_in_handler(uint64_t here)
+/* False where a sandbox lets nothing be read: the event's own frame is there. */
+static bool may_read(uint64_t here)
 {
 	uint64_t word;
 
-	if (fay_rt_try_read(&word, sizeof(word), here & ~(uint64_t)7))
-		return true; /* a sandbox lets nothing be read */
-	return finds_interruption(here & ~(uint64_t)7, HANDLER_SCAN, 0);
+	return fay_rt_try_read(&word, sizeof(word), here & ~(uint64_t)7) == 0;
+}
+
+bool fay_rt_in_handler(uint64_t here)
+{
+	return !may_read(here) || finds_interruption(here & ~(uint64_t)7, HANDLER_SCAN, 0);
 }
 
 /* `here`: where this event's trampoline has its frame. */
@@ -81,7 +85,7 @@ uint32_t fay_rt_still_busy(void *local, uint64_t here)
 	/* Far above: on another stack, or too much stack in between to be searched. */
 	if (fay_config.zone_count == 0 || (busy > here && busy - here > SCAN))
 		return 1;
-	if (finds_interruption(here & ~(uint64_t)7, SCAN, busy))
+	if (!may_read(here) || finds_interruption(here & ~(uint64_t)7, SCAN, busy))
 		return 1;
 	__atomic_store_n(&slot->busy, 0, __ATOMIC_RELAXED);
 	return 0;

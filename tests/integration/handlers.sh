@@ -4,7 +4,7 @@
 # Each event asks the kernel for the thread's name, so most signals come while a probe is under way.
 query='from w in cluster.Function("handlers_target!work") group w by new { w.comm, number = w.Arg(0) } into g select new { g.Key.number, n = g.Count() }'
 rows() { jq -s --argjson k "$1" '[.[] | select(.type == "row" and .final and .values.number == $k) | .values.n] | add // 0' "$work/trace.json"; }
-for mode in nest nest-alternate jump jump-alternate exit; do
+for mode in nest nest-alternate nest-sandbox jump jump-alternate exit; do
 	start_target ready "$HANDLERS_TARGET" "$mode"
 	trace -p "$target" "$query"
 	echo >&9

@@ -7,17 +7,22 @@
  *	nest  calls work(3) and returns
  *	exit  ends the thread on the spot; work(2) is called by another thread on the same stack
  *
- * With "-alternate" behind it the handler runs on a stack of its own. Prints "done", how often work was called with each number, how often the handler ran, and waits for another line.
+ * With "-alternate" behind it the handler runs on a stack of its own; with "-sandbox" the disturbed thread is one that may not read memory by system calls. Prints "done", how often work was called with each number, how often the handler ran, and waits for another line.
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,9 +76,24 @@ static timer_t start_timer(void)
 	return timer;
 }
 
+static void enter_sandbox(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		abort();
+}
+
 static void *disturbed(void *argument)
 {
 	(void)argument;
+	if (strstr(mode, "-sandbox"))
+		enter_sandbox();
 	const stack_t stack = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
 	if (strstr(mode, "-alternate") && sigaltstack(&stack, NULL))
 		abort();
@@ -113,6 +133,9 @@ int main(int argc, char **argv)
 		while (handled < ROUNDS)
 			in_thread(disturbed);
 		in_thread(undisturbed);
+	} else if (strstr(mode, "-sandbox")) {
+		in_thread(disturbed);
+		undisturbed(NULL);
 	} else {
 		disturbed(NULL);
 		undisturbed(NULL);
