@@ -331,7 +331,7 @@ static bool is_mapped_file(const struct fay_module *module, int fd)
 	return major(module->device) == 0 || fstat(fd, &status) || status.st_ino == module->inode;
 }
 
-static int open_mapped_file(const struct fay_target *target, const struct fay_module *module, struct fay_error *error)
+int fay_module_file(const struct fay_target *target, const struct fay_module *module, struct fay_error *error)
 {
 	char path[4608];
 	if (!target->pid)
@@ -400,7 +400,7 @@ struct fay_object *fay_module_object(const struct fay_target *target, struct fay
 	struct fay_error error = { 0 };
 	if (module->object || module->unreadable)
 		return module->object;
-	int fd = open_mapped_file(target, module, &error);
+	int fd = fay_module_file(target, module, &error);
 	if (fd < 0 && !error.code)
 		fay_error_set(&error, FAY_E_REFUSED, "%s: %s", module->path, why_not(errno));
 	if (fd < 0 || fay_object_open(fd, module->path, &module->object, &error)) {

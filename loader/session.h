@@ -199,8 +199,10 @@ void fay_rendezvous_release_other(pid_t pid, uint64_t id);
 void fay_walkers_judge(struct fay_session *session);
 int fay_walkers_came(struct fay_session *session, struct fay_error *error);
 
-/* watch.c: adds the points of hooks; whether a module has a function of this name; whether a function's calls cannot be watched, by its name. */
+/* watch.c: adds the points of hooks; whether a module that is not known has an unwinder that sessions of before do not serve; whether a module has a function of this name; whether a function's
+ * calls cannot be watched, by its name. */
 int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_error *error);
+bool fay_unwinder_came(const struct fay_target *target);
 bool fay_module_defines(const struct fay_target *target, struct fay_module *module, const char *name);
 /* Likewise whether a function cannot be patched at all. */
 bool fay_unpatchable(const char *name, char reason[FAY_REASON_MAX]);

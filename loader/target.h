@@ -83,6 +83,15 @@ uint64_t fay_object_start_before(struct fay_object *object, uint64_t address);
 /* The size of a function: the symbol's own, else up to the next function or its section's end. */
 uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *symbol);
 
+/* elf_unwinder.c: false: it is no ELF file with sections. */
+struct fay_unwinding {
+	bool handles;  /* has tables of handlers (.gcc_except_table) */
+	bool imports;  /* functions of an unwinder */
+	bool iterates; /* imports dl_iterate_phdr() */
+	bool finds;    /* imports _dl_find_object() */
+};
+bool fay_file_unwinding(int fd, struct fay_unwinding *unwinding);
+
 /* elf_markers.c: fills object->markers, once. */
 void fay_object_read_markers(struct fay_object *object);
 /* elf_debug.c: opens object->debug_elf if there is a file with the object's build ID. */
@@ -132,6 +141,8 @@ struct fay_target {
 int fay_target_read_maps(struct fay_target *target, struct fay_error *error);
 /* Opens a module's object and places its ranges. NULL (and module->unreadable) if it cannot be read. */
 struct fay_object *fay_module_object(const struct fay_target *target, struct fay_module *module);
+/* Likewise its file alone, for reading. -1: it cannot be opened. */
+int fay_module_file(const struct fay_target *target, const struct fay_module *module, struct fay_error *error);
 /* The module whose code is mapped at an address in the process; NULL. */
 const struct fay_module *fay_target_module_at(const struct fay_target *target, uint64_t address);
 bool fay_module_matches(const struct fay_module *module, const char *pattern);

@@ -210,9 +210,10 @@ void fay_walkers_judge(struct fay_session *session)
 	}
 }
 
-/* Takes out of one session what it should no longer watch. Calls that are under way there lie above all that the system has on its stacks, and end as they would have. */
+/* Takes out of one session what it should no longer watch: for a copier, or, if that is -1, for an unwinder, all. Calls that are under way there lie above all that the system has on its stacks, and end as they would have. */
 static int leave(struct fay_session *session, int copier, struct fay_error *error)
 {
+	const char *system = copier < 0 ? "an unwinder of its own" : copiers[copier].system;
 	size_t *points = calloc(session->point_count + 1, sizeof(*points)), count = 0;
 	int code = 0;
 
@@ -221,7 +222,7 @@ static int leave(struct fay_session *session, int copier, struct fay_error *erro
 	for (size_t i = 0; i < session->point_count; i++) {
 		const struct fay_point *point = &session->points[i];
 
-		if (point->usable && point->watched && !point->taken_out && !point->unloaded && refusal(NULL, copier, point))
+		if (point->usable && point->watched && !point->taken_out && !point->unloaded && (copier < 0 || refusal(NULL, copier, point)))
 			points[count++] = i;
 	}
 	if (count)
@@ -230,16 +231,23 @@ static int leave(struct fay_session *session, int copier, struct fay_error *erro
 	if (code)
 		return code;
 	session->unwatched_count += count;
-	session->unwatched_for = copiers[copier].system;
+	session->unwatched_for = system;
 	return 0;
 }
 
 int fay_walkers_came(struct fay_session *session, struct fay_error *error)
 {
 	int copier = copier_of(session->target), code = 0;
+	bool watched = false, unwinder;
 
-	for (size_t i = 0; i < session->options.beside_count && copier >= 0 && !code; i++)
-		code = leave(session->options.beside[i], copier, error);
+	for (size_t i = 0; i < session->options.beside_count; i++)
+		watched |= any_watched(session->options.beside[i]);
+	if (!watched)
+		return 0;
+	fay_known_mark(session);
+	unwinder = fay_unwinder_came(session->target);
+	for (size_t i = 0; i < session->options.beside_count && (unwinder || copier >= 0) && !code; i++)
+		code = leave(session->options.beside[i], unwinder ? -1 : copier, error);
 	return code;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "target.h"
 
@@ -24,59 +25,101 @@ bool fay_module_defines(const struct fay_target *target, struct fay_module *modu
 	return false;
 }
 
-/*
- * LLVM's unwinder, as a library or linked into the program, finds unwind information in ways that the hooks below do not serve: an exception would end
- * at the first watched call. (nongnu's libunwind, which has other names inside, serves debuggers and allocators and throws nothing.)
- */
-static const char *foreign_unwinder(const struct fay_target *target)
+/* Where unwind information is looked for in any case: the program, the C library, libgcc's unwinder. */
+static bool is_asked(const struct fay_module *module)
 {
-	for (size_t i = 0; i < target->module_count; i++) {
-		struct fay_module *module = &target->modules[i];
-
-		if ((module->main || fay_module_matches(module, "libunwind*")) && fay_module_defines(target, module, "__unw_init_local") &&
-		    fay_module_defines(target, module, "_Unwind_RaiseException"))
-			return module->name;
-	}
-	return NULL;
+	return module->main || fay_module_matches(module, "libc") || fay_module_matches(module, "libgcc_s");
 }
 
 /*
- * The functions of the C library or libgcc through which the unwinder finds unwind information. The first kind (glibc 2.35, gcc 12) also serves a
+ * A module's own unwinder. LLVM's, as a library or linked in, finds unwind information in ways that the hooks below do not serve: an exception would end at the first watched call. (nongnu's
+ * libunwind, which has other names inside, serves debuggers and allocators and throws nothing.) libgcc's that is linked in is served by the hook of _dl_find_object() if it uses that, else by
+ * one of its own, if it has a symbol.
+ */
+enum unwinder { UNWINDER_NONE, UNWINDER_LLVM, UNWINDER_SYMBOL, UNWINDER_HIDDEN, UNWINDER_UNKNOWN };
+
+static enum unwinder unwinder_of(const struct fay_target *target, struct fay_module *module)
+{
+	struct fay_unwinding file = { 0 };
+	int fd = fay_module_file(target, module, NULL);
+	bool own;
+
+	if (fd >= 0) {
+		fay_file_unwinding(fd, &file);
+		close(fd);
+	}
+	if (is_asked(module) && !fay_module_object(target, module))
+		return UNWINDER_UNKNOWN;
+	own = (file.iterates || file.finds) && !file.imports;
+	if ((is_asked(module) || own || fay_module_matches(module, "libunwind*")) && fay_module_defines(target, module, "__unw_init_local") &&
+	    fay_module_defines(target, module, "_Unwind_RaiseException"))
+		return UNWINDER_LLVM;
+	if (!own || file.finds)
+		return UNWINDER_NONE;
+	if (fay_module_defines(target, module, "_Unwind_Find_FDE"))
+		return UNWINDER_SYMBOL;
+	return file.handles ? UNWINDER_HIDDEN : UNWINDER_NONE;
+}
+
+bool fay_unwinder_came(const struct fay_target *target)
+{
+	for (size_t i = 0; i < target->module_count; i++)
+		if (!target->modules[i].known && unwinder_of(target, &target->modules[i]) != UNWINDER_NONE)
+			return true;
+	return false;
+}
+
+static int refuse(const struct fay_session *session, const struct fay_module *module, const char *reason, struct fay_error *error)
+{
+	return fay_error_set(error, FAY_E_REFUSED, "process %d: calls cannot be watched until they return: %s (in %s); probes at entries can be used", (int)session->pid, reason,
+			     module->name);
+}
+
+/*
+ * The functions through which the unwinder finds unwind information. The first kind (glibc 2.35, gcc 12) also serves a
  * libgcc_s that is loaded later; a program with neither has no such unwinder. And longjmp.
  */
-int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_error *error)
+static int hook_module(struct fay_session *session, struct fay_module *module, size_t *capacity)
 {
 	static const struct {
 		const char *name;
 		enum fay_hook hook;
 	} hooks[] = { { "_dl_find_object", FAY_HOOK_FIND_OBJECT }, { "_Unwind_Find_FDE", FAY_HOOK_FIND_FDE },
 		    { "longjmp", FAY_HOOK_LONGJMP }, { "__longjmp_chk", FAY_HOOK_LONGJMP } };
-	const struct fay_target *target = session->target;
-	const char *foreign = foreign_unwinder(target);
+	int code = 0;
 
-	if (foreign)
-		return fay_error_set(error, FAY_E_REFUSED, "process %d: calls cannot be watched until they return: its exceptions pass through LLVM's unwinder (in %s), which does not know of watched calls; "
-				     "probes at entries can be used", (int)session->pid, foreign);
+	for (size_t k = 0; k < sizeof(hooks) / sizeof(hooks[0]); k++) {
+		struct fay_function_list list = { 0 };
+		char pattern[600];
+
+		if (!is_asked(module) && hooks[k].hook != FAY_HOOK_FIND_FDE)
+			continue;
+		snprintf(pattern, sizeof(pattern), "%s!%s", module->name, hooks[k].name);
+		if (!fay_module_defines(session->target, module, hooks[k].name) || fay_target_find(session->target, pattern, &list, NULL))
+			continue;
+		for (size_t f = 0; f < list.count && !code; f++)
+			code = fay_point_append(session, capacity, &list.items[f], NULL, hooks[k].hook);
+		fay_function_list_deinit(&list);
+	}
+	return code;
+}
+
+int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_error *error)
+{
+	struct fay_target *target = session->target;
+
 	for (size_t i = 0; i < target->module_count; i++) {
 		struct fay_module *module = &target->modules[i];
+		enum unwinder unwinder = unwinder_of(target, module);
 
-		if (!module->main && !fay_module_matches(module, "libc") && !fay_module_matches(module, "libgcc_s"))
-			continue;
-		for (size_t k = 0; k < sizeof(hooks) / sizeof(hooks[0]); k++) {
-			struct fay_function_list list = { 0 };
-			char pattern[600];
-			int code = 0;
-
-			snprintf(pattern, sizeof(pattern), "%s!%s", module->name, hooks[k].name);
-			if (!fay_module_defines(target, module, hooks[k].name) ||
-			    fay_target_find(session->target, pattern, &list, NULL))
-				continue;
-			for (size_t f = 0; f < list.count && !code; f++)
-				code = fay_point_append(session, capacity, &list.items[f], NULL, hooks[k].hook);
-			fay_function_list_deinit(&list);
-			if (code)
-				return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-		}
+		if (unwinder == UNWINDER_LLVM)
+			return refuse(session, module, "its exceptions pass through LLVM's unwinder, which does not know of watched calls", error);
+		if (unwinder == UNWINDER_HIDDEN)
+			return refuse(session, module, "its exceptions pass through an unwinder that is linked in and has no symbols", error);
+		if (unwinder == UNWINDER_UNKNOWN)
+			return refuse(session, module, "which unwinder its exceptions pass through is not known, for a file cannot be read", error);
+		if ((is_asked(module) || unwinder == UNWINDER_SYMBOL) && hook_module(session, module, capacity))
+			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
 	return 0;
 }

@@ -52,7 +52,7 @@ own "$target"
 exec 9>"$work/other"
 wait_for "$work/target.out" ready
 exits "returns with LLVM's unwinder" 1 "$FAY" trace -p "$target" 'cluster.Return("unwinder_target!waits").Count()'
-contains "says why" "$work/err" "its exceptions pass through LLVM's unwinder (in libunwind)"
+contains "says why" "$work/err" "its exceptions pass through LLVM's unwinder, which does not know of watched calls (in libunwind)"
 trace -p "$target" 'cluster.Function("unwinder_target!waits").Count()'
 printf 'xyz' >&9
 wait_for "$work/target.out" "one more" 3
