@@ -358,10 +358,11 @@ static bool at_back(const struct fay_session *session, const struct fay_point *p
 	return false;
 }
 
+/* Of a point that is planned: where its jump would be. */
 static bool given_up(const struct fay_session *session, const struct fay_point *point, char reason[FAY_REASON_MAX])
 {
 	for (size_t i = 0; i < session->given_up_count; i++)
-		if (session->given_up[i] - point->function.address < 16)
+		if (session->given_up[i] == point->site)
 			return snprintf(reason, FAY_REASON_MAX, "is where some thread's stack always goes on, within its first instructions") > 0;
 	return false;
 }
@@ -447,7 +448,7 @@ int fay_points_plan(struct fay_session *session, const struct fay_zones *present
 		point->usable = true;
 		if (point->hook == FAY_HOOK_MODULES)
 			*session->unhooked = 0;
-		if (!given_up(session, point, reason) && point_plan(session, point, present, memory, body, reason) && apart(session, i, reason)) {
+		if (point_plan(session, point, present, memory, body, reason) && !given_up(session, point, reason) && apart(session, i, reason)) {
 			if (!other_patch_near(present, point, FAY_PATCH_PLACE))
 				continue;
 			snprintf(reason, FAY_REASON_MAX, "has been patched by another trace too close to +%#lx", (unsigned long)point->offset);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* As many places as a session may have, and one more: it is refused, and those before it are still the session's. */
+/* Places of a session: as many as it may have, and one more, which is refused, and those before it are still the session's; one that some stack holds is left out. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "session.h"
+#include "target.h"
 
 static void test_too_many(void **state)
 {
@@ -26,9 +30,45 @@ static void test_too_many(void **state)
 	free(session);
 }
 
+/* A marker that something jumps behind: the jump is written before it, and there a stack may hold an address. */
+static void test_held_before_marker(void **state)
+{
+	static const uint8_t code[64] = { 0x31, 0xc0,			/* xor %eax, %eax */
+					  0x85, 0xff,			/* test %edi, %edi */
+					  0x74, 0x06,			/* je 12 */
+					  0xb8, 0x01, 0x00, 0x00, 0x00, /* mov $1, %eax */
+					  0x90,				/* the marker */
+					  0xc3 };			/* 12: ret */
+	const uint64_t start = (uint64_t)code;
+	struct fay_marker_place marker = { 0 };
+	struct fay_target target = { 0 };
+	struct fay_zones none = { 0 };
+	struct fay_point point = { .function = { .name = "f", .module = "m", .address = start + 11, .start = start, .size = 2 },
+				   .probe_count = 1, .inside = true, .offset = 11, .marker = &marker };
+	struct fay_session *session = calloc(1, sizeof(*session));
+	int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_non_null(session);
+	session->target = &target;
+	session->points = &point;
+	session->point_count = 1;
+	assert_int_equal(fay_points_plan(session, &none, memory, NULL), 0);
+	assert_true(point.usable);
+	assert_int_equal(point.back, 5);
+	session->given_up[session->given_up_count++] = point.site;
+	assert_int_equal(fay_points_plan(session, &none, memory, NULL), 0);
+	assert_false(point.usable);
+	assert_int_equal(session->skipped_count, 1);
+	assert_non_null(strstr(session->skipped[0].reason, "some thread's stack"));
+	free(session->skipped);
+	free(session);
+	close(memory);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_too_many) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_too_many), cmocka_unit_test(test_held_before_marker) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
