@@ -9,6 +9,7 @@
  * passed from one to the other, and the memory is there as long as one of the two is. It also shares the thread-local storage of the caller, which
  * is sound because the caller does nothing meanwhile but wait in one system call, with all signals blocked (so that no handler and no
  * EINTR writes errno). When fay dies its kernel-side exit clears the caller's thread id in its control block; nothing here reads it.
+ * Other threads of fay do run, and a lock of the C library that one of them holds when fay is killed stays held: docs/decisions/0011-keeper.md, What remains.
  *
  * Limit: a SIGKILL sent to the keeper itself, by its own pid, hits the stopped process as it would have hit it without a keeper. PTRACE_O_EXITKILL
  * is not set: a program that goes on, perhaps wrongly, is not made better by being killed for certain. docs/decisions/0011-keeper.md.
