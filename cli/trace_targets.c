@@ -143,11 +143,12 @@ void fay_trace_report_points(const struct trace *trace)
 }
 
 /* How a module that is not there yet is traced. */
-static void say_how_to_wait(struct fay_error *error)
+static void say_how_to_wait(const struct trace *trace, struct fay_error *error)
 {
 	size_t used = strlen(error->message);
 	if (!strncmp(error->message, "no module ", 10))
-		snprintf(error->message + used, sizeof(error->message) - used, "\nif it is loaded later: with --wait it is traced then");
+		snprintf(error->message + used, sizeof(error->message) - used, "\nif it is loaded later: with --wait it is traced then%s",
+			 trace->child ? "; if it belongs to a program that this one executes or starts: with --follow" : "");
 }
 
 /* Several processes by name: one that cannot be traced is named, the others are traced. What is followed may come to something that can be traced. */
@@ -162,7 +163,7 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error)
 		if ((trace->follow || trace->wait) && error->code == FAY_E_USAGE)
 			continue;
 		if (trace->pid_count == 1) {
-			say_how_to_wait(error);
+			say_how_to_wait(trace, error);
 			return error->code;
 		}
 		fprintf(stderr, "fay: process %d is not traced: %s\n", trace->pids[i],
