@@ -119,6 +119,18 @@ static const char *const end_tasks[] = {
 static const char *const end_processors[] = { "do_idle", "arch_cpu_idle_dead", "native_play_dead", "xen_pv_play_dead", "play_dead_common", "resume_play_dead",
 					      "hlt_play_dead", "mwait_play_dead", "acpi_idle_play_dead", "cpuidle_play_dead", "tboot_shutdown", NULL };
 
+/*
+ * A machine wakes from S3 where do_suspend_lowlevel() left off, with the stack of then: what it had called to write the sleep registers, and to read them until they take
+ * effect, is not returned from. So does one from its image on disk (swsusp_save()).
+ */
+static const char *const sleep_in[] = {
+	"x86_acpi_enter_sleep_state", "acpi_enter_sleep_state", "acpi_hw_sleep_dispatch", "acpi_hw_legacy_sleep", "acpi_hw_extended_sleep", "acpi_hw_write_pm1_control",
+	"acpi_write", "acpi_hw_write", "acpi_hw_write_port", "acpi_os_write_port", "acpi_os_write_memory", "acpi_read_bit_register", "acpi_hw_register_read",
+	"acpi_hw_read_multiple", "acpi_read", "acpi_hw_read", "acpi_hw_read_port", "acpi_os_read_port", "acpi_os_read_memory", "acpi_hw_get_bit_register_info",
+	"acpi_hw_validate_register", "acpi_hw_validate_io_request", "acpi_hw_get_access_bit_width", "acpi_os_enter_sleep", "acpi_os_prepare_sleep", "tboot_sleep",
+	"swsusp_save", "copy_data_pages", "copy_data_page", "safe_copy_page", "do_copy_page", NULL
+};
+
 /* The compiler's copies of a function (`.constprop.0`) are meant, too. */
 static bool is_among(const char *const *names, const char *name)
 {
@@ -135,6 +147,7 @@ static const char *no_return(const char *name)
 	return is_among(never_return, name)	? "does not return"
 	       : is_among(end_tasks, name)	? "does not return where its task ends or is killed in it"
 	       : is_among(end_processors, name) ? "does not return where its processor goes offline"
+	       : is_among(sleep_in, name)	? "does not return where the machine sleeps in it"
 						: NULL;
 }
 

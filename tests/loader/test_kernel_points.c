@@ -89,9 +89,26 @@ static void entries_need_none(void **state)
 	fay_kernel_session_destroy(session);
 }
 
+static const struct fay_kernel_symbols endless = SYMBOLS({ 0x1000, "do_exit", false }, { 0x2000, "get_signal", false }, { 0x3000, "do_idle.constprop.0", false },
+							 { 0x4000, "acpi_hw_write_port", false }, { 0x5000, "acpi_hw_write_ports", false });
+
+static void never_ending_calls(void **state)
+{
+	struct fay_kernel_session *session = find(&endless, FAY_PROBE_RETURN);
+
+	(void)state;
+	assert_int_equal(session->point_count, 1);
+	assert_int_equal(session->points[0].place.address, 0x5000);
+	assert_string_equal(why_not(session, "kernel!do_exit"), "does not return");
+	assert_string_equal(why_not(session, "kernel!get_signal"), "does not return where its task ends or is killed in it");
+	assert_string_equal(why_not(session, "kernel!do_idle.constprop.0"), "does not return where its processor goes offline");
+	assert_string_equal(why_not(session, "kernel!acpi_hw_write_port"), "does not return where the machine sleeps in it");
+	fay_kernel_session_destroy(session);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(prototype_of_one_function), cmocka_unit_test(entries_need_none) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(prototype_of_one_function), cmocka_unit_test(entries_need_none), cmocka_unit_test(never_ending_calls) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

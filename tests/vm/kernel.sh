@@ -65,6 +65,17 @@ check_has "said" "there is no process" "$(cat /tmp/said)"
 fay trace -p 1 --probe /probes/pair.fay >/dev/null 2>/tmp/said; check "a process with an image for the kernel" 2 $?
 check_has "a process, said" "in all processes" "$(cat /tmp/said)"
 
+# The machine sleeps (S3), and wakes with the stack that it had before: no call may be left that never ends.
+begin slept --verbose --json --for 600s 'cluster.Return(kernel, "*acpi_*").Count()'
+echo +4 >/sys/class/rtc/rtc0/wakealarm
+echo mem >/sys/power/state || check "the machine sleeps" yes no
+kill -INT $fay
+wait $fay
+check "a trace while the machine sleeps" 0 $?
+check "calls under way then" 0 "$(grep -c 'have not returned' /tmp/slept.said)"
+check_has "it has slept" "Low-level resume complete" "$(dmesg)"
+check_has "left out: x86_acpi_enter_sleep_state" "kernel!x86_acpi_enter_sleep_state: does not return where the machine sleeps in it" "$(cat /tmp/slept.said)"
+
 # ftrace gives up after a fault while functions are traced: it takes nothing back, so all that is called stays, and only that. One of them is a kprobe's, too, and is called by
 # ftrace's list: a session's entry there must not make the kernel complain when the session has ended. For good: the last here.
 echo 'p:fay_beside __x64_sys_getpgid' >/sys/kernel/tracing/kprobe_events && echo 1 >/sys/kernel/tracing/events/kprobes/fay_beside/enable || check "a kprobe" made no
