@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "session.h"
@@ -51,6 +52,7 @@ static void free_tables(struct fay_bpf_session *session)
 	free(session->links);
 	free(session->refusals);
 	free(session->clocks);
+	free(session->ticked);
 	free(session);
 }
 
@@ -66,7 +68,8 @@ static struct fay_bpf_session *make(const struct fay_bpf_object *object)
 	session->links = malloc((object->program_count + 1) * sizeof(int));
 	session->refusals = calloc(object->program_count + 1, sizeof(int));
 	session->clocks = malloc((processors + 1) * sizeof(int));
-	if (!session->programs || !session->links || !session->refusals || !session->clocks) {
+	session->ticked = calloc(processors + 1, sizeof(*session->ticked));
+	if (!session->programs || !session->links || !session->refusals || !session->clocks || !session->ticked) {
 		free_tables(session);
 		return NULL;
 	}
@@ -104,40 +107,90 @@ struct fay_shm_control *fay_bpf_session_shm(const struct fay_bpf_session *sessio
 
 /* --- attaching --------------------------------------------------------------------------------------------------------------- */
 
-/* A clock on each processor that is there. */
-static int attach_clocks(struct fay_bpf_session *session, uint32_t index)
+static uint64_t monotonic(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void close_clock(struct fay_bpf_session *session, uint32_t processor)
+{
+	if (session->clocks[processor] >= 0)
+		close(session->clocks[processor]);
+	session->clocks[processor] = -1;
+}
+
+/* -ENODEV: the processor is off. */
+static int attach_clock(struct fay_bpf_session *session, uint32_t processor)
 {
 	struct perf_event_attr attributes = { .size = sizeof(attributes),
 					      .type = PERF_TYPE_SOFTWARE,
 					      .config = PERF_COUNT_SW_CPU_CLOCK,
-					      .sample_period = session->object->programs[index].period };
-	int code = -ENODEV, clock;
+					      .sample_period = session->timer->period,
+					      .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED };
+	int program = session->programs[session->timer - session->object->programs];
+	int clock = session->clocks[processor] = (int)syscall(SYS_perf_event_open, &attributes, -1, processor, -1, PERF_FLAG_FD_CLOEXEC);
+	session->ticked[processor] = 0;
+	if (clock >= 0 && !ioctl(clock, PERF_EVENT_IOC_SET_BPF, program) && !ioctl(clock, PERF_EVENT_IOC_ENABLE, 0))
+		return 0;
+	int code = -errno;
+	close_clock(session, processor);
+	return code;
+}
+
+/* A clock on each processor that is there. */
+static int attach_clocks(struct fay_bpf_session *session, uint32_t index)
+{
+	int code = -ENODEV;
+	session->timer = &session->object->programs[index];
+	session->looked = monotonic();
 	for (uint32_t i = 0; i < session->object->values[FAY_BPF_VALUE_PROCESSORS]; i++) {
-		clock = (int)syscall(SYS_perf_event_open, &attributes, -1, i, -1, PERF_FLAG_FD_CLOEXEC);
-		if (clock < 0 && errno == ENODEV) /* offline */
-			continue;
-		if (clock < 0)
-			return -errno;
-		session->clocks[i] = clock;
-		if (ioctl(clock, PERF_EVENT_IOC_SET_BPF, session->programs[index]) || ioctl(clock, PERF_EVENT_IOC_ENABLE, 0))
-			return -errno;
-		code = 0;
+		int failed = attach_clock(session, i);
+		if (failed && failed != -ENODEV)
+			return failed;
+		code = failed ? code : 0;
 	}
 	return code;
 }
 
+/* A processor that is switched off, as most are while the machine sleeps, loses its clock for good: the time that the clock has been on stands still from then. */
+static bool ticks(struct fay_bpf_session *session, uint32_t processor)
+{
+	uint64_t values[2]; /* the count; that time */
+	int clock = session->clocks[processor];
+	if (clock < 0 || read(clock, values, sizeof(values)) != sizeof(values) || values[1] == session->ticked[processor])
+		return false;
+	session->ticked[processor] = values[1];
+	return true;
+}
+
+uint32_t fay_bpf_session_tick(struct fay_bpf_session *session)
+{
+	uint32_t came = 0;
+	uint64_t now = monotonic();
+	if (!session->timer || now - session->looked < FAY_BPF_CLOCKS_EVERY)
+		return 0;
+	session->looked = now;
+	for (uint32_t i = 0; i < session->object->values[FAY_BPF_VALUE_PROCESSORS]; i++) {
+		if (ticks(session, i))
+			continue;
+		close_clock(session, i);
+		came += !attach_clock(session, i);
+	}
+	return came;
+}
+
 static void close_links(struct fay_bpf_session *session)
 {
+	session->timer = NULL;
 	for (uint32_t i = 0; i < session->object->program_count; i++) {
 		if (session->links[i] >= 0)
 			close(session->links[i]);
 		session->links[i] = -1;
 	}
-	for (uint32_t i = 0; i < session->object->values[FAY_BPF_VALUE_PROCESSORS]; i++) {
-		if (session->clocks[i] >= 0)
-			close(session->clocks[i]);
-		session->clocks[i] = -1;
-	}
+	for (uint32_t i = 0; i < session->object->values[FAY_BPF_VALUE_PROCESSORS]; i++)
+		close_clock(session, i);
 }
 
 static int check_functions(const struct fay_bpf_session *session, struct fay_error *error)

@@ -10,6 +10,9 @@ struct fay_bpf_session {
 	int maps[FAY_BPF_MAPS];
 	int *programs, *links; /* -1: none */
 	int *clocks;           /* perf events, by processor; -1: none */
+	uint64_t *ticked;      /* ns that each clock had been on when it was last looked at */
+	uint64_t looked;       /* monotonic ns: when that was */
+	const struct fay_bpf_program *timer; /* what the clocks run; NULL: nothing */
 	int *refusals;         /* errno of programs that were left out; 0 */
 	uint8_t *memory;       /* control page, then the slots */
 	size_t size;

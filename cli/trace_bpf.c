@@ -147,10 +147,19 @@ static bool take_row(void *context, const uint8_t *row)
 	return !taker->result;
 }
 
+static void look_for_processors(struct trace_bpf *bpf)
+{
+	uint32_t came = bpf->session ? fay_bpf_session_tick(bpf->session) : 0;
+	if (came)
+		fprintf(stderr, "fay: %u processor%s switched on during this trace; up to %u ms of what ran there then are missing\n", came,
+			came == 1 ? " was" : "s were", FAY_BPF_CLOCKS_EVERY / 1000000u);
+}
+
 int fay_trace_bpf_poll(struct trace *trace, struct fay_error *error)
 {
 	for (size_t i = 0; i < trace->bpf_count; i++) {
 		struct taker taker = { trace, error, trace->bpf[i].side, FAY_OK };
+		look_for_processors(&trace->bpf[i]);
 		if (trace->bpf[i].session)
 			fay_bpf_session_drain(trace->bpf[i].session, take_row, &taker);
 		if (taker.result)

@@ -28,6 +28,9 @@ static void tick(void *context)
 	struct kernel *kernel = context;
 	if (kernel->failure.code)
 		return;
+	uint32_t came = fay_bpf_session_tick(kernel->session);
+	if (came)
+		fprintf(stderr, "fayd: %u processor%s switched on during a query about the kernel\n", came, came == 1 ? " was" : "s were");
 	fay_bpf_session_drain(kernel->session, take_row, kernel);
 	if (!kernel->failure.code)
 		fay_aggregator_poll(kernel->aggregator, &kernel->failure);

@@ -190,6 +190,12 @@ typedef bool fay_bpf_take_row(void *context, const uint8_t *row);
 size_t fay_bpf_session_drain(struct fay_bpf_session *session, fay_bpf_take_row *take, void *context);
 /* Of an object that has PIDS: whether any process that is listed, children included, has not ended. */
 bool fay_bpf_session_has_processes(const struct fay_bpf_session *session);
+/*
+ * Sets clocks going of processors that were switched on meanwhile, or off and on again; returns how many. To be called now and then; what such a processor ran before, FAY_BPF_CLOCKS_EVERY
+ * at most, is missing.
+ */
+#define FAY_BPF_CLOCKS_EVERY 250000000u /* ns */
+uint32_t fay_bpf_session_tick(struct fay_bpf_session *session);
 /* Why a program is not attached, or NULL. */
 const char *fay_bpf_session_skipped(const struct fay_bpf_session *session, uint32_t program);
 /* Instructions of all programs, as the kernel's verifier took them. */

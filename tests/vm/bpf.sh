@@ -51,6 +51,29 @@ check "stacks of the kernel: one" 1 "$(grep -c '"n":64' /tmp/rows)"
 check_has "its functions" "$callers" "$(cat /tmp/rows)"
 check "stacks of the program" 64 "$(by_stack UserStack | sed -n 's/.*"n":\([0-9]*\).*/\1/p' | awk '{n += $1} END {print n}')"
 check_has "what runs, by stack" '"Key":[' "$(q 'from t in cluster.Timer(1ms) group t by t.KernelStack into g select new { g.Key, n = g.Count() }' -- kernel_calls read 100000)"
+
+# A processor that is switched on while its clock is asked for; and off and on again between two looks, as when the machine sleeps.
+online=/sys/devices/system/cpu/cpu1/online
+ticks() { grep -o '"n":[0-9]*' /tmp/clocks.rows | tail -1 | cut -d: -f2; }
+switched() { while [ "$(grep -c '1 processor was switched on' /tmp/clocks.said)" -lt $1 ] && [ -d /proc/$fay ] && [ $((tries += 1)) -lt 300 ]; do sleep 0.2; done; }
+echo 0 >$online
+begin clocks --json --for 300s --every 200ms 'from t in cluster.Timer(10ms) where t.cpu == 1 group t by t.cpu into g select new { g.Key, n = g.Count() }'
+check "no clock of a processor that is off" "" "$(ticks)"
+echo 1 >$online
+tries=0
+switched 1
+sleep 2
+check "its clock once it is on" true "$([ "$(ticks)" -gt 20 ] && echo true)"
+echo 0 >$online
+echo 1 >$online
+switched 2
+before=$(ticks)
+sleep 2
+check "its clock once it is on again" true "$([ "$(ticks)" -gt $((before + 20)) ] && echo true)"
+kill -INT $fay
+wait $fay
+check "both said" 2 "$(grep -c '1 processor was switched on' /tmp/clocks.said)"
+
 q 'cluster.Function(kernel, "no_such_function").Count()'; check "no such function" 1 $?
 check_has "said" "no function of the kernel that its types describe" "$(cat /tmp/said)"
 save_functions BPF
