@@ -4,6 +4,8 @@
  * wait, which is us. So that neither waits for the other for ever, a timer breaks the seizing off, and stop.c waits for the threads before it tries again. The kernel would restart the system call
  * behind a signal's handler; this one has it answer EINTR, if it has not been made. Other requests, which do not wait, are let be: a thread that is not told to stop would run on.
  *
+ * The kernel's workers among the threads (of io_uring, say) are let be: they run no code of the program, and the request that one waits for would be broken off.
+ *
  * The thread that executes a program takes over the first thread's number. If we had seized it by its own number, it is ours by the new one.
  */
 #include "stop_seize.h"
@@ -158,7 +160,7 @@ enum fay_seized fay_stop_seize(struct fay_stop *stop, size_t *fresh, pid_t *trac
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 		enum fay_seized one;
 
-		if (tid <= 0 || fay_stop_find(stop, tid))
+		if (tid <= 0 || fay_stop_find(stop, tid) || fay_thread_is_worker(stop->pid, tid))
 			continue;
 		one = thread_seize(stop, tid, tracer);
 		if (one == FAY_SEIZED) {

@@ -12,6 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+/* stat's fields (proc(5)), and what the flags say (the kernel's linux/sched.h). */
+#define STAT_FLAGS 9
+#define STAT_START 22
+#define PF_IO_WORKER 0x10u     /* Linux 5.12 */
+#define PF_USER_WORKER 0x4000u /* Linux 6.4 */
+
 long fay_thread_field(pid_t pid, pid_t tid, const char *name)
 {
 	char path[80], line[256];
@@ -54,15 +60,51 @@ static const char *behind_name(const char *stat)
 	return at && at[1] && at[2] ? at : NULL;
 }
 
-char fay_thread_state(pid_t pid, pid_t tid)
+/* The number that is this field of stat (proc(5); behind the name); 0: not there. */
+static uint64_t number_of(const char *stat, int number)
 {
-	char name[32], text[1024];
-	const char *at;
+	const char *at = behind_name(stat);
+
+	for (int field = 2; field < number && at; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static void read_stat(pid_t pid, pid_t tid, char *text, size_t size)
+{
+	char name[32];
 
 	snprintf(name, sizeof(name), "task/%d/stat", (int)tid);
-	fay_proc_read(pid, name, text, sizeof(text));
+	fay_proc_read(pid, name, text, size);
+}
+
+char fay_thread_state(pid_t pid, pid_t tid)
+{
+	char text[1024];
+	const char *at;
+
+	read_stat(pid, tid, text, sizeof(text));
 	at = behind_name(text);
 	return at ? at[2] : 0;
+}
+
+/* By flag and name: the flags are the kernel's own, and had other meanings before Linux 5.12 and 5.17; a name alone may be any thread's. */
+bool fay_thread_is_worker(pid_t pid, pid_t tid)
+{
+	static const char *const names[] = { "(iou-", "(vhost-", "(kvm-nx-lpage" };
+	char text[1024];
+	const char *name;
+
+	if (tid == pid)
+		return false;
+	read_stat(pid, tid, text, sizeof(text));
+	name = strchr(text, '(');
+	if (!name || !(number_of(text, STAT_FLAGS) & (PF_IO_WORKER | PF_USER_WORKER)))
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
 }
 
 /* Whether the thread has its memory still, or that may not be asked. */

@@ -16,6 +16,8 @@ size_t fay_proc_read(pid_t pid, const char *name, char *buffer, size_t size);
 long fay_thread_field(pid_t pid, pid_t tid, const char *name);
 /* 'R', 'S', 'Z' ... (proc(5)); 0: gone. */
 char fay_thread_state(pid_t pid, pid_t tid);
+/* Whether it is a worker of the kernel's (io_uring, vhost), which is listed among the program's threads and runs none of its code. */
+bool fay_thread_is_worker(pid_t pid, pid_t tid);
 /* Now, as fay_process_start() counts: clock ticks since the machine was started. */
 uint64_t fay_ticks_now(void);
 /* The first thread, or, where that has ended and given its memory back, another one that has it still; 0: there is none. By its number /proc has the process's memory. */

@@ -4,7 +4,9 @@
  * limit, epoll_wait, semop, ...), is stopped and let go several times, and must get the call's answer all the same.
  */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -23,6 +25,7 @@
 #include <sys/sem.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -567,10 +570,83 @@ static void test_broken_off(void **state)
 	close(ready[0]), close(ready[1]);
 }
 
+/* Opens a FIFO by a worker of io_uring, which waits until somebody else opens it. Exit status 0: it was opened; 77: no io_uring here. */
+static int open_by_worker(const char *fifo)
+{
+	struct io_uring_params ring = { 0 };
+	int fd = (int)syscall(SYS_io_uring_setup, 1, &ring);
+	struct io_uring_sqe *request;
+	char *submit, *complete;
+
+	if (fd < 0)
+		return 77;
+	submit = mmap(NULL, ring.sq_off.array + 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING);
+	complete = mmap(NULL, ring.cq_off.cqes + sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_CQ_RING);
+	request = mmap(NULL, sizeof(*request), PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
+	if (submit == MAP_FAILED || complete == MAP_FAILED || request == MAP_FAILED)
+		return 1;
+	*request = (struct io_uring_sqe){ .opcode = IORING_OP_OPENAT, .flags = IOSQE_ASYNC, .fd = AT_FDCWD, .addr = (uint64_t)fifo, .open_flags = O_RDONLY };
+	*(uint32_t *)(submit + ring.sq_off.array) = 0;
+	__atomic_store_n((uint32_t *)(submit + ring.sq_off.tail), 1, __ATOMIC_RELEASE);
+	if (syscall(SYS_io_uring_enter, fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1)
+		return 2;
+	return ((struct io_uring_cqe *)(complete + ring.cq_off.cqes))->res < 0 ? 3 : 0;
+}
+
+static size_t thread_count(pid_t pid)
+{
+	char path[64];
+	size_t count = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && readdir(tasks))
+		count++;
+	if (tasks)
+		closedir(tasks);
+	return count > 2 ? count - 2 : 0;
+}
+
+/* A worker of the kernel's among a program's threads is not stopped, and what it does does not fail. */
+static void test_worker(void **state)
+{
+	char fifo[] = "/tmp/fay-worker-XXXXXX";
+	struct fay_stop stopped;
+	int status = 0, end;
+	pid_t child, ended = 0;
+
+	(void)state;
+	assert_non_null(mkdtemp(fifo));
+	assert_int_equal(rmdir(fifo), 0);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	child = fork();
+	if (child == 0)
+		_exit(open_by_worker(fifo));
+	while (thread_count(child) < 2 && (ended = waitpid(child, &status, WNOHANG)) == 0)
+		usleep(1000);
+	if (ended == 0) {
+		usleep(50000);
+		stop(child, &stopped);
+		assert_int_equal(stopped.count, 1);
+		assert_int_equal(borrow(&stopped, NULL), 0);
+		fay_stop_release(&stopped);
+		while ((end = open(fifo, O_WRONLY | O_NONBLOCK)) < 0 && (ended = waitpid(child, &status, WNOHANG)) == 0)
+			usleep(1000);
+		if (ended == 0)
+			assert_int_equal(waitpid(child, &status, 0), child);
+		close(end);
+	}
+	unlink(fifo);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_interrupted_calls), cmocka_unit_test(test_executing), cmocka_unit_test(test_held_from_outside),
-					    cmocka_unit_test(test_much_code), cmocka_unit_test(test_broken_off) };
+					    cmocka_unit_test(test_much_code), cmocka_unit_test(test_broken_off), cmocka_unit_test(test_worker) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
