@@ -154,7 +154,7 @@ static int generate(struct job *job)
 	object->slot_stride = job->bpf.stride;
 	object->local_size = job->g.plan->spec.local_size;
 	object->row_size = p->row_size;
-	object->some = functions && object->program_count > 1u + p->checked.uses_duration;
+	object->some = functions && object->program_count > 1u + p->checked.uses_duration + fay_bpf_is_followed(job->bpf.options);
 	object->pids = job->bpf.options->pids;
 	object->pid_count = job->bpf.options->pid_count;
 	return code;

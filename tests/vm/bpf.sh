@@ -76,6 +76,9 @@ check "both said" 2 "$(grep -c '1 processor was switched on' /tmp/clocks.said)"
 
 q 'cluster.Function(kernel, "no_such_function").Count()'; check "no such function" 1 $?
 check_has "said" "no function of the kernel that its types describe" "$(cat /tmp/said)"
+check "children are followed beyond their parents" 96 "$(q --follow 'cluster.Function(kernel, "vfs_read").Count()' -- sh -c 'kernel_calls read 64; (sleep 1; kernel_calls read 32) & exit' | value Count)"
+q --follow 'cluster.Function(kernel, "do_syscall_64").Count()' -- kernel_calls getppid 1; check "a function that is refused, where children are followed" 1 $?
+check_has "said" "attaching to function do_syscall_64" "$(cat /tmp/said)"
 save_functions BPF
 
 mv /fay.ko "$ko"
