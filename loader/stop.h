@@ -58,7 +58,7 @@ int fay_stop_write(const struct fay_stop *stop, uint64_t address, const void *fr
  */
 int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t arguments[6], int64_t *result, struct fay_error *error);
 
-/* No thread may run one: all are under seccomp. */
+/* No thread may run one: all are under seccomp, or have their system calls sent to themselves. */
 bool fay_stop_confined(struct fay_stop *stop);
 
 /* Every aligned word on every thread's stack, from rsp up. Stops early if the visitor returns true, and returns that; true too if it cannot look. */

@@ -109,7 +109,23 @@ static int run_syscall(const struct fay_stop *stop, struct fay_stopped_thread *t
 	return *result >= ERESTART_FIRST && *result <= ERESTART_LAST;
 }
 
-/* The thread to borrow: one that no seccomp filter kills for it, preferably one that is not about to handle a signal. */
+/* PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG and what it tells, from the kernel's linux/ptrace.h (6.4). */
+#define GET_DISPATCH_CONFIGURATION 0x4211
+struct dispatch_configuration {
+	uint64_t mode, selector, offset, length;
+};
+
+/* Whether a system call run in the thread may kill it: by a filter, or as a signal to the program, which handles its system calls itself (Syscall User Dispatch: Wine's way). */
+static bool is_confined(const struct fay_stop *stop, const struct fay_stopped_thread *thread)
+{
+	struct dispatch_configuration configuration = { 0 };
+
+	if (fay_thread_field(stop->pid, thread->tid, "Seccomp:") > 0)
+		return true;
+	return ptrace((enum __ptrace_request)GET_DISPATCH_CONFIGURATION, thread->tid, sizeof(configuration), &configuration) == 0 && configuration.mode != 0;
+}
+
+/* The thread to borrow: one that is not confined, preferably one that is not about to handle a signal. */
 static struct fay_stopped_thread *pick_thread(struct fay_stop *stop, bool *confined)
 {
 	struct fay_stopped_thread *any = NULL;
@@ -120,7 +136,7 @@ static struct fay_stopped_thread *pick_thread(struct fay_stop *stop, bool *confi
 
 		if (!thread->stopped || thread->gone)
 			continue;
-		if (fay_thread_field(stop->pid, thread->tid, "Seccomp:") > 0) {
+		if (is_confined(stop, thread)) {
 			*confined = true;
 			continue;
 		}
@@ -148,7 +164,7 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 	int state = -1;
 
 	if (!thread && confined)
-		return fay_error_set(error, FAY_E_REFUSED, "every thread of process %d runs under seccomp", (int)stop->pid);
+		return fay_error_set(error, FAY_E_REFUSED, "every thread of process %d runs under seccomp or has its system calls sent to itself (Syscall User Dispatch)", (int)stop->pid);
 	if (!thread)
 		return fay_error_set(error, FAY_E_REFUSED, "process %d is gone", (int)stop->pid);
 	if (!stop->syscall_insn && !(stop->syscall_insn = find_syscall_insn(stop)))

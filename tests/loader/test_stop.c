@@ -21,6 +21,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/sem.h>
 #include <sys/sendfile.h>
@@ -643,9 +644,48 @@ static void test_worker(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* A program that handles its system calls itself would get ours, too, and end by the signal. */
+static void test_dispatched(void **state)
+{
+	const uint64_t none[6] = { 0 };
+	struct fay_error error = { 0 };
+	struct fay_stop stop;
+	int64_t result;
+	int status;
+	volatile char *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+
+	(void)state;
+	assert_true(shared != MAP_FAILED);
+	child = fork();
+	if (child == 0) {
+		if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &shared[1]))
+			_exit(77);
+		shared[1] = SYSCALL_DISPATCH_FILTER_BLOCK;
+		for (shared[0] = 1;;)
+			;
+	}
+	while (!shared[0] && waitpid(child, &status, WNOHANG) == 0)
+		usleep(1000);
+	if (!shared[0]) {
+		print_message("skipped: no Syscall User Dispatch here\n");
+		skip();
+	}
+	assert_int_equal(fay_stop_all(child, FAY_STOP_TIMEOUT_MS, FAY_TRACER_WAIT_MS, &stop, &error), 0);
+	assert_true(fay_stop_confined(&stop));
+	assert_int_equal(fay_stop_syscall(&stop, SYS_getpid, none, &result, &error), FAY_E_REFUSED);
+	assert_non_null(strstr(error.message, "Syscall User Dispatch"));
+	fay_stop_release(&stop);
+	usleep(10000);
+	assert_int_equal(waitpid(child, &status, WNOHANG), 0);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	munmap((void *)shared, 4096);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_interrupted_calls), cmocka_unit_test(test_executing), cmocka_unit_test(test_held_from_outside),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_interrupted_calls), cmocka_unit_test(test_executing), cmocka_unit_test(test_held_from_outside), cmocka_unit_test(test_dispatched),
 					    cmocka_unit_test(test_much_code), cmocka_unit_test(test_broken_off), cmocka_unit_test(test_worker) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
