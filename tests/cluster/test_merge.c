@@ -72,7 +72,8 @@ bool __wrap_fay_bus_send(struct fay_bus *bus, const char *subject, const void *b
 	free(sent.bytes);
 	sent.bytes = malloc(size);
 	sent.size = size;
-	memcpy(sent.bytes, bytes, size);
+	if (size)
+		memcpy(sent.bytes, bytes, size);
 	return true;
 }
 
