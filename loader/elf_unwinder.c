@@ -28,7 +28,7 @@ static void note_imports(Elf *elf, Elf_Scn *section, const Elf64_Shdr *header, s
 	}
 }
 
-bool fay_file_unwinding(int fd, struct fay_unwinding *unwinding)
+void fay_file_unwinding(int fd, struct fay_unwinding *unwinding)
 {
 	Elf_Scn *section = NULL;
 	size_t names;
@@ -39,7 +39,7 @@ bool fay_file_unwinding(int fd, struct fay_unwinding *unwinding)
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names)) {
 		elf_end(elf);
-		return false;
+		return;
 	}
 	while ((section = elf_nextscn(elf, section))) {
 		const Elf64_Shdr *header = elf64_getshdr(section);
@@ -50,5 +50,4 @@ bool fay_file_unwinding(int fd, struct fay_unwinding *unwinding)
 			note_imports(elf, section, header, unwinding);
 	}
 	elf_end(elf);
-	return true;
 }

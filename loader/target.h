@@ -83,14 +83,14 @@ uint64_t fay_object_start_before(struct fay_object *object, uint64_t address);
 /* The size of a function: the symbol's own, else up to the next function or its section's end. */
 uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *symbol);
 
-/* elf_unwinder.c: false: it is no ELF file with sections. */
+/* elf_unwinder.c: nothing of it where the file is no ELF file with sections. */
 struct fay_unwinding {
 	bool handles;  /* has tables of handlers (.gcc_except_table) */
 	bool imports;  /* functions of an unwinder */
 	bool iterates; /* imports dl_iterate_phdr() */
 	bool finds;    /* imports _dl_find_object() */
 };
-bool fay_file_unwinding(int fd, struct fay_unwinding *unwinding);
+void fay_file_unwinding(int fd, struct fay_unwinding *unwinding);
 
 /* elf_markers.c: fills object->markers, once. */
 void fay_object_read_markers(struct fay_object *object);

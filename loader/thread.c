@@ -162,9 +162,7 @@ uint64_t fay_process_start(pid_t pid)
 	at = behind_name(text);
 	if (!at || ((at[2] == 'Z' || at[2] == 'X') && !has_others(pid)))
 		return 0;
-	for (int field = 2; field < 22 && at; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
+	return number_of(text, STAT_START);
 }
 
 uint64_t fay_ticks_now(void)
