@@ -661,6 +661,7 @@ static void test_dispatched(void **state)
 	assert_true(shared != MAP_FAILED);
 	child = fork();
 	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0, &shared[1]))
 			_exit(77);
 		shared[1] = SYSCALL_DISPATCH_FILTER_BLOCK;
