@@ -19,6 +19,20 @@
 
 #include "cli.h"
 
+/* What kept the command from being run, traced. */
+struct failure {
+	int code; /* errno */
+	bool untraced;
+};
+
+static void fail(int pipe, bool untraced)
+{
+	struct failure failure = {errno, untraced};
+	if (write(pipe, &failure, sizeof(failure)) != sizeof(failure))
+		_exit(126);
+	_exit(127);
+}
+
 static void child_main(char **command, int failure)
 {
 	signal(SIGPIPE, SIG_DFL); /* which fay ignores */
@@ -27,12 +41,20 @@ static void child_main(char **command, int failure)
 	prctl(PR_SET_PTRACER, (unsigned long)getppid(), 0, 0, 0);
 	/* Should fay be killed before it lets the command go, the command goes on, untraced. */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
-	ptrace(PTRACE_TRACEME, 0, 0, 0);
+	if (ptrace(PTRACE_TRACEME, 0, 0, 0))
+		fail(failure, true);
 	execvp(command[0], command);
-	int code = errno;
-	if (write(failure, &code, sizeof(code)) != sizeof(code))
-		_exit(126);
-	_exit(127);
+	fail(failure, false);
+}
+
+static int cannot_run(const char *command, int pipe, struct fay_error *error)
+{
+	struct failure failure;
+	if (read(pipe, &failure, sizeof(failure)) != sizeof(failure))
+		failure = (struct failure){ENOEXEC, false};
+	if (failure.untraced)
+		return fay_error_set(error, FAY_E_REFUSED, "'%s' is not run, since it cannot be traced: ptrace is refused even for a child of fay's: %s (a sandbox, or fay itself is traced)", command, strerror(failure.code));
+	return fay_error_set(error, FAY_E_USAGE, "cannot run '%s': %s", command, strerror(failure.code));
 }
 
 static int spawn(char **command, bool to_entry, pid_t *pid, struct fay_error *error)
@@ -50,13 +72,12 @@ static int spawn(char **command, bool to_entry, pid_t *pid, struct fay_error *er
 	if (child == 0)
 		child_main(command, pipes[1]);
 	close(pipes[1]);
-	int status, code = 0;
+	int status;
 	waitpid(child, &status, 0);
 	if (!WIFSTOPPED(status)) {
-		if (read(pipes[0], &code, sizeof(code)) != sizeof(code))
-			code = ENOEXEC;
+		cannot_run(command[0], pipes[0], error);
 		close(pipes[0]);
-		return fay_error_set(error, FAY_E_USAGE, "cannot run '%s': %s", command[0], strerror(code));
+		return error->code;
 	}
 	close(pipes[0]);
 	/* Up to its entry point the command has a breakpoint in it and does nothing of its own: it ends with fay. */

@@ -59,6 +59,11 @@ else
 	echo "SKIPPED: a process in a debugger: gdb is not installed"
 fi
 
+# Where ptrace is refused, as to the child of a fay that somebody traces, a command is not run untraced.
+exits "a fay that is followed" 0 "$FAY" trace --follow 'cluster.Function("libc!read").Count()' -- "$FAY" trace "$count" -- touch "$work/was_run"
+contains "its own command's reason" "$work/err" "'touch' is not run, since it cannot be traced: ptrace is refused even for a child of fay's: Operation not permitted"
+[ ! -e "$work/was_run" ] || fail "a command that cannot be traced was run"
+
 # A program of 32 bits; one that valgrind translates, under its launcher's number.
 printf '.globl _start\n_start: mov $1, %%eax\n xor %%ebx, %%ebx\n int $0x80\n' | as --32 -o "$work/narrow.o" -
 ld -m elf_i386 -o "$work/narrow" "$work/narrow.o"
