@@ -282,8 +282,8 @@ static inline bool fay_check_keeps_arguments(const struct fay_checked *checked)
 {
 	return checked->kind == SOURCE_RETURN && checked->domain == DOMAIN_USER;
 }
-/* ReturnValue, with the type that it has; just the register's value if nothing is known of it. */
-struct fay_value_node *fay_check_function_result(struct fay_checked *checked, const struct fay_expr *word);
+/* ReturnValue, with the type that it has; just the register's value if nothing is known of it. NULL with the error recorded: it is in no such register. */
+struct fay_value_node *fay_check_function_result(struct fay_checked *checked, const struct fay_node *node, const struct fay_expr *word);
 /* event.Caller */
 struct fay_value_node *fay_check_caller(struct fay_checked *checked, const struct fay_node *node);
 /* Names of the arguments, up to `max`. */

@@ -53,7 +53,7 @@ struct fay_value_node *fay_check_event_member(struct fay_checked *checked,
 		checked->uses_duration |= field->offset == offsetof(struct fay_event, duration);
 		const struct fay_expr *value = fay_expr_field(&checked->exprs, field);
 		bool result = checked->kind == SOURCE_RETURN && checked->domain == DOMAIN_USER && field->offset == offsetof(struct fay_event, retval);
-		return value && result ? fay_check_function_result(checked, value) : fay_check_scalar(checked, value);
+		return value && result ? fay_check_function_result(checked, node, value) : fay_check_scalar(checked, value);
 	}
 	if (fay_check_is_saved(checked, node->name))
 		return fay_check_saved_member(checked, node);

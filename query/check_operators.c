@@ -41,6 +41,13 @@ static bool is_name_hash(enum fay_type type)
 	return type == TYPE_FUNCTION || type == TYPE_MODULE;
 }
 
+/* Of a string that a pointer points to, compared with 0: the pointer. */
+static const struct fay_expr *or_pointer(const struct fay_expr *expr, const struct fay_expr *other)
+{
+	bool null = other->type == TYPE_INT && fay_expr_is_constant(other) && !other->value;
+	return null && expr->type == TYPE_STRING && expr->op == EXPR_MEMBER && !*expr->name ? expr->a : expr;
+}
+
 /* A string constant compared with a function or module stands for its name's hash, with an enumeration for its constant. */
 static const struct fay_expr *adapt(struct fay_checked *checked, const struct fay_node *node,
 				    const struct fay_expr *expr, const struct fay_expr *other)
@@ -114,6 +121,10 @@ const struct fay_expr *fay_check_binary(struct fay_checked *checked,
 	enum fay_expr_op op = binary_operators[i].op;
 	const struct fay_expr *a = operand(checked, scope, node->a);
 	const struct fay_expr *b = a ? operand(checked, scope, node->b) : NULL;
+	if (b && binary_operators[i].group == EQUALITY) {
+		a = or_pointer(a, b);
+		b = or_pointer(b, a);
+	}
 	if (b && (a = adapt(checked, node->a, a, b)))
 		b = adapt(checked, node->b, b, a);
 	if (!a || !b)

@@ -233,21 +233,20 @@ struct fay_value_node *fay_check_typed_value(struct fay_checked *checked, const 
 	}
 }
 
-struct fay_value_node *fay_check_typed_result(struct fay_checked *checked, struct fay_types *types, const struct fay_expr *word, uint32_t id)
+struct fay_value_node *fay_check_typed_result(struct fay_checked *checked, const struct fay_node *at, struct fay_types *types, const struct fay_expr *word, uint32_t id)
 {
-	const struct fay_btf *btf = fay_types_btf(types);
-	uint32_t stripped = fay_btf_strip(btf, id), encoding;
-	const struct btf_type *type = fay_btf_type(btf, stripped);
 	struct fay_place place = {.types = types, .word = word, .name = "ReturnValue"};
-	switch (type ? BTF_INFO_KIND(type->info) : BTF_KIND_UNKN) {
+	switch (kind_of(fay_types_btf(types), id)) {
 	case BTF_KIND_INT:
-		encoding = BTF_INT_ENCODING(*(const uint32_t *)(type + 1));
-		return type->size > 8 ? scalar(checked, word) : number(checked, &place, type->size, encoding & BTF_INT_SIGNED, false);
 	case BTF_KIND_ENUM:
 	case BTF_KIND_ENUM64:
-		return enumerated(checked, &place, stripped);
 	case BTF_KIND_PTR:
-		return pointing_to(types, scalar(checked, word), type->type);
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+	case BTF_KIND_FLOAT:
+		return fay_check_typed_value(checked, at, &place, id);
+	case BTF_KIND_FWD:
+		return unsupported(checked, at, place.name, "a structure handed over by value");
 	default:
 		return scalar(checked, word);
 	}

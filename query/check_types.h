@@ -25,8 +25,8 @@ struct fay_place {
 
 /* The value of that type there; NULL with the error recorded. */
 struct fay_value_node *fay_check_typed_value(struct fay_checked *checked, const struct fay_node *at, const struct fay_place *place, uint32_t type);
-/* A function's result: an integer in any case, of the type's width and sign if it has one. */
-struct fay_value_node *fay_check_typed_result(struct fay_checked *checked, struct fay_types *types, const struct fay_expr *word, uint32_t type);
+/* A function's result, in a register: of a type that is not understood, all of it. NULL with the error recorded. */
+struct fay_value_node *fay_check_typed_result(struct fay_checked *checked, const struct fay_node *at, struct fay_types *types, const struct fay_expr *word, uint32_t type);
 /* Whether the value is a structure, or points to one, or has elements. */
 bool fay_check_has_members(const struct fay_value_node *value);
 /* node->name of such a value. */

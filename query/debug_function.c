@@ -34,9 +34,11 @@ const struct fay_debug_argument *fay_debug_function_arguments(const struct fay_d
 	return function->arguments;
 }
 
-uint32_t fay_debug_function_result(const struct fay_debug_function *function)
+/* Of a function in assembly language the name is known, no more. */
+bool fay_debug_function_result(const struct fay_debug_function *function, uint32_t *type)
 {
-	return function->result;
+	*type = function->result;
+	return *type || dwarf_srclang((Dwarf_Die *)&function->unit) != DW_LANG_Mips_Assembler;
 }
 
 const struct fay_btf *fay_debug_function_types(const struct fay_debug_function *function)

@@ -37,8 +37,8 @@ struct fay_debug_function;
 int fay_debug_function_open(int fd, const char *path, uint64_t address, const char *name, struct fay_debug_function **function, struct fay_error *error);
 void fay_debug_function_close(struct fay_debug_function *function);
 const struct fay_debug_argument *fay_debug_function_arguments(const struct fay_debug_function *function, uint32_t *count);
-/* Of what it returns; 0: nothing. */
-uint32_t fay_debug_function_result(const struct fay_debug_function *function);
+/* What it returns; 0: nothing. false: that is not known. */
+bool fay_debug_function_result(const struct fay_debug_function *function, uint32_t *type);
 const struct fay_btf *fay_debug_function_types(const struct fay_debug_function *function);
 /*
  * A structure of which only the name is known where the function is: looks for its definition in the whole file. true: found, and fay_debug_function_types() is another

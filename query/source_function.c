@@ -92,11 +92,17 @@ struct fay_value_node *fay_check_function_argument(struct fay_checked *checked, 
 	return NULL;
 }
 
-struct fay_value_node *fay_check_function_result(struct fay_checked *checked, const struct fay_expr *word)
+struct fay_value_node *fay_check_function_result(struct fay_checked *checked, const struct fay_node *node, const struct fay_expr *word)
 {
 	struct fay_function_source *function = strpbrk(checked->pattern, "*?[") ? NULL : function_of(checked);
-	uint32_t type = function && function->types.program ? fay_debug_function_result(function->types.program) : 0;
-	return type ? fay_check_typed_result(checked, &function->types, word, type) : fay_check_scalar(checked, word);
+	uint32_t type;
+	if (!function || !function->types.program || !fay_debug_function_result(function->types.program, &type))
+		return fay_check_scalar(checked, word);
+	if (!type)
+		return fay_query_fail(checked->exprs.query, FAY_E_REFUSED, node->name_span, "`%s` returns nothing", function->name);
+	struct fay_value_node *value = fay_check_typed_result(checked, node, &function->types, word, type);
+	checked->exprs.query->typed |= value && value->expr->type == TYPE_STRING; /* something is read there */
+	return value;
 }
 
 size_t fay_check_function_names(const struct fay_checked *checked, const char **names, size_t max)

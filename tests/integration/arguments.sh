@@ -48,6 +48,10 @@ c_rest() {
 	exits "a saved result" 0 "$FAY" trace --csv "file(\"$work/widths.fay\").Sum(r => r.ReturnValue)"
 	equal "a saved result" "-499500" "$(tail -n 1 "$work/out")"
 	query "a result that is followed" "0,250 99,750" "from r in cluster.Return(\"$target!find\") group r by r.ReturnValue->len into g select new { g.Key, n = g.Count() }"
+	query "a result that is a bool" 500 "cluster.Return(\"$target!odd\").Count(r => r.ReturnValue)"
+	query "a result that is a string" '"",250 odd or even,750' "from r in cluster.Return(\"$target!name_of\") group r by r.ReturnValue into g select new { g.Key, n = g.Count() }"
+	query "a null pointer is no string" 250 "cluster.Return(\"$target!name_of\").Count(r => r.ReturnValue == 0 && !(0 != r.ReturnValue))"
+	query "a result, of functions by a pattern" 1000 "cluster.Return(\"$target!wid[e]\").Count(r => r.ReturnValue == 0)"
 	query "behind a large structure" "499500" "cluster.Function(\"$target!by_value\").Sum(e => e.behind)"
 }
 refusals() {
@@ -61,6 +65,10 @@ refusals() {
 	refused "a floating-point member" '`real` is a floating-point number' "cluster.Function(\"$target!handle\").Count(e => e.extra->real == 1)"
 	refused "several functions" "functions match, and names are known of one at a time" "cluster.Function(\"$target!*\").Count(e => e.fd == 1)"
 	refused "a structure on the stack" 'argument `large` of `by_value` is a structure on the stack' "cluster.Function(\"$target!by_value\").Count(e => e.large.a[0] == 1)"
+	refused "a result of nothing" '`nothing` returns nothing' "cluster.Return(\"$target!nothing\").Sum(r => r.ReturnValue)"
+	refused "a floating-point result" '`ReturnValue` is a floating-point number' "cluster.Return(\"$target!real\").Sum(r => r.ReturnValue)"
+	refused "a structure as the result" '`ReturnValue` is a structure handed over by value' "cluster.Return(\"$target!two\").Sum(r => r.ReturnValue)"
+	refused "a result of two words" '`ReturnValue` is an integer of more than 64 bits' "cluster.Return(\"$target!wide\").Sum(r => r.ReturnValue)"
 	refused "a structure in registers" 'argument `small` of `two_words`' "cluster.Function(\"$target!two_words\").Count(e => e.small.a == 1)"
 }
 cc_core() {

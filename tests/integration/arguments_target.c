@@ -108,6 +108,32 @@ TRACED long two_words(struct small small, int behind)
 	return small.a + small.b;
 }
 
+/* Results that are no integers. */
+TRACED void nothing(int n)
+{
+	USED(n);
+}
+TRACED double real(int n)
+{
+	return n + 0.5;
+}
+TRACED struct small two(int n)
+{
+	return (struct small){n, 9};
+}
+TRACED __int128 wide(int n)
+{
+	return (__int128)n << 64;
+}
+TRACED _Bool odd(int n)
+{
+	return n % 2;
+}
+TRACED const char *name_of(int n)
+{
+	return n % 4 ? "odd or even" : 0;
+}
+
 int main(int argc, char **argv)
 {
 	static int numbers[] = {10, 20, 30};
@@ -131,6 +157,9 @@ int main(int argc, char **argv)
 		find(&first, 2, 1, (unsigned)i);
 		by_value((struct large){{i}}, i);
 		two_words((struct small){i, i}, i);
+		nothing(i);
+		USED((long)(real(i) + two(i).a + wide(i) + odd(i)));
+		USED(name_of(i));
 	}
 	while (argc > 1) { /* for ever */
 		handle(&request, 4, 200, OPERATION_WRITE, "/srv/file", &first, 7, 1.5);
