@@ -151,7 +151,7 @@ static void say_how_to_wait(const struct trace *trace, struct fay_error *error)
 			 trace->child ? "; if it belongs to a program that this one executes or starts: with --follow" : "");
 }
 
-/* Several processes by name: one that cannot be traced is named, the others are traced. What is followed may come to something that can be traced. */
+/* Several processes, or by name with --wait: one that cannot be traced is named, the others are traced. What is followed may come to something that can be traced. */
 int fay_trace_attach(struct trace *trace, struct fay_error *error)
 {
 	uint64_t since = fay_cli_monotonic();
@@ -160,7 +160,8 @@ int fay_trace_attach(struct trace *trace, struct fay_error *error)
 			continue;
 		if (!trace->first_failure.code)
 			trace->first_failure = *error;
-		if ((trace->follow || trace->wait) && error->code == FAY_E_USAGE)
+		bool again = trace->wait && i >= trace->pid_named; /* by its name, and said then: look_for_names() */
+		if (again || ((trace->follow || trace->wait) && error->code == FAY_E_USAGE))
 			continue;
 		if (trace->pid_count == 1) {
 			say_how_to_wait(trace, error);

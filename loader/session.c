@@ -139,6 +139,9 @@ static int check_target(struct fay_session *session, struct fay_error *error)
 	if (runs_under_valgrind(session->pid))
 		return fay_error_set(error, FAY_E_REFUSED, "process %d runs under valgrind, which would crash it at a patched function: valgrind executes translations of the code that it knows",
 				     (int)session->pid);
+	/* Of a program of 32 bits these words are narrower, and the size of a program header is not found there. */
+	if (fay_process_auxiliary(session->pid, AT_PHENT, &readable) != sizeof(Elf64_Phdr) && readable)
+		return fay_error_set(error, FAY_E_REFUSED, "process %d runs a 32-bit program; only x86-64 is supported", (int)session->pid);
 	hwcap2 = fay_process_auxiliary(session->pid, AT_HWCAP2, &readable);
 	if (readable && !(hwcap2 & HWCAP2_FSGSBASE))
 		return fay_error_set(error, FAY_E_REFUSED, "this CPU or kernel does not let programs read the fs base (FSGSBASE, Linux 5.9); the dispatcher needs that");
