@@ -64,6 +64,20 @@ void fay_bpf_machine(uint64_t values[FAY_BPF_VALUES])
 	values[FAY_BPF_VALUE_CLOCK] = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	values[FAY_BPF_VALUE_BOOT] = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
 	values[FAY_BPF_VALUE_SELF] = (uint64_t)getpid();
+	values[FAY_BPF_VALUE_ENTER_CALLER] = values[FAY_BPF_VALUE_EXIT_CALLER] = 0;
+}
+
+uint64_t fay_bpf_address_of(const char *function)
+{
+	char line[1024], name[512];
+	unsigned long long address, found = 0;
+	FILE *file = fopen("/proc/kallsyms", "re");
+	while (file && !found && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%llx %*c %511s", &address, name) == 2 && !strcmp(name, function))
+			found = address;
+	if (file)
+		fclose(file);
+	return found;
 }
 
 bool fay_bpf_knows_processes(void)

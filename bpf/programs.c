@@ -10,6 +10,15 @@
 
 #define LOG_BYTES (1u << 20)
 
+static uint64_t machine_value(const struct fay_bpf_session *session, uint32_t number)
+{
+	if (number == FAY_BPF_VALUE_ENTER_CALLER)
+		return fay_bpf_address_of("__bpf_trace_sys_enter");
+	if (number == FAY_BPF_VALUE_EXIT_CALLER)
+		return fay_bpf_address_of("__bpf_trace_sys_exit");
+	return session->object->values[number];
+}
+
 /* The instructions with descriptors in the maps' places, and this machine's values. */
 static struct bpf_insn *resolve(const struct fay_bpf_session *session, const struct fay_bpf_program *program)
 {
@@ -21,7 +30,7 @@ static struct bpf_insn *resolve(const struct fay_bpf_session *session, const str
 		if (code[i].code != (BPF_LD | BPF_IMM | BPF_DW))
 			continue;
 		if (code[i].src_reg == FAY_BPF_PSEUDO_MACHINE && (uint32_t)code[i].imm < FAY_BPF_VALUES) {
-			uint64_t value = session->object->values[code[i].imm];
+			uint64_t value = machine_value(session, (uint32_t)code[i].imm);
 			code[i].src_reg = 0;
 			code[i].imm = (int32_t)value;
 			code[i + 1].imm = (int32_t)(value >> 32);

@@ -13,6 +13,7 @@
 #include <linux/bpf.h>
 
 #define OWN_FRAMES 2u
+#define CALLER_BYTES 64u /* of the function that calls the programs of a system call's tracepoint: a return address in it is no further from its start */
 
 static LLVMValueRef i64(const struct fay_codegen *g, uint64_t value)
 {
@@ -103,6 +104,22 @@ static LLVMValueRef place_for(struct fay_codegen *g, uint32_t words)
 	return place;
 }
 
+/* How many of the innermost frames are the BPF program itself and what calls it. Newer kernels have one function more between system calls' tracepoints and that. */
+static LLVMValueRef own_frames(struct fay_codegen *g, LLVMValueRef frames)
+{
+	bool exit = g->bpf->role == ROLE_EXIT;
+	if (g->bpf->role == ROLE_TIMER) /* the interrupted code is walked */
+		return i64(g, 0);
+	if (!exit && g->bpf->role != ROLE_ENTER)
+		return i64(g, OWN_FRAMES);
+	LLVMValueRef arguments[] = {g->event, frames, i64(g, 8), i64(g, OWN_FRAMES)};
+	fay_bpf_helper(g, BPF_FUNC_get_stack, arguments, 4);
+	LLVMValueRef caller = fay_bpf_machine_value(g, exit ? FAY_BPF_VALUE_EXIT_CALLER : FAY_BPF_VALUE_ENTER_CALLER);
+	LLVMValueRef inside = LLVMBuildSub(g->builder, fay_bpf_word(g, frames, 0), caller, "");
+	LLVMValueRef more = LLVMBuildICmp(g->builder, LLVMIntULT, inside, i64(g, CALLER_BYTES), "");
+	return LLVMBuildSelect(g->builder, more, i64(g, OWN_FRAMES + 1), i64(g, OWN_FRAMES), "");
+}
+
 /* The helper fills in the frames that there are. What the kernel's walk leaves out of a program's stack is code without frame pointers. */
 LLVMValueRef fay_bpf_frames(struct fay_codegen *g, const struct fay_expr *expr)
 {
@@ -110,9 +127,7 @@ LLVMValueRef fay_bpf_frames(struct fay_codegen *g, const struct fay_expr *expr)
 	LLVMValueRef frames = place_for(g, count);
 	for (uint32_t i = 0; i < count; i++)
 		fay_codegen_store(g, frames, 8 * i, fay_codegen_i64(g, 0));
-	/* The innermost frames are the BPF program itself and what calls it; of a timer the interrupted code is walked. */
-	uint64_t skipped = g->bpf->role == ROLE_TIMER ? 0 : OWN_FRAMES;
-	LLVMValueRef arguments[] = {g->event, frames, fay_codegen_i64(g, 8 * count), fay_codegen_i64(g, expr->length ? skipped : BPF_F_USER_STACK)};
+	LLVMValueRef arguments[] = {g->event, frames, fay_codegen_i64(g, 8 * count), expr->length ? own_frames(g, frames) : fay_codegen_i64(g, BPF_F_USER_STACK)};
 	fay_bpf_helper(g, BPF_FUNC_get_stack, arguments, 4);
 	return frames;
 }

@@ -102,6 +102,8 @@ enum fay_bpf_value {
 	FAY_BPF_VALUE_CLOCK, /* ns from the monotonic clock to the epoch's */
 	FAY_BPF_VALUE_SELF,  /* a process whose events do not count */
 	FAY_BPF_VALUE_BOOT,  /* ns from the boot clock to the epoch's */
+	FAY_BPF_VALUE_ENTER_CALLER, /* address of what calls the programs where system calls begin, and where they end; 0: not known */
+	FAY_BPF_VALUE_EXIT_CALLER,
 	FAY_BPF_VALUES
 };
 
@@ -146,7 +148,7 @@ struct fay_bpf_place {
 struct fay_bpf_object {
 	struct fay_bpf_program *programs;
 	uint32_t program_count;
-	uint64_t values[FAY_BPF_VALUES]; /* of the machine that runs it */
+	uint64_t values[FAY_BPF_VALUES]; /* of the machine that runs it; addresses are looked up when programs that use them are loaded */
 	/* What was taken from the types of the kernel that it was made on: these places, or, if `typed`, anything. */
 	struct fay_bpf_place places[FAY_BPF_PLACES_MAX];
 	uint32_t place_count;
@@ -169,8 +171,10 @@ struct fay_bpf_session;
 uint32_t fay_bpf_processors(void);
 /* Thread ids are below (kernel.pid_max). */
 uint32_t fay_bpf_threads(void);
-/* An object's values on this machine, and in this process. */
+/* An object's values on this machine, and in this process; the addresses among them are 0. */
 void fay_bpf_machine(uint64_t values[FAY_BPF_VALUES]);
+/* Where a function of the kernel is; 0: the kernel does not say. */
+uint64_t fay_bpf_address_of(const char *function);
 /* Why nothing is called at kernel functions' entries, by no back end; NULL: the kernel does not say so. */
 const char *fay_bpf_functions_off(void);
 /* false: this process is in a PID namespace (a container); the kernel's events have other process numbers than are known here. */

@@ -211,6 +211,9 @@ equal "the innermost function" '"kernel!__schedule' "$(value '.[0].KernelStack |
 [ "$(value '.[0].n')" -gt 20 ] || fail "few stacks"
 ask 'from w in cluster.Syscall("write") group w by new { w.KernelStack, w.UserStack } into g select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" $n
 equal "stacks of writes" "[1,$n]" "$(value '[(map(.KernelStack | join(" ") | contains("do_syscall_64")) | all | if . then 1 else 0 end), (map(.n) | add)]')"
+equal "stacks of writes: nothing of the tracepoint's own" true "$(value '[.[].KernelStack[] | contains("__bpf_trace_") | not] | all')"
+ask 'from w in cluster.Syscall("write") group w by new { inner = w.KernelStack(1), ends = w.Duration >= 0 } into g select new { g.Key, n = g.Count() }' -- "$BPF_TARGET" $n
+equal "the innermost function of writes that end" "[true,$n]" "$(value '[(map(.inner[0] // "" | test("^kernel!") and (test("__bpf_trace_") | not)) | all), (map(.n) | add)]')"
 exits "too many frames" 3 "$FAY" trace 'cluster.Timer(10ms).Select(t => new { a = t.KernelStack(32), b = t.UserStack(9) })'
 contains "said" "$work/err" "40 frames together at most"
 
