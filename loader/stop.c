@@ -275,6 +275,7 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 	struct patience patience = patience_of(tracer_wait_ms);
 	char path[80], comm[64];
 	pid_t tracer = 0;
+	bool tried = false;
 	int code;
 
 	for (;;) {
@@ -289,6 +290,14 @@ int fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, s
 		fay_stop_release(stop);
 		if (code > 0)
 			return code;
+		if (!tracer && !tried) { /* perhaps there is none */
+			int refusal = fay_stop_refusal();
+
+			if (refusal)
+				return fay_error_set(error, FAY_E_REFUSED, "cannot attach to process %d: ptrace is refused even for a child of fay's: %s (a sandbox, as of a container)", (int)pid,
+						     strerror(refusal));
+			tried = true;
+		}
 		if (patience_is_over(&patience)) {
 			if (!tracer)
 				return fay_error_set(error, FAY_E_REFUSED, "process %d is being traced from another PID namespace, by what did not let go within %u ms", (int)pid,

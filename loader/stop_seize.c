@@ -13,12 +13,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -139,6 +141,34 @@ static enum fay_seized thread_seize(struct fay_stop *stop, pid_t tid, pid_t *tra
 	}
 	/* A tracer in a PID namespace that is not below ours has no number here. */
 	return *tracer == 0 && may_trace(stop->pid, tid) ? FAY_SEIZED_BY_OTHER : FAY_SEIZED_FORBIDDEN;
+}
+
+/* The child ends with us, whatever becomes of us. No tracer of ours gets it, or it would be refused for that. */
+int fay_stop_refusal(void)
+{
+	int alive[2], code = 0;
+	pid_t child;
+
+	if (pipe2(alive, O_CLOEXEC))
+		return 0;
+	child = (pid_t)syscall(SYS_clone, CLONE_UNTRACED, NULL, NULL, NULL, NULL);
+	if (child == 0) {
+		char byte;
+
+		close(alive[1]);
+		while (read(alive[0], &byte, 1) < 0 && errno == EINTR)
+			;
+		_exit(0);
+	}
+	if (child > 0) {
+		code = ptrace(PTRACE_SEIZE, child, 0, 0) ? errno : 0;
+		kill(child, SIGKILL);
+		while (waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
+			;
+	}
+	close(alive[0]);
+	close(alive[1]);
+	return code;
 }
 
 enum fay_seized fay_stop_seize(struct fay_stop *stop, size_t *fresh, pid_t *tracer, int *code, struct fay_error *error)
