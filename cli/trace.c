@@ -63,6 +63,7 @@ void fay_trace_deinit(struct trace *trace)
 	fay_trace_join_deinit(trace);
 	fay_trace_counted_deinit(trace);
 	fay_trace_bpf_deinit(trace);
+	fay_trace_executed_deinit(trace);
 	fay_kernel_session_destroy(trace->functions);
 	for (size_t i = 0; i < trace->watched_count; i++)
 		fay_trace_modules_leave(trace, &trace->watched[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_rows.c, trace_follow.c, trace_modules.c, trace_windows.c, trace_stacks.c, trace_join.c, trace_counted.c, trace_file.c, trace_save.c, trace_budget.c, trace_analyze.c, trace_end.c. */
+/* The parts of `fay trace`: trace.c (life), trace_options.c, trace_image.c, trace_targets.c, trace_bpf.c, trace_native.c, trace_run.c, trace_executed.c, trace_rows.c, trace_follow.c, trace_modules.c, trace_windows.c, trace_stacks.c, trace_join.c, trace_counted.c, trace_file.c, trace_save.c, trace_budget.c, trace_analyze.c, trace_end.c. */
 #ifndef FAY_CLI_TRACE_H
 #define FAY_CLI_TRACE_H
 
@@ -19,6 +19,7 @@ struct stage {
 
 #define TRACE_COMMS_MAX 16u
 #define TRACE_WATCHED_MAX 1024u
+#define TRACE_EXECUTED_MAX 64u
 
 struct trace {
 	/* options */
@@ -51,6 +52,14 @@ struct trace {
 	struct fay_target *targets[FAY_CLI_MAX_TARGETS];
 	struct fay_session *sessions[FAY_CLI_MAX_TARGETS];
 	size_t session_count;
+	/* processes of whom it is to be known whether they executed another program (trace_executed.c); none with --follow */
+	struct trace_executed {
+		pid_t pid;
+		int counter;  /* negative: not allowed */
+		int children; /* of a command, with its children; negative: none */
+		char traced[FAY_COMM_SIZE], last[FAY_COMM_SIZE]; /* a command's name while it is traced, of need without counter only, and when it has ended; "": unknown */
+	} executed[TRACE_EXECUTED_MAX];
+	size_t executed_count;
 	/* following (trace_follow.c) */
 	struct fay_follow follower;
 	struct fay_target **gone; /* of sessions that were retired: their functions' names */
@@ -262,6 +271,19 @@ int fay_trace_check_output(struct trace *trace, struct fay_error *error);
 int fay_trace_open_output(struct trace *trace, struct fay_error *error);
 /* After the last result. What a file system refuses only now (a quota, a server's full disk) is an error, too. */
 int fay_trace_close_output(struct trace *trace, struct fay_error *error);
+
+/* trace_executed.c: processes that execute another program, which is not traced, without --follow. */
+/* From now on; the process has just been attached to. */
+void fay_trace_executed_watch(struct trace *trace, pid_t pid);
+/* Again and again while a command runs. */
+void fay_trace_executed_tick(struct trace *trace);
+/* Waits for the command if it has ended: whether it has. */
+bool fay_trace_reap(struct trace *trace);
+/* The first that did, or NULL. Not `sure`: a command of which only its name says so, which programs may change. */
+const struct trace_executed *fay_trace_executed(const struct trace *trace, bool *sure);
+/* A command's children did, and it did not itself. */
+bool fay_trace_children_executed(const struct trace *trace);
+void fay_trace_executed_deinit(struct trace *trace);
 
 /* trace_rows.c */
 void fay_trace_row(void *context, uint32_t state, const uint8_t *row);

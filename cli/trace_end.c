@@ -119,7 +119,7 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	uint64_t lost = lost_events(result), unknown = trace->unknown_calls, late = fay_trace_modules_late(trace);
 	if (fay_trace_is_file(trace))
 		lost = 0;
-	bool cut_off = false;
+	bool cut_off = false, programs = fay_trace_children_executed(trace);
 	for (unsigned side = 0; fay_trace_is_file(trace) && side < trace->plan->source_count; side++) {
 		lost += fay_saved_header(fay_plan_saved(trace->plan, side))->events_lost;
 		cut_off |= fay_saved_cut_off(fay_plan_saved(trace->plan, side));
@@ -133,6 +133,8 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 		fay_trace_counted_print_end(trace);
 		if (cut_off)
 			fputs(",\"cut_off\":true", trace->writer.out);
+		if (programs)
+			fputs(",\"child_programs_not_traced\":true", trace->writer.out);
 		if (counts_late(trace))
 			fprintf(trace->writer.out, ",\"events_late\":%" PRIu64, trace->events_late);
 		if (trace->plan && trace->plan->keeps_arguments)
@@ -176,6 +178,8 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 		fprintf(stderr,
 			"fay: %zu thread%s of forked children called traced functions too; they are not counted\n",
 			children, children == 1 ? "" : "s");
+	if (programs)
+		fprintf(stderr, "fay: children executed other programs, which were not traced; with --follow they are\n");
 }
 
 static void print_timing(const struct trace *trace)

@@ -17,10 +17,11 @@
 
 static bool targets_alive(struct trace *trace)
 {
-	if (trace->child && waitpid(trace->child, &trace->child_status, WNOHANG) == trace->child) {
+	if (fay_trace_reap(trace)) {
 		trace->child = 0;
 		trace->child_ended = true;
 	}
+	fay_trace_executed_tick(trace);
 	if (fay_trace_is_kernel(trace) || trace->native)
 		return fay_trace_bpf_goes_on(trace);
 	if (trace->wait && trace->comm_count)
@@ -200,10 +201,24 @@ static bool process_runs(pid_t pid, char comm[FAY_COMM_SIZE + 1])
 	return state != 'Z' && state != 'X';
 }
 
+static void say_end(const struct trace *trace, char *text, size_t size)
+{
+	int killed = trace->child_ended && WIFSIGNALED(trace->child_status) ? WTERMSIG(trace->child_status) : 0;
+	if (killed && sigabbrev_np(killed))
+		snprintf(text, size, "ended: killed by SIG%s", sigabbrev_np(killed));
+	else if (killed)
+		snprintf(text, size, "ended: killed by signal %d", killed);
+	else if (trace->child_ended)
+		snprintf(text, size, "ended with exit status %d", WEXITSTATUS(trace->child_status));
+	else
+		snprintf(text, size, "ended");
+}
+
 /* All targets are gone: how the command ended, or that a process goes on as another program. */
 static const char *how_targets_ended(struct trace *trace)
 {
-	char comm[FAY_COMM_SIZE + 1] = "";
+	char comm[FAY_COMM_SIZE + 1] = "", end[64];
+	bool sure;
 	for (size_t i = 0; i < trace->session_count; i++) {
 		pid_t pid = fay_target_pid(trace->targets[i]);
 		if ((trace->child_ended && !trace->child) || !process_runs(pid, comm))
@@ -213,15 +228,15 @@ static const char *how_targets_ended(struct trace *trace)
 			 pid, comm);
 		return trace->reason;
 	}
-	if (!trace->child_ended)
-		return "the traced program ended";
-	int killed = WIFSIGNALED(trace->child_status) ? WTERMSIG(trace->child_status) : 0;
-	if (killed && sigabbrev_np(killed))
-		snprintf(trace->reason, sizeof(trace->reason), "the traced program ended: killed by SIG%s", sigabbrev_np(killed));
-	else if (killed)
-		snprintf(trace->reason, sizeof(trace->reason), "the traced program ended: killed by signal %d", killed);
+	say_end(trace, end, sizeof(end));
+	const struct trace_executed *executed = fay_trace_executed(trace, &sure);
+	if (!executed)
+		snprintf(trace->reason, sizeof(trace->reason), "the traced program %s", end);
+	else if (sure)
+		snprintf(trace->reason, sizeof(trace->reason), "process %d replaced its program (execve) by %s%s%s, which was not traced (with --follow it is), and %s", executed->pid,
+			 executed->last[0] ? "'" : "", executed->last[0] ? executed->last : "another", executed->last[0] ? "'" : "", end);
 	else
-		snprintf(trace->reason, sizeof(trace->reason), "the traced program ended with exit status %d", WEXITSTATUS(trace->child_status));
+		snprintf(trace->reason, sizeof(trace->reason), "the traced program %s; it was called '%s' by then: if that is another one that it executed, that was not traced; with --follow it is", end, executed->last);
 	return trace->reason;
 }
 

@@ -94,6 +94,7 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 		fay_cli_addresses_take(&trace->addresses, pid);
 	struct fay_session *session = trace->sessions[index];
 	struct fay_shm_control *shm = fay_session_shm(session, &size);
+	fay_trace_executed_watch(trace, pid);
 	if (first)
 		fay_session_run(session, FAY_PROBE_BEGIN);
 	if (later)

@@ -32,8 +32,36 @@ counts "a chain of a shell's children and its own exec" 1500 --follow "$count" -
 counts "300 programs one after the other" 300 --follow "$count" -- sh -c "for i in \$(seq 300); do '$program' calls 1; done"
 exits "a program that becomes another" 0 "$FAY" trace 'cluster.Function("libc!write").Count()' -- sh -c "echo; exec '$program' wait" < <(exec sleep 60)
 contains "which is said" "$work/err" "is now 'follow_target', which is not traced"
+# However short that one runs, whatever it is called, and of whichever thread it takes the place.
+executes() { # WHAT SAID COMMAND...
+	local what=$1 said=$2
+	shift 2
+	exits "$what" 0 "$FAY" trace --json 'cluster.Function("libc!malloc").Count()' -- "$@"
+	contains "$what, said" "$work/err" "$said"
+}
+for i in 1 2 3; do executes "a program that becomes a short one" "'true', which" env true; done
+executes "one of the same name" "'bash', which" bash -c 'exec bash -c "exit 3"'
+executes "from a second thread" "'exe', which" "$program" thread-exec 4
+executes "a program that executes none" "the traced program ended with exit status 0" sh -c 'exec 8</dev/null; (true)'
+equal "nor do its children" 0 "$(grep -c 'executed other programs' "$work/err" || true)"
+executes "a child's" "children executed other programs, which were not traced" sh -c 'env true; true'
+equal "for programs" true "$(jq -s 'map(select(.type == "end"))[0].child_programs_not_traced' "$work/out")"
 exits "nothing to trace in all that was followed" 2 "$FAY" trace --follow 'cluster.Function("no_such_module!x").Count()' -- sh -c "'$program' calls 1"
 contains "its reason" "$work/err" "no module \`no_such_module\`"
+
+# One that runs already.
+mkfifo "$work/go"
+bash -c 'echo waiting; read -r x; exec true' <"$work/go" >"$work/said" &
+target=$!
+own "$target"
+exec 9>"$work/go"
+wait_for "$work/said" waiting
+trace -p "$target" 'cluster.Function("libc!malloc").Count()'
+echo >&9
+exec 9>&-
+ended "$target"
+ended "$tracer"
+contains "that a process that runs already became another" "$work/trace.err" "process $target replaced its program (execve)"
 
 # A process that runs already, with its child; both go on rightly when the trace ends before them.
 mkfifo "$work/in"
