@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "trace.h"
 
@@ -30,6 +31,27 @@ static void say_later(struct trace *trace, size_t index)
 		fay_target_pid(trace->targets[index]), trace->later == LATER_SHOWN && !trace->verbose ? "; what follows is named with --verbose only" : "");
 }
 
+/* In our PID namespace, whose numbers the kernel's events have, too (fay_trace_bpf_prepare()). */
+static bool has_our_numbers(pid_t pid)
+{
+	char path[64];
+	struct stat ours, its;
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return !stat("/proc/self/ns/pid", &ours) && !stat(path, &its) && ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
+}
+
+/* What events of the program and of the kernel are joined by has to mean the same in both. In doubt whatever reads such a number joins by it. */
+static int check_numbers(const struct trace *trace, pid_t pid, struct fay_error *error)
+{
+	uint32_t fields = 0;
+	for (uint32_t i = 0; i < trace->verdict.probe_count; i++)
+		fields |= trace->verdict.probes[i].event_fields;
+	if (!fay_trace_is_mixed(trace) || !(fields & (FAY_FIELD_PID | FAY_FIELD_TID)) || has_our_numbers(pid))
+		return FAY_OK;
+	return fay_error_set(error, FAY_E_REFUSED, "process %d is in another PID namespace (a container): in its events `pid` and `tid` are the numbers there, in the kernel's those of the machine, "
+						   "so such events cannot be joined", pid);
+}
+
 /* The last session's, with what its probes walk stacks by. */
 static int attach_session(struct trace *trace, struct fay_target *target, struct fay_attach_options *options, struct fay_error *error)
 {
@@ -37,7 +59,7 @@ static int attach_session(struct trace *trace, struct fay_target *target, struct
 	size_t index = trace->session_count;
 	if (trace->plan && trace->plan->typed && fay_cli_check_function(&trace->described, target, error))
 		return error->code;
-	if (fay_trace_stacks_make(trace, target, options, &tables, error))
+	if (check_numbers(trace, fay_target_pid(target), error) || fay_trace_stacks_make(trace, target, options, &tables, error))
 		return error->code;
 	if (fay_session_attach(target, &trace->verdict, options, &trace->sessions[index], error)) {
 		free(tables);

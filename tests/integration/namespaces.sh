@@ -158,4 +158,25 @@ if [ ${#time_of[@]} -gt 0 ]; then
 	clean late
 	equal "text after" "$before" "$(text_hash "$target")"
 fi
+
+# The kernel's events have other numbers for it than its own: it is not joined by them, only by what is the same in both.
+if [ "$(bpf_is ok)" = true ]; then
+	echo "== the kernel's events beside the program's"
+	pairs() { echo "(from f in cluster.Function(\"cluster_target!counted\") join s in cluster.Syscall(\"write\") on f.$1 equals s.$1 within 1h select ${2:-f}).Count()"; }
+	for number in pid tid; do
+		exits "joined by $number" 1 "$FAY" trace --for 1s -p "$target" "$(pairs $number)"
+		contains "the reason" "$work/err" "process $target is in another PID namespace"
+	done
+	exits "its number saved" 1 "$FAY" trace --for 1s --save "$work/pairs.fay" -p "$target" "$(pairs comm 'new { f, s }' | sed 's/^(//; s/).Count()$//')"
+	contains "the reason" "$work/err" "process $target is in another PID namespace"
+	equal "text after" "$before" "$(text_hash "$target")"
+	trace -p "$target" "$(pairs comm)"
+	calls 10
+	end_trace
+	equal "joined by name" 10 "$(final_sum Count)"
+	exits "one that begins later" 2 "$FAY" trace --follow "$(pairs tid)" -- "${box_of[@]}" "$CALLS" < <(echo 10)
+	contains "the reason" "$work/err" "is in another PID namespace"
+else
+	echo "SKIPPED: the kernel's events beside the program's: $(bpf_is why)"
+fi
 exec 9>&-
