@@ -207,7 +207,7 @@ static void print_coverage(const struct trace *trace, bool final)
 			coverage.clocks_unknown ? "; some machines' clocks could not be compared with it" : "");
 	for (size_t i = 0; i < fay_root_machine_count(trace->root); i++) {
 		const struct fay_machine *machine = fay_root_machine(trace->root, i);
-		if (machine->lost || (machine->state == FAY_MACHINE_TRACING && final))
+		if (machine->lost || (machine->state == FAY_MACHINE_TRACING && final && !trace->detach))
 			fprintf(stderr, "fay: %s (%016" PRIx64 ") was lost; its events are counted up to window %" PRIu64 "\n", machine->name,
 				machine->id, machine->window);
 	}

@@ -23,6 +23,7 @@ own "$tracer"
 until_rows 'map(.n) | add' 30000
 end_ask
 contains "what leaving means" trace.err "the query goes on"
+equal "machines that are said to be lost" 0 "$(grep -c 'was lost' trace.err || true)"
 # The server dies with what it has on its disk, and comes back.
 kill -9 "${servers[0]}"
 for n in 1 2 3; do calls $n 10000; done
