@@ -125,6 +125,8 @@ static int draw_views(struct trace *trace, bool final, struct fay_result *last, 
 			return error->code;
 		int drawn = view->streams ? FAY_OK : draw_finished(trace, view, &result, final, error);
 		if (last) {
+			if (result.threads < last->threads) /* those that filled another state */
+				result.threads = last->threads;
 			fay_result_deinit(last);
 			*last = result;
 		} else {
