@@ -69,9 +69,9 @@ static const struct fay_expr *adapt(struct fay_checked *checked, const struct fa
 		return fay_expr_int(&checked->exprs, TYPE_INT, value);
 	}
 	if (other->type == TYPE_STRING && expr->length >= FAY_COMM_SIZE)
-		return fay_query_fail(query, FAY_E_USAGE, node->span,
-				      "a thread's name has at most %d bytes, so it is never this",
-				      FAY_COMM_SIZE - 1);
+		return fay_query_fail(query, FAY_E_USAGE, node->span, "%s %d bytes, so it is never this%s",
+				      fay_expr_is_comm(other) ? "a thread's name has at most" : "a string is cut to", FAY_COMM_SIZE - 1,
+				      fay_expr_is_comm(other) ? "" : ": compare it with what fits, by `StartsWith`");
 	return expr;
 }
 

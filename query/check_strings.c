@@ -45,7 +45,7 @@ struct fay_value_node *fay_check_string_method(struct fay_checked *checked, cons
 	if (!fay_expr_is_constant(part))
 		return fay_query_fail(query, FAY_E_USAGE, argument->span, "%s must be a constant", method ? "what is looked for" : "a prefix");
 	if (part->length >= FAY_COMM_SIZE && !fay_expr_is_constant(string))
-		return fay_query_fail(query, FAY_E_USAGE, argument->span, "%s has at most %d bytes, so this is never %s", method ? "a string" : "a thread's name",
+		return fay_query_fail(query, FAY_E_USAGE, argument->span, "%s has at most %d bytes, so this is never %s", method || !fay_expr_is_comm(string) ? "a string" : "a thread's name",
 				      FAY_COMM_SIZE - 1, method ? "in it" : "its beginning");
 	return fay_check_scalar(checked, fay_expr_make(&checked->exprs, call->span, methods[method].op, TYPE_BOOL, string, part, NULL));
 }

@@ -199,6 +199,13 @@ const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_
 						.value = field - fay_fields});
 }
 
+bool fay_expr_is_comm(const struct fay_expr *expr)
+{
+	while (expr->op == EXPR_SIDE || expr->op == EXPR_KEY)
+		expr = expr->a;
+	return expr->op == EXPR_FIELD && fay_fields[expr->value].offset == offsetof(struct fay_event, comm);
+}
+
 const struct fay_expr *fay_expr_time(struct fay_exprs *exprs)
 {
 	const struct fay_field *field = fay_fields;

@@ -167,6 +167,8 @@ const struct fay_expr *fay_expr_caller(struct fay_exprs *exprs);
 /* So many frames, the innermost first. */
 const struct fay_expr *fay_expr_stack(struct fay_exprs *exprs, uint32_t frames, bool of_kernel);
 const struct fay_expr *fay_expr_field(struct fay_exprs *exprs, const struct fay_field *field);
+/* Whether it is the thread's name. */
+bool fay_expr_is_comm(const struct fay_expr *expr);
 /* When an event happened. */
 const struct fay_expr *fay_expr_time(struct fay_exprs *exprs);
 const struct fay_expr *fay_expr_key(struct fay_exprs *exprs, const struct fay_expr *key, unsigned level);
