@@ -35,6 +35,19 @@ static bool parse_group(struct parser *parser, struct fay_clause *clause)
 	return clause->b && parse_into(parser, clause);
 }
 
+/* Groups without a name end the query. */
+static bool expect_named(struct parser *parser, const struct fay_clause *clause)
+{
+	static const char *const behind[] = {"where", "let", "join", "group", "orderby", "select"};
+	for (size_t i = 0; !clause->name && i < sizeof(behind) / sizeof(behind[0]); i++) {
+		if (!at_word(parser, behind[i]))
+			continue;
+		fay_query_fail(parser->query, FAY_E_USAGE, parser->token->span, "groups that `%s` is to see need a name: `group ... by ... into g select new { g.Key, n = g.Count() }`", behind[i]);
+		return false;
+	}
+	return true;
+}
+
 static bool parse_let(struct parser *parser, struct fay_clause *clause)
 {
 	clause->kind = CLAUSE_LET;
@@ -140,7 +153,7 @@ static struct fay_clause *parse_clause(struct parser *parser, bool *last)
 	} else if (accept_word(parser, "join")) {
 		fine = parse_join(parser, clause);
 	} else if (accept_word(parser, "group")) {
-		fine = parse_group(parser, clause);
+		fine = parse_group(parser, clause) && expect_named(parser, clause);
 		*last = !clause->name;
 	} else if (accept_word(parser, "select")) {
 		clause->kind = CLAUSE_SELECT;
