@@ -45,6 +45,8 @@ static const char *check_pattern(struct fay_checked *checked, const struct fay_n
 	if (bang == pattern || !bang[1] || strchr(bang + 1, '!'))
 		return fay_query_fail(query, FAY_E_USAGE, last->span,
 				      "a function is given as \"module!function\", with one `!`");
+	if (checked->domain != DOMAIN_KERNEL && !strncmp(pattern, "kernel!", strlen("kernel!")))
+		return fay_query_fail(query, FAY_E_USAGE, last->span, "functions of the kernel are `cluster.%s(kernel, \"%s\")`", call->a->name, bang + 1);
 	if (strlen(pattern) >= FAY_IMAGE_MAX_STRING)
 		return fay_query_fail(query, FAY_E_LIMIT, last->span,
 				      "a function's pattern may have %u bytes",

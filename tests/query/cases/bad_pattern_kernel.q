@@ -1,0 +1,1 @@
+cluster.Return("kernel!vfs_read").Count()
