@@ -43,14 +43,17 @@ void fay_doctor_found(struct finding *finding, bool ok, const char *format, ...)
 
 /* --- small readers ------------------------------------------------------------------------------------------------- */
 
-/* First line of a file; NULL if it cannot be read. */
+/* First line of a file; NULL if it cannot be read, errno says why (0: it is empty). */
 const char *fay_doctor_first_line(const char *path, char *buffer, size_t size)
 {
 	FILE *file = fopen(path, "re");
 	if (!file)
 		return NULL;
+	errno = 0;
 	char *line = fgets(buffer, (int)size, file);
+	int code = errno;
 	fclose(file);
+	errno = code;
 	if (line)
 		line[strcspn(line, "\n")] = 0;
 	return line;
@@ -235,17 +238,25 @@ static void check_ftrace(struct finding *finding)
 	static const char *const paths[] = { "/sys/kernel/tracing/available_filter_functions",
 					     "/sys/kernel/debug/tracing/available_filter_functions" };
 	char line[256];
+	int code = ENOENT;
+	size_t there = 0; /* the path that says more than that nothing is there */
 	if (fay_bpf_functions_off()) {
 		fay_doctor_found(finding, false, "%s", fay_bpf_functions_off());
 		return;
 	}
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		if (fay_doctor_first_line(paths[i], line, sizeof(line))) {
 			fay_doctor_found(finding, true, "%s lists the hotpatch points", paths[i]);
 			return;
 		}
-	int code = errno;
-	if (access("/sys/kernel/tracing", F_OK))
+		if (code == ENOENT) {
+			code = errno;
+			there = i;
+		}
+	}
+	if (code != ENOENT)
+		fay_doctor_found(finding, false, "%s: %s", paths[there], code ? strerror(code) : "it is empty");
+	else if (access("/sys/kernel/tracing", F_OK))
 		fay_doctor_found(finding, false, "this kernel has no tracefs (CONFIG_FTRACE)");
 	else if (access("/sys/kernel/tracing/trace", F_OK))
 		fay_doctor_found(finding, false, "tracefs is not mounted (mount -t tracefs tracefs /sys/kernel/tracing)");

@@ -46,3 +46,11 @@ says 2 "docs/from-bpftrace.md" "$fay" explain 'tracepoint:syscalls:sys_enter_ope
 says 2 "expected an expression, found the end of the query" "$fay" explain 'cluster.Function("libc!read").Count('
 [ "$(tail -1 "$work/err")" = "                                        ^" ] || fail "no caret at the end of the query: $(cat "$work/err")"
 says 2 "did you mean \`cluster\`?" "$fay" explain 'clutser.Function("libc!read").Count()'
+
+# The doctor says of what cannot be read what the kernel says.
+points=/sys/kernel/tracing/available_filter_functions
+if ! why=$(LC_ALL=C head -c 1 "$points" 2>&1 >/dev/null) && [ "${why##*: }" != "No such file or directory" ]; then
+	"$fay" doctor >"$work/out" 2>/dev/null || true
+	grep -qF "$points: ${why##*: }" "$work/out" || fail "the doctor does not say '$why': $(cat "$work/out")"
+	echo "ok: the doctor, of the hotpatch points: ${why##*: }"
+fi
