@@ -78,6 +78,8 @@ static int read_probe(struct fay_declarations *d, LLVMValueRef global, struct fa
 		return fay_error_at(error, FAY_E_USAGE, global, "pattern \"%s\": expected \"module!provider:name\"", p->pattern);
 	if (p->kind <= FAY_PROBE_OFFSET && !strchr(p->pattern, '!'))
 		return fay_error_at(error, FAY_E_USAGE, global, "pattern \"%s\": expected \"module!function\"", p->pattern);
+	if (p->kind == FAY_PROBE_TIMER && !p->parameter)
+		return fay_error_at(error, FAY_E_USAGE, global, "a timer's period is given in nanoseconds, from 1 up: FAY_TIMER(10000000) is every 10 ms");
 	d->spec.probe_count++;
 	return 0;
 }

@@ -48,6 +48,7 @@ static const struct {
 	{"FAY_ENTRY(\"a!b\") { n.n = syntax error; }\n", "the C compiler refused", 0, FAY_E_REFUSED},
 	{"void f(void) { n.n++; }\n", "no probe in this file", 0, FAY_E_USAGE},
 	{"FAY_ENTRY(\"read\") { n.n++; }\n", "expected \"module!function\"", 0, FAY_E_USAGE},
+	{"FAY_TIMER(0) { n.n++; }\n", "a timer's period", 3, FAY_E_USAGE},
 	{"FAY_TABLE(t, 65536, FAY_KEYS(FAY_KEY_U64(k)), FAY_VALUES(FAY_VALUE_HISTOGRAM(h)));\nFAY_ENTRY(\"a!b\") { n.n++; }\n",
 	 "use fewer rows", 0, FAY_E_LIMIT},
 };
