@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unit.h"
+#include "address.h"
+#include "fay/event.h"
 
 const char *const fay_helpers[FAY_HELPERS] = {"fay_flush", "fay_emit", "fay_try_read"};
 
@@ -328,6 +329,49 @@ static int check_instruction(struct fay_unit *unit, LLVMValueRef i)
 	}
 }
 
+/* --- fields that the probe's kind does not have --------------------------------------------------------------------------- */
+
+#define KIND(name) (1u << FAY_PROBE_##name)
+#define OF(member) offsetof(struct fay_event, member)
+static const struct {
+	size_t start, end; /* bytes of the event */
+	uint32_t kinds;
+	const char *message;
+} fields[] = {
+	{OF(arg), OF(retval), KIND(ENTRY) | KIND(OFFSET) | KIND(MARKER), "arguments are known in FAY_ENTRY(), FAY_OFFSET() and FAY_MARKER() only"},
+	{OF(retval), OF(time), KIND(RETURN), "a return value is known in FAY_RETURN() only"},
+	{OF(retval2), OF(reg), KIND(RETURN), "a return value is known in FAY_RETURN() only"},
+	{OF(duration), OF(address), KIND(RETURN) | KIND(EXCEPTION), "a call's duration is known in FAY_RETURN() and FAY_EXCEPTION() only"},
+	{OF(reg), sizeof(struct fay_event), KIND(OFFSET) | KIND(MARKER), "registers are known in FAY_OFFSET() and FAY_MARKER() only"},
+};
+
+static int check_field(struct fay_unit *unit, uint32_t kind, LLVMValueRef event, LLVMValueRef load)
+{
+	struct fay_address address;
+
+	if (!fay_trace(unit, LLVMGetOperand(load, 0), &address) || address.base != event || address.terms || address.constant < 0)
+		return 0; /* by a variable index: the dispatcher refuses what the verifier finds to be read */
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		if ((size_t)address.constant >= fields[i].start && (size_t)address.constant < fields[i].end && !(fields[i].kinds >> kind & 1))
+			return fay_refuse_at(unit, load, "%s", fields[i].message);
+	return 0;
+}
+
+/* Of sources that declare their probes: what a query's probe finds in an event is the query's business. */
+static int check_fields(struct fay_unit *unit, const struct fay_spec_probe *probe)
+{
+	LLVMValueRef f = LLVMGetNamedFunction(unit->module, probe->symbol);
+
+	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+		for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+			int result = LLVMIsALoadInst(i) ? check_field(unit, probe->kind, LLVMGetParam(f, 0), i) : 0;
+
+			if (result)
+				return result;
+		}
+	return 0;
+}
+
 int fay_check_simplified(struct fay_unit *unit)
 {
 	for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
@@ -338,5 +382,11 @@ int fay_check_simplified(struct fay_unit *unit)
 				if (result)
 					return result;
 			}
+	for (uint32_t i = 0; i < unit->spec->probe_count && unit->object_count; i++) {
+		int result = check_fields(unit, &unit->spec->probes[i]);
+
+		if (result)
+			return result;
+	}
 	return 0;
 }
