@@ -117,6 +117,7 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = trace->follow ? 0 : child_threads(trace);
 	uint64_t lost = lost_events(result), unknown = trace->unknown_calls, late = fay_trace_modules_late(trace);
+	size_t refused = fay_trace_modules_refused(trace);
 	if (fay_trace_is_file(trace))
 		lost = 0;
 	bool cut_off = false, programs = fay_trace_children_executed(trace);
@@ -135,6 +136,8 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 			fputs(",\"cut_off\":true", trace->writer.out);
 		if (programs)
 			fputs(",\"child_programs_not_traced\":true", trace->writer.out);
+		if (refused)
+			fprintf(trace->writer.out, ",\"modules_not_traced\":%zu", refused);
 		if (counts_late(trace))
 			fprintf(trace->writer.out, ",\"events_late\":%" PRIu64, trace->events_late);
 		if (trace->plan && trace->plan->keeps_arguments)
@@ -174,6 +177,9 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	if (late)
 		fprintf(stderr, "fay: %" PRIu64 " time%s a program that had changed its modules went on before fay had seen to them; calls of theirs may be missing\n", late,
 			late == 1 ? "" : "s");
+	if (refused)
+		fprintf(stderr, "fay: %zu module%s that came later, with functions that are asked for, %s not traced: no more sessions could watch calls until they return\n", refused,
+			refused == 1 ? "" : "s", refused == 1 ? "was" : "were");
 	if (children)
 		fprintf(stderr,
 			"fay: %zu thread%s of forked children called traced functions too; they are not counted\n",

@@ -199,8 +199,9 @@ static int choose_unwind_step(struct fay_session *session, const struct fay_zone
 	for (session->unwind_step = 1; session->unwind_step <= FAY_WATCHING_SESSIONS; session->unwind_step++)
 		if (!(taken >> session->unwind_step & 1))
 			return 0;
-	return fay_error_set(error, FAY_E_REFUSED, "process %d: %u other traces watch calls until they return, more are not possible", (int)session->pid,
-			     FAY_WATCHING_SESSIONS);
+	session->too_many = true;
+	return fay_error_set(error, FAY_E_REFUSED, "process %d: %u other traces, or sessions for modules that were loaded before, watch calls until they return; more are not possible",
+			     (int)session->pid, FAY_WATCHING_SESSIONS);
 }
 
 static int plan(struct fay_session *session, struct fay_error *error)
@@ -216,14 +217,14 @@ static int plan(struct fay_session *session, struct fay_error *error)
 		code = fay_error_set(error, FAY_E_REFUSED, "memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)", (int)session->pid, strerror(errno));
 	} else {
 		code = fay_zones_read(&maps, memory, &present, error);
+		if (!code && session->calls_size)
+			code = choose_unwind_step(session, &present, error);
 		if (!code)
 			code = fay_rseqs_read(session->target, memory, &session->rseqs, error);
 		if (!code)
 			code = fay_points_plan(session, &present, memory, error);
 		close(memory);
 	}
-	if (!code && session->calls_size)
-		code = choose_unwind_step(session, &present, error);
 	if (!code && is_worth_it(session))
 		code = fay_zones_build(session, &maps, error);
 	if (!code && !is_worth_it(session))
@@ -460,7 +461,9 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		code = choose_threads(session, error ? error : &local);
 	if (!code)
 		code = attach(session, error ? error : &local);
-	if (!code || code == FAY_E_USAGE)
+	if (session->too_many && session->options.beside_count)
+		session->options.beside[0]->modules_refused += fay_known_with_points(session);
+	if (!code || code == FAY_E_USAGE || session->too_many)
 		fay_known_remember(session->options.beside_count ? session->options.beside[0] : session, target);
 	if (code) {
 		/* It was there, and whatever step failed, and how, came of that. */

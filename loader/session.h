@@ -129,6 +129,8 @@ struct fay_session {
 	uint64_t rendezvous; /* struct r_debug of the process's dynamic linker; 0: not known */
 	struct fay_known *known; /* known_count of them */
 	size_t known_count;
+	bool too_many; /* its calls cannot be watched: the process has FAY_WATCHING_SESSIONS of others that are */
+	size_t modules_refused; /* modules of later sessions that were refused for that; in the first session */
 	char unhooked[FAY_REASON_MAX]; /* why the program does not wait when it loads modules; "": it does, or nobody asked for that */
 	bool thread_pointer; /* fs:0 holds the fs base in every thread */
 	uint64_t time_multiplier, time_offset;
@@ -172,11 +174,12 @@ size_t fay_read_program(const struct fay_zones *present, int memory, uint64_t ad
 void fay_points_deinit(struct fay_session *session);
 
 /*
- * known.c: marks the target's modules that the sessions beside this one know; adds those that are not marked to what a session knows; takes off what is no longer mapped, and
- * the module at `site` (0: none).
+ * known.c: marks the target's modules that the sessions beside this one know; adds those that are not marked to what a session knows; how many of these have points of a session; takes
+ * off what is no longer mapped, and the module at `site` (0: none).
  */
 void fay_known_mark(const struct fay_session *session);
 void fay_known_remember(struct fay_session *session, const struct fay_target *target);
+size_t fay_known_with_points(const struct fay_session *session);
 void fay_known_forget(struct fay_session *session, const struct fay_maps *maps, uint64_t site);
 
 /* cost.c: takes places out in one stop, by their numbers. *left: not all could be. */

@@ -170,6 +170,8 @@ bool fay_session_modules_asked(struct fay_session *session, uint32_t *number);
 void fay_session_modules_answer(struct fay_session *session, uint32_t number);
 /* How often it went on without an answer. */
 uint32_t fay_session_modules_late(const struct fay_session *session);
+/* How many modules with functions that are asked for came when no more sessions could watch their calls: they are not traced. Of a process's first session. */
+size_t fay_session_modules_refused(const struct fay_session *session);
 /*
  * All sessions of one process that have the same image forget their points in modules that are no longer there, each in one stop if it has any, so that what is mapped in their place is
  * not taken for them.
