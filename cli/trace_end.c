@@ -205,10 +205,29 @@ static void print_timing(const struct trace *trace)
 	fprintf(stderr, "  %-24s %9.3f ms\n", "longest pause of target", (double)pause / 1e6);
 }
 
+/* Of a query that has its rows: what is lost from now on, while it is detached, it does not miss. */
+static bool losses_so_far(struct trace *trace, struct fay_result *losses)
+{
+	struct fay_error error;
+	if (!fay_trace_has_all_rows(trace) || fay_trace_snapshot(trace, trace->views[0].state, losses, &error))
+		return false;
+	fay_result_deinit(losses);
+	return true;
+}
+
+static void set_losses(struct fay_result *result, const struct fay_result *losses)
+{
+	result->events_lost_reentrant = losses->events_lost_reentrant;
+	result->events_lost_full = losses->events_lost_full;
+	result->events_lost_no_slot = losses->events_lost_no_slot;
+	result->calls_lost = losses->calls_lost;
+}
+
 int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 {
-	struct fay_result last = { 0 };
+	struct fay_result last = { 0 }, losses;
 	struct fay_error detach_error;
+	bool has_rows = losses_so_far(trace, &losses);
 	int detached = detach_all(trace, &detach_error);
 	fay_trace_bpf_detach(trace);
 	if (trace->functions && !detached)
@@ -226,6 +245,8 @@ int fay_trace_finish(struct trace *trace, int result, struct fay_error *error)
 		second = third;
 		drawn = second.code;
 	}
+	if (has_rows)
+		set_losses(&last, &losses);
 	if (!drawn || !result) {
 		fay_trace_analyze_print(trace, &last, true);
 		fay_trace_print_end(trace, &last);
