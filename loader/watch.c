@@ -154,13 +154,16 @@ bool fay_unwatchable(const char *name, char reason[FAY_REASON_MAX])
 	} lists[] = {
 		{ "|setjmp|_setjmp|sigsetjmp|__sigsetjmp|__sigjmp_save|vfork|__vfork|getcontext|__getcontext|", "returns twice" },
 		{ "|swapcontext|__swapcontext|setcontext|__setcontext|__start_context|clone|__clone|__clone2|clone3|__clone3|", "switches stacks" },
-		{ "|_start|_dl_start|_dl_start_user|__restore_rt|_dl_runtime_resolve|_dl_runtime_resolve_fxsave|_dl_runtime_resolve_xsave|"
-		  "_dl_runtime_resolve_xsavec|_dl_tlsdesc_return|_dl_tlsdesc_undefweak|_dl_tlsdesc_dynamic|mcount|_mcount|__fentry__|",
+		{ "|_start|_dl_start|_dl_start_user|__restore_rt|_dl_runtime_|_dl_tlsdesc_return|_dl_tlsdesc_undefweak|_dl_tlsdesc_dynamic|mcount|_mcount|__fentry__|",
 		  "is not entered by an ordinary call" },
+		{ "|ffi_call_unix64|ffi_call_win64|", "moves its own return address" },
+		{ "|__morestack|__morestack_non_split|__morestack_large_model|", "computes from its return address where it goes on" },
 		{ "|dlopen|dlmopen|dlsym|dlvsym|__libc_dlopen_mode|__libc_dlsym|_dl_sym|_dl_vsym|", "asks which module called it" },
 	};
 	char bounded[FAY_IMAGE_MAX_STRING + 2];
 
+	if (!strncmp(name, "_dl_runtime_", strlen("_dl_runtime_"))) /* _dl_runtime_resolve_xsavec, _dl_runtime_profile_avx */
+		name = "_dl_runtime_";
 	snprintf(bounded, sizeof(bounded), "|%.255s|", name);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (strstr(lists[i].names, bounded))

@@ -141,6 +141,21 @@ crowding:
 	jmp	entered_inside + 3
 	end	enters
 
+	begin	ffi_call_unix64		/* returns from another place than where its return address was, as libffi's does */
+	mov	(%rsp), %rdx
+	lea	1(%rdi), %rax
+	sub	$56, %rsp
+	mov	%rdx, (%rsp)
+	ret
+	end	ffi_call_unix64
+	begin	moving
+	push	%rbp
+	mov	%rsp, %rbp
+	call	ffi_call_unix64
+	leave
+	ret
+	end	moving
+
 	.data
 leaf_address:
 	.quad	leaf

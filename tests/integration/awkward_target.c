@@ -11,7 +11,7 @@
 
 typedef uint64_t function(uint64_t value, uint64_t rounds);
 function short_padded, short_crowded, crowding, with_endbr, tail_call, leaf, red_zone, loop_back_far, loop_back_end, loop_inside, loop_behind, indirect,
-	by_retpoline, plt_entry, entered_inside, enters;
+	by_retpoline, plt_entry, entered_inside, enters, moving;
 
 #ifdef __clang__
 #define WHOLE __attribute__((noinline))
@@ -63,7 +63,7 @@ uint64_t chosen(uint64_t value) __attribute__((ifunc("choose")));
 static int all_right(unsigned i)
 {
 	static function *const list[] = { short_padded, short_crowded, crowding, with_endbr, tail_call, leaf,	  red_zone,
-					  loop_inside,	loop_behind,   indirect, by_retpoline, plt_entry, entered_inside, enters };
+					  loop_inside,	loop_behind,   indirect, by_retpoline, plt_entry, entered_inside, enters,	moving };
 	struct big big = { { i } };
 	int right = 1;
 

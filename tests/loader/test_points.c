@@ -66,9 +66,26 @@ static void test_held_before_marker(void **state)
 	close(memory);
 }
 
+/* Functions that do more with their return address than return. */
+static void test_unwatchable(void **state)
+{
+	static const char *const names[] = { "setjmp", "_dl_runtime_resolve", "_dl_runtime_resolve_xsavec", "_dl_runtime_profile", "_dl_runtime_profile_avx512",
+					     "ffi_call_unix64", "ffi_call_win64", "__morestack", "__morestack_non_split", "__morestack_large_model" };
+	char reason[FAY_REASON_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_true(fay_unwatchable(names[i], reason));
+		assert_non_null(strstr(reason, "; its return cannot be watched"));
+	}
+	assert_false(fay_unwatchable("_dl_runtime", reason));
+	assert_false(fay_unwatchable("ffi_call", reason));
+	assert_false(fay_unwatchable("__generic_morestack", reason));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_too_many), cmocka_unit_test(test_held_before_marker) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_too_many), cmocka_unit_test(test_held_before_marker), cmocka_unit_test(test_unwatchable) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
