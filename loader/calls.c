@@ -259,17 +259,29 @@ static bool is_being_begun(struct returning *returning, uint64_t slot)
 	return false;
 }
 
+enum round { UNDER_WAY, LEFT, WITHOUT_ADDRESS, ROUNDS };
+
+/* The slot of a call whose turn is in this round; 0: it is not. */
+static uint64_t slot_in_round(const struct fay_call *call, enum round round)
+{
+	uint64_t slot = round == UNDER_WAY ? call->slot : call->slot & ~(uint64_t)FAY_CALL_LEFT;
+
+	if (slot % 8 || (call->address == 0) != (round == WITHOUT_ADDRESS) || (round == LEFT && slot == call->slot))
+		return 0;
+	return slot;
+}
+
 /*
- * Puts the real return addresses of one thread's watched calls with this mark back, newest first: of several calls at one place on the stack the newest is the one
+ * Puts the real return addresses of one thread's watched calls whose turn is in this round back, newest first: of several calls at one place on the stack the newest is the one
  * under way, and where it was itself a tail call, the older ones follow.
  */
-static void return_calls(struct returning *returning, uint64_t mark)
+static void return_calls(struct returning *returning, enum round round)
 {
 	const struct calls *own = &returning->own;
 
 	for (size_t i = own->count; i-- > 0;) {
-		uint64_t slot = own->items[i].slot ^ mark;
-		uint64_t place = slot && slot % 8 == 0 && own->items[i].address ? place_of_point(returning, slot) : 0;
+		uint64_t slot = slot_in_round(&own->items[i], round);
+		uint64_t place = slot ? place_of_point(returning, slot) : 0;
 
 		if (place && (returning->unwinds || (place == slot && is_being_begun(returning, slot))))
 			returning->doubt = true;
@@ -425,21 +437,27 @@ static bool somebody_unwinds(struct returning *returning)
 	return fay_stop_visit_words(stop, is_of_unwinder, returning);
 }
 
-/* Live threads first: what an ended one left behind may name places on stacks that are in use again; and last, for the same reason, calls that a longjmp seems to have left, which may be
- * under way on stacks that are switched by longjmp. */
+/*
+ * Live threads first: what an ended one left behind may name places on stacks that are in use again; and later, for the same reason, calls that a longjmp seems to have left, which may be
+ * under way on stacks that are switched by longjmp. Last those whose return address is 0, if no place was passed over: a return point that no other call has to do with is theirs, and not
+ * that of a call which one that is being begun follows as a tail call.
+ */
 static void return_all(struct returning *returning)
 {
 	uint64_t used = stacks_used(returning->stop, returning->header);
 
-	for (uint64_t i = 0; i < 4 * used && spend(returning, 3 * READ_STEPS + returning->stop->count); i++) {
+	for (uint64_t i = 0; i < 2 * ROUNDS * used && spend(returning, 3 * READ_STEPS + returning->stop->count); i++) {
 		uint64_t at = returning->header->calls + i % used * FAY_CALLS_STRIDE;
 		struct fay_call_stack stack;
+		enum round round = (enum round)(i / used / 2);
 
+		if (round == WITHOUT_ADDRESS && returning->doubt)
+			return;
 		if (!read_stack(returning->stop, at, &stack) || is_live_thread(returning->stop, stack.key) != (i / used % 2 == 0))
 			continue;
 		read_calls(returning->stop, at, &stack, &returning->own);
 		read_others(returning, stack.key);
-		return_calls(returning, i < 2 * used ? 0 : FAY_CALL_LEFT);
+		return_calls(returning, round);
 	}
 }
 

@@ -23,7 +23,7 @@
  * (or they have switched stacks: docs/dispatcher.md, Limits). The top may then be another than before: whoever has read it goes on with what it was, and
  * changes it by one instruction. So a call may come to lie behind the top: entries pass over its place, and when it returns it is looked for there too. A
  * call is begun by its slot and complete with its address; the return point lies in the slot some instructions later. Between the two the slot holds the
- * return address itself.
+ * return address itself. That of the first call on a stack made by hand may be 0: such a call looks like one that is being begun, but for the return point in its slot.
  */
 #include "runtime_internal.h"
 
@@ -127,9 +127,17 @@ bool fay_rt_is_return_point(uint64_t address)
  */
 static bool superseded(const struct fay_call *call, const struct fay_call *top, bool may_return)
 {
-	for (const struct fay_call *newer = call + 1; newer < top && newer <= call + FAY_CALLS_NEWER; newer++)
-		if (newer->address && ((newer->slot ^ call->slot) & ~(uint64_t)FAY_CALL_MARKS) == 0)
+	bool again = false;
+
+	for (const struct fay_call *newer = call + 1; newer < top && newer <= call + FAY_CALLS_NEWER; newer++) {
+		if ((newer->slot ^ call->slot) & ~(uint64_t)FAY_CALL_MARKS)
+			continue;
+		if (again) /* by one with the return address 0: no tail call */
+			return true;
+		if (newer->address)
 			return !(may_return ? fay_rt_is_return_point(newer->address) : fay_rt_return_point(newer->address) != NULL);
+		again = true; /* or it is being begun */
+	}
 	return false;
 }
 
@@ -144,15 +152,15 @@ static bool still_there(const struct fay_call_stack *stack, const struct fay_cal
 
 	if (call->slot == 0)
 		return false;
-	if (call->address == 0)
-		return !left;
+	if (call->address == 0 && left)
+		return false;
 	if (left && slot < here && !may_return)
 		return false;
-	if (left && superseded(call, top, may_return))
+	if ((left || call->address == 0) && superseded(call, top, may_return || !left))
 		return false;
 	if (fay_rt_try_read(&word, 8, slot))
 		return fay_rt_try_read(&word, 8, (uint64_t)stack); /* gone with its stack; but where a sandbox lets nothing be read, nothing is known to be dead */
-	return fay_rt_is_return_point(word) || (!left && word == call->address);
+	return call->address == 0 || fay_rt_is_return_point(word) || (!left && word == call->address);
 }
 
 /* In the order that tells what a signal handler must not take for an empty place. */
@@ -207,25 +215,40 @@ static void trim(struct fay_call_stack *stack, const struct fay_call *least)
 			__atomic_fetch_add(fay_rt_calls_known_top(stack), sizeof(*low), __ATOMIC_RELAXED);
 }
 
-/* Moves calls down into empty places. Not while one is being begun: the code that a signal interrupted there will write to its place. */
+/*
+ * Of a call without an address, in doubt true. If it is complete its return address is 0 (the end of a stack made by hand), and our return point is in its slot, where it does not belong to
+ * an older call, which this one follows as a tail call.
+ */
+static bool is_being_begun(struct fay_call_stack *stack, const struct fay_call *call)
+{
+	uint64_t word;
+
+	if (fay_rt_try_read(&word, sizeof(word), call->slot & ~(uint64_t)FAY_CALL_MARKS) || !fay_rt_return_point(word))
+		return true;
+	for (const struct fay_call *older = call; older-- > fay_first_call(stack);)
+		if (older->address && ((older->slot ^ call->slot) & ~(uint64_t)FAY_CALL_MARKS) == 0)
+			return true;
+	return false;
+}
+
+/* Moves calls down into empty places. One that is being begun stays: the code that a signal interrupted there will write to its place. */
 static void compact(struct fay_call_stack *stack)
 {
 	struct fay_call *to = fay_first_call(stack), *top = fay_rt_calls_top(stack);
 
-	for (struct fay_call *call = to; call < top; call++)
-		if (call->slot && call->address == 0)
-			return;
-	fay_rt_move_begin(stack);
 	for (struct fay_call *call = to; call < top; call++) {
 		if (call->slot == 0)
 			continue;
+		if (call->address == 0 && is_being_begun(stack, call))
+			to = call;
 		if (call != to) {
+			fay_rt_move_begin(stack);
 			*to = *call;
 			fay_rt_end_call(call);
+			fay_rt_move_end(stack);
 		}
 		to++;
 	}
-	fay_rt_move_end(stack);
 	trim(stack, fay_first_call(stack));
 }
 

@@ -41,6 +41,7 @@ equal "interrupted: returns, exceptions and lost ones" "$((r + x))" $(($(value r
 
 make_probe calls_c_target
 exact calls_c_target
+exact calls_c_target bottom
 make_probe calls_static_target
 for scenario in values tail exceptions threads forks; do
 	exact calls_static_target $scenario
@@ -111,4 +112,13 @@ wait_for "$work/target.out" half
 end_trace
 equal "switched: text" "$before" "$(text_hash "$target")"
 equal "switched: mappings left" 0 "$(grep -c fay-code "/proc/$target/maps" || true)"
+end_target
+
+# A call whose return address is 0: that is put back, too.
+start_target ready "$bin/calls_c_target" waiting
+trace -p "$target" --probe "$work/calls_c_target.fay"
+echo >&9
+wait_for "$work/target.out" half
+end_trace
+equal "return address 0: mappings left" 0 "$(grep -c fay-code "/proc/$target/maps" || true)"
 end_target

@@ -2,12 +2,18 @@
 /*
  * A C program, which has no unwinder of its own: libgcc_s is loaded by the C library when a thread is cancelled or exits, or backtrace() is first
  * called. Prints "ENTRIES RETURNS EXCEPTIONS" of its traced_* functions.
+ *
+ * With "bottom": stacks made by hand, whose first function has the return address 0: one that is switched to often, and many that are unmapped. With "waiting" it waits for a line before
+ * and after it has switched to one, and checks that the 0 is there.
  */
 #include <execinfo.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define TRACED __attribute__((noinline, noclone)) 
@@ -67,10 +73,92 @@ TRACED int traced_backtrace_outer(void **frames)
 	return count;
 }
 
-int main(void)
+#define STACK 16384
+static void *main_stack, *other_stack;
+
+/* void traced_switch(void **here, void *there): saves what a call keeps, and returns on the other stack. */
+void traced_switch(void **here, void *there);
+__asm__(".text\n"
+	".globl traced_switch\n"
+	".type traced_switch, @function\n"
+	"traced_switch:\n"
+	"	push %rbp; push %rbx; push %r12; push %r13; push %r14; push %r15\n"
+	"	mov %rsp, (%rdi)\n"
+	"	mov %rsi, %rsp\n"
+	"	pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp\n"
+	"	ret\n"
+	".size traced_switch, . - traced_switch\n");
+TRACED void traced_step(void);
+TRACED void traced_step(void)
+{
+	CLOBBER;
+}
+TRACED void traced_body(void);
+TRACED void traced_body(void)
+{
+	for (;;) {
+		traced_step();
+		traced_switch(&other_stack, main_stack);
+	}
+}
+/* A new stack, for traced_switch(); returns where traced_body() has its return address. */
+static void **make_stack(void)
+{
+	char *memory = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void **bottom = (void **)(memory + STACK - 64) - 1;
+	void (*body)(void) = traced_body;
+
+	if (memory == MAP_FAILED)
+		exit(73);
+	memcpy(bottom - 1, &body, sizeof(body));
+	other_stack = bottom - 7;
+	return bottom;
+}
+static void switch_often(long times)
+{
+	for (long i = 0; i < times; i++)
+		traced_switch(&main_stack, other_stack);
+	entries += 1 + 3 * times;
+	returns += 3 * times - 1;
+}
+static int bottom_of_stack(void)
+{
+	for (int i = 0; i < 6000; i++) {
+		char *memory = (char *)make_stack() + 72 - STACK;
+
+		switch_often(1);
+		/* The next one is elsewhere. */
+		if (munmap(memory, STACK / 2) || mprotect(memory + STACK / 2, STACK / 2, PROT_NONE))
+			return 74;
+	}
+	make_stack();
+	switch_often(20000);
+	printf("%ld %ld %ld\n", entries, returns, exceptions);
+	return 0;
+}
+static int wait_at_bottom(void)
+{
+	void **bottom = make_stack();
+	bool good;
+
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	switch_often(3);
+	puts("half");
+	fflush(stdout);
+	getchar();
+	good = *bottom == NULL;
+	switch_often(1);
+	return good ? 0 : 76;
+}
+
+int main(int count, char **arguments)
 {
 	void *frames[32], *plain[32];
 
+	if (count > 1)
+		return strcmp(arguments[1], "waiting") == 0 ? wait_at_bottom() : bottom_of_stack();
 	for (volatile int i = 0; i < 50; i++) {
 		pthread_t thread;
 		void *value;
