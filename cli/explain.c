@@ -121,6 +121,10 @@ int fay_explain_main(int argc, char **argv)
 		fputs(usage, explain.help ? stdout : stderr);
 		return explain.help ? FAY_OK : FAY_E_USAGE;
 	}
+	if (explain.pid && !fay_cli_process_of(explain.pid)) {
+		fprintf(stderr, "fay: there is no process %d\n", (int)explain.pid);
+		return FAY_E_REFUSED;
+	}
 	struct fay_query_options options = { .now = fay_cli_realtime(), .extend = true, .find = fay_cli_find_function, .find_context = &explain.functions };
 	if (fay_query_plan_with(explain.query, &options, &plan, &error)) {
 		fay_cli_query_hint(explain.query, &error);

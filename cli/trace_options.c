@@ -391,6 +391,19 @@ static int check_numbers(struct trace *trace, struct fay_error *error)
 	return FAY_OK;
 }
 
+/* The kernel is asked for numbers and names, whoever has them: a number that nobody has is a mistake, a name may come. */
+static int check_kernel(struct trace *trace, struct fay_error *error)
+{
+	pid_t none;
+	for (size_t i = 0; i < trace->tid_count; i++)
+		if (!fay_cli_process_of(trace->tids[i]))
+			return fay_error_set(error, FAY_E_REFUSED, "there is no thread %d", (int)trace->tids[i]);
+	for (size_t i = 0; i < trace->comm_count; i++)
+		if (!fay_cli_find_comm(trace->comms[i], &none, 0))
+			fprintf(stderr, "fay: no process is named '%s' yet; threads that have, or get, that name are traced\n", trace->comms[i]);
+	return check_numbers(trace, error);
+}
+
 int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 {
 	int result;
@@ -401,7 +414,7 @@ int fay_trace_find_processes(struct trace *trace, struct fay_error *error)
 	if (fay_trace_is_kernel(trace) && trace->comm_count && trace->follow)
 		return fay_error_set(error, FAY_E_USAGE, "of a query about the kernel --follow goes with -p or a command: --comm is any process of that name, whoever's child it is, and no other");
 	if (fay_trace_is_kernel(trace)) /* the probe itself compares names */
-		return check_numbers(trace, error);
+		return check_kernel(trace, error);
 	if (fay_trace_is_file(trace)) {
 		if (!trace->command && !trace->pid_count && !trace->comm_count && !trace->follow)
 			return FAY_OK;

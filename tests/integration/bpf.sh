@@ -168,6 +168,10 @@ jq -c 'select(.type == "row" and .final).values' "$work/trace.json" >"$work/rows
 equal "processes by number and by name" '[true,true,[]]' \
 	"$(value "[any(.pid == $redis), (map(select(.comm == \"dd\").n) | add >= 500), map(select(.pid != $redis and .comm != \"dd\"))]")"
 # One thread of a process that has several.
+exits "a thread that is not there" 1 "$FAY" trace --for 1s --tid 4194303 'cluster.Syscall("read").Count()'
+contains "which" "$work/err" "there is no thread 4194303"
+exits "a name that nobody has" 0 "$FAY" trace --for 1s --comm nobody-s_name 'cluster.Syscall("read").Count()'
+contains "which, too" "$work/err" "no process is named 'nobody-s_name' yet"
 trace --tid "$redis" 'from r in cluster.Syscall("read") group r by new { r.tid, r.pid } into g select new { g.Key, n = g.Count() }'
 redis-cli -p "$port" ping >/dev/null
 end_trace

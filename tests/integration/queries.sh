@@ -62,6 +62,8 @@ last_of_each
 # How the probes would be run, and are.
 count='cluster.Function("libc!read").Count()'
 named='from r in cluster.Function("libc!read") group r by r.comm into g select new { g.Key, n = g.Count() }'
+exits "explained for a process that is not there" 1 "$FAY" explain -p 4194303 "$count"
+contains "which" "$work/err" "there is no process 4194303"
 exits "explained: a count" 0 "$FAY" explain "$count"
 contains "it would be inlined" "$work/out" "probe 0: inlined into the trampoline, 3 bytes; needs no guard against reentrance"
 printf '#include <fay/probe.h>\nFAY_ENTRY("libc!read") { }\n' >"$work/nothing.c"
