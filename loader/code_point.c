@@ -69,7 +69,7 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 
 static bool same_probes(const struct fay_point *a, const struct fay_point *b)
 {
-	return a->probe_count == b->probe_count && a->careful == b->careful && a->go == b->go && !memcmp(a->probes, b->probes, a->probe_count * sizeof(*a->probes));
+	return a->probe_count == b->probe_count && a->careful == b->careful && a->go == b->go && (!a->probe_count || !memcmp(a->probes, b->probes, a->probe_count * sizeof(*a->probes)));
 }
 
 /* Finds the sets of probes that many points of the zone have. There are few sets; those beyond the room for them have trampolines of their own. */

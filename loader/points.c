@@ -21,6 +21,8 @@ static int by_address(const void *a, const void *b)
 
 	if (x->function.address != y->function.address)
 		return x->function.address < y->function.address ? -1 : 1;
+	if (x->inside != y->inside)
+		return x->inside ? 1 : -1;
 	return x->function.marker < y->function.marker ? -1 : x->function.marker > y->function.marker;
 }
 
@@ -33,11 +35,39 @@ static void place_inside(struct fay_point *point, uint64_t offset)
 	point->function.size -= offset <= point->function.size ? offset : point->function.size;
 }
 
+static int probe_add(struct fay_point *point, uint32_t probe, bool watched)
+{
+	uint32_t *probes = realloc(point->probes, (point->probe_count + 1) * sizeof(*probes)), at;
+
+	if (!probes)
+		return -1;
+	for (at = point->probe_count; at > 0 && probes[at - 1] > probe; at--)
+		probes[at] = probes[at - 1];
+	probes[at] = probe;
+	point->probes = probes;
+	point->probe_count++;
+	point->watched |= watched;
+	return 0;
+}
+
 int fay_point_append(struct fay_session *session, size_t *capacity, const struct fay_function *function,
 			const uint32_t *probe, enum fay_hook hook)
 {
-	struct fay_point *point;
+	struct fay_point point = { .function = *function, .hook = hook }, *same;
+	bool watched = probe && fay_trampoline_watches(&session->verdict->probes[*probe]);
 
+	point.careful = function->unnamed || strstr(function->name, ".cold");
+	if (function->marker) {
+		point.inside = true;
+		point.offset = function->address - function->start;
+	} else if (probe && session->verdict->probes[*probe].kind == FAY_PROBE_OFFSET)
+		place_inside(&point, session->verdict->probes[*probe].parameter);
+	same = session->folded_count ? bsearch(&point, session->points, session->folded_count, sizeof(point), by_address) : NULL;
+	if (same) {
+		if (hook)
+			same->hook = hook;
+		return probe ? probe_add(same, *probe, watched) : 0;
+	}
 	if (session->point_count == *capacity) {
 		size_t more = *capacity ? 2 * *capacity : 64;
 		struct fay_point *grown = more > FAY_POINTS_MAX ? NULL : realloc(session->points, more * sizeof(*grown));
@@ -47,63 +77,43 @@ int fay_point_append(struct fay_session *session, size_t *capacity, const struct
 		session->points = grown;
 		*capacity = more;
 	}
-	point = &session->points[session->point_count];
-	memset(point, 0, sizeof(*point));
-	point->function = *function;
-	point->probes = malloc(sizeof(*point->probes));
-	if (!point->probes)
+	if (probe && probe_add(&point, *probe, watched))
 		return -1;
-	point->hook = hook;
-	point->careful = function->unnamed || strstr(function->name, ".cold");
-	if (function->marker) {
-		point->inside = true;
-		point->offset = function->address - function->start;
-	} else if (probe && session->verdict->probes[*probe].kind == FAY_PROBE_OFFSET)
-		place_inside(point, session->verdict->probes[*probe].parameter);
-	if (probe) {
-		point->probes[0] = *probe;
-		point->probe_count = 1;
-		point->watched = fay_trampoline_watches(&session->verdict->probes[*probe]);
-	}
-	session->point_count++;
+	session->points[session->point_count++] = point;
 	return 0;
 }
 
-/* The points are sorted by address and, qsort not being stable, are given the order of probes back here. */
+int fay_points_full(const struct fay_session *session, struct fay_error *error)
+{
+	if (session->point_count == FAY_POINTS_MAX)
+		return fay_error_set(error, FAY_E_LIMIT, "process %d: too many functions (limit %u)", (int)session->pid, FAY_POINTS_MAX);
+	return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+}
+
+/* The points are sorted by address and, qsort not being stable, are given the order of probes back here. Those that were folded before come once only. */
 static int points_fold(struct fay_session *session)
 {
 	size_t kept = 0;
+	int code = 0;
 
+	if (session->point_count == session->folded_count)
+		return 0;
 	qsort(session->points, session->point_count, sizeof(*session->points), by_address);
 	for (size_t i = 0; i < session->point_count; i++) {
-		struct fay_point *point = &session->points[i], *same;
-		uint32_t *probes, at;
+		struct fay_point *point = &session->points[i], *same = kept ? &session->points[kept - 1] : NULL;
 
-		if (kept == 0 || session->points[kept - 1].function.address != point->function.address ||
-		    session->points[kept - 1].inside != point->inside || session->points[kept - 1].function.marker != point->function.marker) {
+		if (!same || by_address(same, point)) {
 			session->points[kept++] = *point;
 			continue;
 		}
-		same = &session->points[kept - 1];
 		if (point->hook)
 			same->hook = point->hook;
-		if (!point->probe_count) {
-			free(point->probes);
-			continue;
-		}
-		probes = realloc(same->probes, (same->probe_count + 1) * sizeof(*probes));
-		if (!probes)
-			return -1;
-		same->probes = probes;
-		for (at = same->probe_count; at > 0 && probes[at - 1] > point->probes[0]; at--)
-			probes[at] = probes[at - 1];
-		probes[at] = point->probes[0];
-		same->probe_count++;
-		same->watched |= point->watched;
+		for (uint32_t k = 0; k < point->probe_count && !code; k++)
+			code = probe_add(same, point->probes[k], point->watched);
 		free(point->probes);
 	}
-	session->point_count = kept;
-	return 0;
+	session->point_count = session->folded_count = kept;
+	return code;
 }
 
 /* What the trampolines of markers need; what a marker cannot give is the reason for which it is skipped later. */
@@ -157,7 +167,9 @@ int fay_points_resolve(struct fay_session *session, struct fay_error *error)
 			code = fay_point_append(session, &capacity, &list.items[k], &i, FAY_HOOK_NONE);
 		fay_function_list_deinit(&list);
 		if (code)
-			return fay_error_set(error, FAY_E_LIMIT, "too many functions (limit %u), or out of memory", FAY_POINTS_MAX);
+			return fay_points_full(session, error);
+		if (points_fold(session)) /* so that a function that several probes want counts once */
+			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
 	if (unmatched && !session->point_count)
 		return unmatched;

@@ -117,7 +117,7 @@ int fay_rendezvous_resolve(struct fay_session *session, size_t *capacity, struct
 	if (reason)
 		snprintf(session->unhooked, sizeof(session->unhooked), "%s", reason);
 	else if (fay_point_append(session, capacity, &function, NULL, FAY_HOOK_MODULES))
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+		return fay_points_full(session, error);
 	return 0;
 }
 

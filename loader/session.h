@@ -106,7 +106,7 @@ struct fay_session {
 	struct fay_attach_options options;
 	uint64_t id;
 	struct fay_point *points;
-	size_t point_count;
+	size_t point_count, folded_count; /* the first so many are sorted, each place once; while they are looked for */
 	struct fay_point_back *backs; /* sorted by point */
 	size_t back_count, back_room;
 	struct fay_rseqs rseqs; /* restartable sequences of the modules that have points */
@@ -165,9 +165,11 @@ static inline size_t fay_calls_size(const struct fay_session *session)
 int fay_points_resolve(struct fay_session *session, struct fay_error *error);
 /* Reads and checks every point's bytes; what cannot be patched goes to the skipped ones. */
 int fay_points_plan(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error);
-/* A point for a probe (an index), or, if that is NULL, for a hook. */
+/* A point for a probe (an index), or, if that is NULL, for a hook; a place that several want is one point. -1: there are too many, or memory is out. */
 int fay_point_append(struct fay_session *session, size_t *capacity, const struct fay_function *function, const uint32_t *probe,
 		     enum fay_hook hook);
+/* Says why that failed. */
+int fay_points_full(const struct fay_session *session, struct fay_error *error);
 int fay_session_skip(struct fay_session *session, struct fay_point *point, const char *reason);
 /* Reads up to `size` bytes as the program wrote them, without any trace's jumps. Returns how many there are. */
 size_t fay_read_program(const struct fay_zones *present, int memory, uint64_t address, uint8_t *body, size_t size);

@@ -119,7 +119,7 @@ int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_er
 		if (unwinder == UNWINDER_UNKNOWN)
 			return refuse(session, module, "which unwinder its exceptions pass through is not known, for a file cannot be read", error);
 		if ((is_asked(module) || unwinder == UNWINDER_SYMBOL) && hook_module(session, module, capacity))
-			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+			return fay_points_full(session, error);
 	}
 	return 0;
 }

@@ -53,3 +53,14 @@ equal "the trace above counts on" $((5 * 19999)) "$(final_sum Count)"
 equal "the trace below" $((2 * 19999)) "$(jq -s '[.[] | select(.type == "row" and .final) | .values.Count] | add' "$work/lower.json")"
 equal "text after both" "$before" "$(text_hash "$target")"
 rounds 1
+
+# More probes times functions than a session has places: a function counts once, whoever wants it.
+{
+	printf '#include <fay/probe.h>\nFAY_COUNT(calls);\n'
+	for _ in $(seq 32); do echo 'FAY_ENTRY("many_target!f1????") { fay_count(&calls); }'; done
+} >"$work/probes.c"
+"$FAY" cc "$work/probes.c" -o "$work/probes.fay" || fail "32 probes do not compile"
+trace -p "$target" --probe "$work/probes.fay"
+rounds 1
+end_trace
+equal "32 probes on each of 10,000 functions" $((32 * 19999)) "$(jq -s '[.[] | select(.type == "row" and .final) | .values.calls] | add' "$work/trace.json")"

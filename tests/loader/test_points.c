@@ -18,6 +18,7 @@ static void test_too_many(void **state)
 {
 	const struct fay_function function = { .name = "f", .address = 4096 };
 	struct fay_session *session = calloc(1, sizeof(*session));
+	struct fay_error error = { 0 };
 	size_t capacity = 0;
 
 	(void)state;
@@ -26,6 +27,8 @@ static void test_too_many(void **state)
 		assert_int_equal(fay_point_append(session, &capacity, &function, NULL, FAY_HOOK_NONE), 0);
 	assert_int_not_equal(fay_point_append(session, &capacity, &function, NULL, FAY_HOOK_NONE), 0);
 	assert_int_equal(session->point_count, FAY_POINTS_MAX);
+	assert_int_equal(fay_points_full(session, &error), FAY_E_LIMIT);
+	assert_non_null(strstr(error.message, "too many functions"));
 	fay_points_deinit(session);
 	free(session);
 }
