@@ -388,6 +388,8 @@ static bool point_plan(struct fay_session *session, struct fay_point *point, con
 
 	if (fay_rendezvous_unsettled(session, point, reason))
 		return false;
+	if (point->untraced)
+		return snprintf(reason, FAY_REASON_MAX, "%s", point->untraced) < 0;
 	if (point->inside && at_back(session, point))
 		return snprintf(reason, FAY_REASON_MAX, "is traced at its entry, and +%#lx is too close to a jump back there", (unsigned long)point->offset) < 0;
 	if (point->inside)

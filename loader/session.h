@@ -43,6 +43,7 @@ struct fay_point {
 	uint64_t lower_returns[FAY_WATCHING_SESSIONS]; /* and the return points of the sessions below, lower_return_count of them */
 	unsigned lower_return_count;
 	struct fay_marker_place *marker; /* what its trampoline needs; NULL: no marker */
+	const char *untraced;  /* why a run-time system does not stand that its code is changed; NULL: it does */
 	const char *unwatched; /* why a run-time system does not stand that its calls are watched; NULL: it does */
 	bool careful; /* may be jumped to with flags and red zone in use: a part of a function, or known from the unwind table alone */
 	uint32_t cost; /* index of its struct fay_place_cost in each slot */
@@ -200,7 +201,7 @@ bool fay_rendezvous_unsettled(const struct fay_session *session, const struct fa
 void fay_rendezvous_release(struct fay_session *session);
 void fay_rendezvous_release_other(pid_t pid, uint64_t id);
 
-/* walkers.c: sets `unwatched`, `go`, `argless` and jumps_followed. The other one: for a session beside others: takes out of these what a run-time system that has been loaded since does not stand. */
+/* walkers.c: sets `untraced`, `unwatched`, `go`, `argless` and jumps_followed. The other one: for a session beside others: takes out of these what a run-time system that has been loaded since does not stand. */
 void fay_walkers_judge(struct fay_session *session);
 int fay_walkers_came(struct fay_session *session, struct fay_error *error);
 

@@ -23,6 +23,8 @@ struct walker {
 	const char *refused;        /* functions of such a module that are left out; NULL: all */
 	const char *kept;           /* but these */
 	const char *reason;
+	const char *untraced; /* functions of such a module of which entries cannot be traced either; NULL: none */
+	const char *untraced_reason;
 };
 
 static const struct walker walkers[] = { /* the first is Go */
@@ -32,7 +34,9 @@ static const struct walker walkers[] = { /* the first is Go */
 	  .reason = "is OCaml code, whose run-time system walks the stack by return addresses; its return cannot be watched" },
 	/* What V8's code calls are its own functions and those that a module registers, which are C++ (or Rust): their return address is how V8 finds the caller. */
 	{ .system = "V8", .used = "_ZN2v8|_ZNK2v8", .refused = "_Z|_R|Builtins_|v8_",
-	  .reason = "may be called by code that V8 has made, whose frames V8 finds by return addresses; its return cannot be watched" },
+	  .reason = "may be called by code that V8 has made, whose frames V8 finds by return addresses; its return cannot be watched",
+	  /* So that calls from what it compiles are short. The copy is of the file, where nothing is patched, or of what lies there when it is made. */
+	  .untraced = "Builtins_", .untraced_reason = "is copied by V8 to where its code is made, and the copy runs instead; it cannot be traced" },
 	/* Of what compiled code calls only native methods leave their return address alone: where they were called from is noted beside the stack. */
 	{ .system = "HotSpot", .symbols = { "JNI_CreateJavaVM" }, .kept = "JVM_|JNI_|jni_",
 	  .reason = "may be called by code that the Java VM has compiled, whose frames it finds by return addresses; its return cannot be watched" },
@@ -203,6 +207,8 @@ void fay_walkers_judge(struct fay_session *session)
 			module = point->function.module;
 			walker = walker_of(session, module, &registers);
 		}
+		if (walker && walker->untraced && begins(point->function.name, strlen(point->function.name), walker->untraced))
+			point->untraced = walker->untraced_reason;
 		if (walker == &walkers[0])
 			judge_arguments(session, registers, point);
 		if (point->watched)

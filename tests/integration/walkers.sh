@@ -45,6 +45,10 @@ if command -v node >/dev/null; then
 	watch "V8: everything" '*!*'
 	refused "V8: its own functions" "$module!_ZN2v8*" "whose frames V8 finds by return addresses"
 	watch "V8: the event loop" '*!uv_*'
+	if [ "$(readelf -sW "/proc/$program/exe" | grep -c ' Builtins_StringAdd')" -gt 0 ]; then
+		exits "V8: its built-in functions" 1 "$FAY" trace -p "$program" --for 1s "cluster.Function(\"$module!Builtins_*\").Count()"
+		contains "V8: its built-in functions, and why" "$work/err" "is copied by V8 to where its code is made"
+	fi
 	finish V8
 else
 	echo "node is not installed"
