@@ -100,6 +100,15 @@ void fay_cli_leftovers_print(const struct fay_cli_leftovers *all, bool json)
 	}
 }
 
+/* Of those that are to be removed. */
+static bool any_patched(const struct fay_installed_sessions *list, bool unknown)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].points && list->items[i].owner_state <= (unknown ? FAY_OWNER_UNKNOWN : FAY_OWNER_DEAD))
+			return true;
+	return false;
+}
+
 int fay_cli_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error)
 {
 	struct fay_installed_sessions list;
@@ -108,6 +117,7 @@ int fay_cli_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error
 	if (fay_installed_sessions(pid, &list, &unseen))
 		return FAY_OK; /* attaching will say why it cannot be looked into */
 	size_t abandoned = count_state(&list, FAY_OWNER_DEAD), doubtful = count_state(&list, FAY_OWNER_UNKNOWN);
+	bool ended = !any_patched(&list, unknown); /* as they should, but a thread was inside */
 	fay_installed_sessions_deinit(&list);
 	if (doubtful && !unknown)
 		fprintf(stderr, "fay: process %d: left %zu session%s of a fay in another PID namespace alone, which may run or be gone (`fay doctor`)\n", pid, doubtful,
@@ -118,8 +128,13 @@ int fay_cli_leftovers_clean_pid(pid_t pid, bool unknown, struct fay_error *error
 		return error->code;
 	if (!removed && !kept)
 		return FAY_OK; /* it was being removed when it was looked at */
-	fprintf(stderr, "fay: process %d: removed %zu session%s%s\n", pid, removed + kept, removed + kept == 1 ? "" : "s",
-		doubtful && unknown ? "" : " of a fay that was killed");
+	if (ended && kept)
+		fprintf(stderr, "fay: process %d: left %zu session%s mapped that an earlier trace had left, since a thread may still be inside\n", pid, kept, kept == 1 ? "" : "s");
+	if (ended && removed)
+		fprintf(stderr, "fay: process %d: removed %zu session%s left mapped by an earlier trace\n", pid, removed, removed == 1 ? "" : "s");
+	if (!ended)
+		fprintf(stderr, "fay: process %d: removed %zu session%s%s\n", pid, removed + kept, removed + kept == 1 ? "" : "s",
+			doubtful && unknown ? "" : " of a fay that was killed");
 	return FAY_OK;
 }
 

@@ -28,6 +28,15 @@ static bool sessions_of_first(const struct trace *trace, size_t first, struct fa
 	return true;
 }
 
+static void say_left_mapped(struct fay_session *const *list, size_t count, pid_t pid)
+{
+	bool left = false;
+	for (size_t i = 0; i < count; i++)
+		left |= fay_session_left_mapped(list[i]);
+	if (left)
+		fprintf(stderr, "fay: process %d: memory of the trace stays mapped there, harmless, since a thread may still be inside of it; the next trace, or `fay doctor --clean`, removes it when none is\n", pid);
+}
+
 /*
  * A target that cannot be stopped just now (a debugger holds it, a vfork lasts) is tried again. If it stays so, it is said which process is
  * still patched; its probes go on counting into memory that nobody reads.
@@ -46,8 +55,10 @@ static int detach_all(struct trace *trace, struct fay_error *error)
 			continue;
 		while (fay_sessions_detach(list, count, &one) && ++tries < DETACH_TRIES)
 			usleep(200000);
-		if (tries < DETACH_TRIES)
+		if (tries < DETACH_TRIES) {
+			say_left_mapped(list, count, fay_target_pid(trace->targets[i]));
 			continue;
+		}
 		result = fay_error_set(error, FAY_E_INTERNAL,
 				       "process %d is STILL PATCHED (it runs correctly; `fay doctor` lists it): %s",
 				       fay_target_pid(trace->targets[i]), one.message);

@@ -150,7 +150,7 @@ struct fay_session {
 	size_t shm_size;
 	struct fay_shm_control geometry; /* what the control page starts as */
 	uint64_t longest_pause;
-	bool attached;
+	bool attached, left_mapped;
 };
 
 /* places.c: where a probe is wanted, but for modules that other sessions of the process know. Threads' functions are in the C library, which is there from the beginning. */

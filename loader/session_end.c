@@ -48,6 +48,8 @@ static int detach_from(struct fay_session *const *sessions, size_t count, pid_t 
 	code = fay_zones_remove_kept(pid, removals, count, options->stop_timeout_ms, options->tracer_wait_ms, &pause, error);
 	for (size_t i = 0; i < count; i++) {
 		*missed |= !removals[i].found;
+		if (pid == sessions[i]->pid)
+			sessions[i]->left_mapped = removals[i].left;
 		if (pause > sessions[i]->longest_pause)
 			sessions[i]->longest_pause = pause;
 	}
@@ -129,6 +131,11 @@ int fay_sessions_detach(struct fay_session *const *sessions, size_t count, struc
 int fay_session_detach(struct fay_session *session, struct fay_error *error)
 {
 	return fay_sessions_detach(&session, 1, error);
+}
+
+bool fay_session_left_mapped(const struct fay_session *session)
+{
+	return session->left_mapped;
 }
 
 void fay_session_destroy(struct fay_session *session)

@@ -148,6 +148,8 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 int fay_session_detach(struct fay_session *session, struct fay_error *error);
 /* All these sessions of one process in as few stops of it, and of each child that it has forked, as one needs. After an error any of them may still be attached; it may be called again. */
 int fay_sessions_detach(struct fay_session *const *sessions, size_t count, struct fay_error *error);
+/* After it was detached: whether its memory stays mapped in the process, where a thread may still be inside of it. fay_leftovers_remove() removes it when none is. */
+bool fay_session_left_mapped(const struct fay_session *session);
 /*
  * Runs the image's probes of this kind, FAY_PROBE_BEGIN or FAY_PROBE_END, in this process on the session's state: once after attaching, once after detaching.
  * In the same thread that polls the aggregator.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# fay is killed with SIGKILL while it traces: the program goes on rightly, the doctor shows it, the next fay cleans up.
+# fay is killed with SIGKILL while it traces: the program goes on rightly, the doctor shows it, the next fay cleans up. What a fay that ended as it should leaves mapped is not
+# taken for that.
 . "$(dirname "$0")/lib.sh"
 start_target ready "$TARGET" 2 100000
 query='cluster.Function("threads_target!work").Count()'
@@ -32,3 +33,22 @@ kill_fay
 contains "what was removed" "$work/err" "process $target: removed 1 session"
 ! grep -q "process $target" "$work/doctor" || fail "the doctor finds something left"
 equal "text after" "$before" "$(text_hash "$target")"
+end_target
+
+returns='cluster.Return("killed_left_target!leave").Count()'
+start_target ready "$(dirname "$FAY")/killed_left_target"
+trace -p "$target" "$returns"
+echo >&9
+wait_for "$work/target.out" called
+end_trace
+contains "a trace says that it leaves memory mapped" "$work/trace.err" "process $target: memory of the trace stays mapped"
+equal "text after" "$before" "$(text_hash "$target")"
+"$FAY" doctor --clean >"$work/doctor" 2>"$work/err" || true
+contains "it is left while a thread may be inside" "$work/err" "process $target: left 1 session mapped that an earlier trace had left"
+echo >&9
+wait_for "$work/target.out" gone
+trace -p "$target" "$returns"
+contains "the next fay says what it removed" "$work/trace.err" "process $target: removed 1 session left mapped by an earlier trace"
+end_trace
+! grep "stays mapped" "$work/trace.err" || fail "memory stays mapped though nobody is inside"
+end_target
