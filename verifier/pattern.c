@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tracepoints that a policy allows. Both sides are globs (fnmatch(3)), module and function apart: the loader will trace whatever the image's glob matches, so all
- * that it can match must be matched by the policy's. That is decided sign by sign, and any doubt is a no.
+ * that it can match must be matched by the policy's. That is decided sign by sign, and any doubt is a no. A module's glob with a slash means the module's path, one
+ * without its names (loader/modules.c, fay_module_matches), so that one kind says nothing of the other.
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -69,6 +70,14 @@ static bool split(const char *pattern, char module[FAY_IMAGE_MAX_STRING], char f
 	return true;
 }
 
+/* The same of modules: paths within paths, names within names, and everything within `*`. */
+static bool module_within(const char *allowed, const char *wanted)
+{
+	bool any = allowed[0] && !allowed[strspn(allowed, "*")];
+
+	return any || (!strchr(allowed, '/') == !strchr(wanted, '/') && within(allowed, wanted));
+}
+
 bool fay_policy_allows(const struct fay_policy *policy, const char *pattern)
 {
 	char module[FAY_IMAGE_MAX_STRING], function[FAY_IMAGE_MAX_STRING];
@@ -79,7 +88,7 @@ bool fay_policy_allows(const struct fay_policy *policy, const char *pattern)
 	if (!split(pattern, module, function))
 		return false;
 	for (uint32_t k = 0; k < policy->pattern_count && k < 32; k++)
-		if (split(policy->patterns[k], allowed_module, allowed_function) && within(allowed_module, module) && within(allowed_function, function))
+		if (split(policy->patterns[k], allowed_module, allowed_function) && module_within(allowed_module, module) && within(allowed_function, function))
 			return true;
 	return false;
 }

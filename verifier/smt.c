@@ -19,6 +19,7 @@
 #include "smt_proof.h"
 
 #define RLIMIT 20000000u     /* Z3's own measure of work */
+#define MEMORY_MIB 768u      /* Z3's, for all that it holds while it answers; the states are kept meanwhile (analysis.h) */
 #define NEAR_RLIMIT 2000000u /* of a question that is asked again with more of the way to it, if this does not do */
 
 static void on_error(Z3_context z, Z3_error_code code)
@@ -85,6 +86,7 @@ static enum fay_answer ask(struct query *q, struct fay_model *model)
 	Z3_params_inc_ref(q->z, params);
 	Z3_params_set_uint(q->z, params, Z3_mk_string_symbol(q->z, "timeout"), ms);
 	Z3_params_set_uint(q->z, params, Z3_mk_string_symbol(q->z, "rlimit"), q->work ? q->work : RLIMIT);
+	Z3_params_set_uint(q->z, params, Z3_mk_string_symbol(q->z, "max_memory"), MEMORY_MIB);
 	/* A solver of tactics keeps what is asserted as it is; others simplify it at once, which no limit bounds. */
 	tactic = Z3_mk_tactic(q->z, "qfbv");
 	if (!tactic) {

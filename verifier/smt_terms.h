@@ -14,7 +14,7 @@
 #include "smt.h"
 
 #define FAY_SMT_MAX_UNKNOWNS (1u << 18)    /* of one query: Z3 keeps about 2 KiB for each */
-#define FAY_SMT_MAX_TABLE_TERMS (1u << 20) /* entries of read-only tables spelt out in one query */
+#define FAY_SMT_MAX_TABLE_TERMS (1u << 18) /* entries of read-only tables spelt out in one query */
 
 #define FAY_RANKED 8u /* locations that a loop's bound is looked for in */
 

@@ -42,6 +42,19 @@ static void named_cases(void **state)
 	assert_false(allows("m*", "m*!secret"));
 	assert_false(allows("libc!re??", "libc!re\\ad"));
 	assert_false(allows("libc!???", "libc!\xc3\xa9?")); /* three bytes, or two characters */
+	/* with a slash the loader matches paths, without names */
+	assert_true(allows("*", "/usr/lib/libc.so.6!read"));
+	assert_true(allows("**!*", "*/libc.so.6!read"));
+	assert_true(allows("/usr/lib/*!*", "/usr/lib/ssl/legacy.so!read"));
+	assert_true(allows("/usr/lib/*!*", "/usr/lib/*ssl*!read"));
+	assert_true(allows("libc!*", "libc!operator/*"));
+	assert_false(allows("*ssl*!*", "*ssl*/legacy.so!*"));
+	assert_false(allows("*ssl*!*", "/usr/lib/ssl/legacy.so!read"));
+	assert_false(allows("*ssl*!*", "*ssl[/]legacy.so!read"));
+	assert_false(allows("*ssl*!*", "*ssl\\/legacy.so!read"));
+	assert_false(allows("lib?ssl!*", "lib/ssl!read"));
+	assert_false(allows("*[!/]*!*", "libc!read"));
+	assert_false(allows("/usr/lib/*!*", "libc!read"));
 	assert_true(fay_policy_allows(&(struct fay_policy){ 0 }, "anything!*"));
 }
 

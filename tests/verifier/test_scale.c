@@ -306,6 +306,38 @@ static uint8_t *hard_questions(size_t *size)
 	return repeated(size, unit, sizeof(unit), 40);
 }
 
+/*
+ * One way has states as large as a frame makes them, the other asks of an index that went through a table of 256 bytes 4,090 times: what both take must be
+ * bounded together, since the states are kept while the solver is asked.
+ */
+static uint8_t *states_and_tables(size_t *size)
+{
+	static int32_t words[64];
+	struct builder b = { .probes = 1, .rodata = words, .words = 64 };
+	size_t hole;
+
+	for (unsigned i = 0; i < sizeof(words); i++)
+		((uint8_t *)words)[i] = (uint8_t)(i * 167 + 13);
+	EMIT(&b, 0x48, 0x83, 0x7f, 0x18, 0x00, 0x0f, 0x85); /* cmpq $0, 24(%rdi); jne */
+	hole = b.size;
+	emit32(&b, 0);
+	EMIT(&b, 0x0f, 0xb6, 0x07, 0x4c, 0x8d, 0x05); /* movzbl (%rdi), %eax; lea table, %r8 */
+	emit32(&b, RODATA_FROM_TEXT - (int64_t)(b.size + 4));
+	for (unsigned i = 0; i < 4090; i++)
+		EMIT(&b, 0x41, 0x0f, 0xb6, 0x04, 0x00); /* movzbl (%r8,%rax), %eax */
+	/* mov 8(%rdi), %rcx; imul %rax, %rcx; imul %rcx, %rcx; incb (%rsi,%rcx); ret */
+	EMIT(&b, 0x48, 0x8b, 0x4f, 0x08, 0x48, 0x0f, 0xaf, 0xc8, 0x48, 0x0f, 0xaf, 0xc9, 0xfe, 0x04, 0x0e, 0xc3);
+	memcpy(b.code + hole, &(int32_t){ (int32_t)(b.size - hole - 4) }, 4);
+	EMIT(&b, 0x48, 0x81, 0xec);
+	emit32(&b, 4072);
+	for (unsigned i = 0; i < 8800; i++)
+		EMIT(&b, 0x48, 0x83, 0x7f, 0x10, 0x00, 0x74, 0x00); /* cmpq $0, 16(%rdi); je on */
+	EMIT(&b, 0x48, 0x81, 0xc4);
+	emit32(&b, 4072);
+	EMIT(&b, 0xc3);
+	return finish(&b, size);
+}
+
 static const struct scale_case {
 	const char *name;
 	uint8_t *(*make)(size_t *size);
@@ -338,6 +370,7 @@ static const struct scale_case {
 	{ "a million entries that lead anywhere", wild_table, "CFI-INDIRECT", 0 },
 	{ "forty questions that no solver answers", hard_questions, "MEM-BOUNDS", 0 },
 	{ "a jump table of a million entries in the code", million_entry_table, "CFI-INDIRECT MEM-REGION MEM-PERMISSION INS-UNSUPPORTED", 0 },
+	{ "8,800 large states and a table 4,090 times", states_and_tables, "MEM-BOUNDS LIM-RESOURCE", 120000 },
 };
 
 static int judge(const struct scale_case *c)
