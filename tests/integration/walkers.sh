@@ -38,6 +38,18 @@ refused() {
 }
 explain() { "$FAY" explain --json -p "$program" "cluster.Return(\"$1\").Count()" >"$work/explain.json"; }
 
+# Mono's modules are made up here.
+begin "$(dirname "$FAY")/aot_target"
+refused "Mono: methods" 'aot_target!method' "is code that Mono has compiled, whose frames it finds by return addresses"
+exits "Mono: calls to other modules" 1 "$FAY" trace -p "$program" --for 1s 'cluster.Function("aot_target!plt_*").Count()'
+contains "Mono: calls to other modules, and why" "$work/err" "plt_method cannot be traced: it is code that Mono reads when it is first called; it cannot be traced"
+trace -p "$program" 'cluster.Function("aot_target!*method").Count()'
+echo >&9
+wait_for "$work/program.out" called
+end_trace
+finish Mono
+equal "Mono: calls of methods" 1 "$(final_sum Count)"
+tried=0
 if command -v node >/dev/null; then
 	begin node --expose-gc "$here/walkers.js"
 	own_file=$(grep -aoE '/[^ ]*libnode\.so[^ ]*' "/proc/$program/maps" | head -1 || true)
