@@ -388,7 +388,7 @@ static int attach(struct fay_session *session, struct fay_error *error)
 		if (session->no_room && reserve_less(session))
 			continue;
 		if (session->no_room)
-			code = fay_error_set(error, FAY_E_REFUSED, "process %d has no room for the %zu MiB that fay has to reserve there: its address space (RLIMIT_AS) or the machine's memory (vm.overcommit_memory) is limited",
+			code = fay_error_set(error, FAY_E_REFUSED, "process %d has no room for the %zu MiB that fay has to reserve there: its address space (RLIMIT_AS), its data (RLIMIT_DATA) or the machine's memory (vm.overcommit_memory) is limited",
 					     (int)session->pid, (session->shm_size + session->calls_size) >> 20);
 		if (code >= 0)
 			break;

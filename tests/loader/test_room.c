@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs whose address space is limited: less is reserved there, for fewer threads; where that is still too much it is said. */
+/* Programs whose address space or data is limited: less is reserved there, for fewer threads; where that is still too much it is said. */
 #include "harness.h"
 
 #include <sys/resource.h>
@@ -51,31 +51,46 @@ static void test_less_reserved(void **state)
 	victim_end(&victim);
 }
 
-static void test_no_room(void **state)
+static void refused_for(int which, const char *name)
 {
+	const struct rlimit no_data = { 4096, RLIM_INFINITY };
 	struct hand_verdict hand;
 	struct victim victim;
 	struct fay_target *target;
 	struct fay_session *session = NULL;
 	struct fay_error error = { 0 };
 
-	(void)state;
 	victim_start(&victim);
 	assert_int_equal(victim_ask(&victim, "run fn_plain 1 10"), 10);
 	hand_verdict(&hand, PROBE_EMIT, "fay-test-target!fn_plain");
-	limit(&victim, MIB);
+	if (which == RLIMIT_AS)
+		limit(&victim, MIB);
+	else
+		assert_int_equal(prlimit(victim.pid, which, &no_data, NULL), 0);
 	assert_int_equal(fay_target_open_pid(victim.pid, &target, &error), 0);
 	assert_int_equal(fay_session_attach(target, &hand.verdict, NULL, &session, &error), FAY_E_REFUSED);
-	assert_non_null(strstr(error.message, "RLIMIT_AS"));
+	assert_non_null(strstr(error.message, name));
 	fay_target_close(target);
 	assert_int_equal(mappings(victim.pid, "memfd:fay-"), 0);
 	assert_int_equal(victim_ask(&victim, "run fn_plain 1 100"), 100);
 	victim_end(&victim);
 }
 
+static void test_no_room(void **state)
+{
+	(void)state;
+	refused_for(RLIMIT_AS, "RLIMIT_AS");
+}
+
+static void test_no_data(void **state)
+{
+	(void)state;
+	refused_for(RLIMIT_DATA, "RLIMIT_DATA");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_less_reserved), cmocka_unit_test(test_no_room) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_less_reserved), cmocka_unit_test(test_no_room), cmocka_unit_test(test_no_data) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
