@@ -187,14 +187,24 @@ bool fay_rt_moved(const struct fay_call_stack *stack, uint64_t before)
 	return before % 2 || __atomic_load_n(&stack->moves, __ATOMIC_RELAXED) != before;
 }
 
-/* Ends calls from `from` up that are known to be dead; `here` is where the thread's stack ends. */
-static void end_dead(struct fay_call_stack *stack, struct fay_call *from, uint64_t here)
+/* Ends the calls that are known to be dead; `here` is where the thread's stack ends. */
+static void end_dead(struct fay_call_stack *stack, uint64_t here)
 {
 	const struct fay_call *top = fay_rt_calls_top(stack);
 
-	for (; from < top; from++)
-		if (from->slot && !still_there(stack, from, top, here))
-			fay_rt_end_call(from);
+	for (struct fay_call *call = fay_first_call(stack); call < top; call++)
+		if (call->slot && !still_there(stack, call, top, here))
+			fay_rt_end_call(call);
+}
+
+/* Likewise from the newest down to `least`, until one is still there: looking costs a system call, and where stacks are switched many calls may lie above one that returns. */
+static void end_newest_dead(struct fay_call_stack *stack, struct fay_call *least, uint64_t here)
+{
+	struct fay_call *top = fay_rt_calls_top(stack);
+
+	for (struct fay_call *call = top; call-- > least && (!call->slot || !still_there(stack, call, top, here));)
+		if (call->slot)
+			fay_rt_end_call(call);
 }
 
 /*
@@ -322,7 +332,7 @@ static uint64_t leave_own(struct fay_slot_header *header, struct fay_call_stack 
 	__asm__ volatile("" : : : "memory");
 	*cycles = call->cycles;
 	fay_rt_end_call(call);
-	end_dead(stack, call, slot);
+	end_newest_dead(stack, call + 1, slot);
 	trim(stack, call + 1);
 	__asm__ volatile("" : : : "memory");
 	header->busy = busy;
@@ -373,7 +383,7 @@ void *fay_rt_full(void *local, uint64_t here)
 		stack->full = 0;
 		return NULL;
 	}
-	end_dead(stack, fay_first_call(stack), here);
+	end_dead(stack, here);
 	trim(stack, fay_first_call(stack));
 	if ((uint64_t)fay_rt_calls_top(stack) >= slot->calls_limit)
 		compact(stack);

@@ -4,7 +4,8 @@
  * called. Prints "ENTRIES RETURNS EXCEPTIONS" of its traced_* functions.
  *
  * With "bottom": stacks made by hand, whose first function has the return address 0: one that is switched to often, and many that are unmapped. With "waiting" it waits for a line before
- * and after it has switched to one, and checks that the 0 is there.
+ * and after it has switched to one, and checks that the 0 is there. With "crowd" many are switched to in turn: the test would take minutes if all calls that are under way were looked at
+ * whenever one returns.
  */
 #include <execinfo.h>
 #include <pthread.h>
@@ -136,6 +137,28 @@ static int bottom_of_stack(void)
 	printf("%ld %ld %ld\n", entries, returns, exceptions);
 	return 0;
 }
+static int crowd_of_stacks(void)
+{
+	static void *stacks[600];
+
+	for (int i = 0; i < 60000; i++) {
+		void **stack = &stacks[i % 600];
+
+		if (!*stack) {
+			make_stack();
+			entries++; /* traced_body() */
+			returns--; /* the last switch */
+		} else {
+			other_stack = *stack;
+		}
+		traced_switch(&main_stack, other_stack);
+		*stack = other_stack;
+		entries += 3;
+		returns += 3;
+	}
+	printf("%ld %ld %ld\n", entries, returns, exceptions);
+	return 0;
+}
 static int wait_at_bottom(void)
 {
 	void **bottom = make_stack();
@@ -158,7 +181,7 @@ int main(int count, char **arguments)
 	void *frames[32], *plain[32];
 
 	if (count > 1)
-		return strcmp(arguments[1], "waiting") == 0 ? wait_at_bottom() : bottom_of_stack();
+		return arguments[1][0] == 'w' ? wait_at_bottom() : arguments[1][0] == 'c' ? crowd_of_stacks() : bottom_of_stack();
 	for (volatile int i = 0; i < 50; i++) {
 		pthread_t thread;
 		void *value;
