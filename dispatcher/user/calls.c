@@ -10,7 +10,8 @@
  *	- it returns,
  *	- an exception passes it (the personality routine marks it: calls_left.c),
  *	- a longjmp goes over it (a hook at longjmp's start marks it, there, too; should that have been a switch of stacks, it may still return),
- *	- its slot no longer holds a return point, ours or another session's: something else has been written there.
+ *	- its slot no longer holds a return point, ours or another session's: something else has been written there,
+ *	- a newer call began at its slot, and not as a tail call: looked at where the call was marked, or there is no room.
  *
  * What is neither returned nor known dead (frames that a longjmp left, stacks of coroutines) stays, and costs room only. A call that returns in
  * another thread than it began in is looked for in all call stacks; what an exception comes to there is taken over into the thread's own.
@@ -187,17 +188,20 @@ bool fay_rt_moved(const struct fay_call_stack *stack, uint64_t before)
 	return before % 2 || __atomic_load_n(&stack->moves, __ATOMIC_RELAXED) != before;
 }
 
-/* Ends the calls that are known to be dead; `here` is where the thread's stack ends. */
+/*
+ * Ends the calls that are known to be dead; `here` is where the thread's stack ends. A call that nothing has marked is among them if another began at its slot: its frame was left by a jump
+ * that is not hooked, or with its stack.
+ */
 static void end_dead(struct fay_call_stack *stack, uint64_t here)
 {
 	const struct fay_call *top = fay_rt_calls_top(stack);
 
 	for (struct fay_call *call = fay_first_call(stack); call < top; call++)
-		if (call->slot && !still_there(stack, call, top, here))
+		if (call->slot && (superseded(call, top, true) || !still_there(stack, call, top, here)))
 			fay_rt_end_call(call);
 }
 
-/* Likewise from the newest down to `least`, until one is still there: looking costs a system call, and where stacks are switched many calls may lie above one that returns. */
+/* From the newest down to `least` ends those known to be dead, until one is still there: looking costs a system call, and where stacks are switched many calls may lie above one that returns. */
 static void end_newest_dead(struct fay_call_stack *stack, struct fay_call *least, uint64_t here)
 {
 	struct fay_call *top = fay_rt_calls_top(stack);

@@ -41,7 +41,7 @@ equal "interrupted: returns, exceptions and lost ones" "$((r + x))" $(($(value r
 
 make_probe calls_c_target
 exact calls_c_target
-for scenario in bottom crowd; do exact calls_c_target $scenario; done
+for scenario in bottom crowd again; do exact calls_c_target $scenario; done
 make_probe calls_static_target
 for scenario in values tail exceptions threads forks; do
 	exact calls_static_target $scenario

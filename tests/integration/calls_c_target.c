@@ -5,7 +5,7 @@
  *
  * With "bottom": stacks made by hand, whose first function has the return address 0: one that is switched to often, and many that are unmapped. With "waiting" it waits for a line before
  * and after it has switched to one, and checks that the 0 is there. With "crowd" many are switched to in turn: the test would take minutes if all calls that are under way were looked at
- * whenever one returns.
+ * whenever one returns. With "again" calls are left by jumps that are not hooked, and with their stacks, which are used again.
  */
 #include <execinfo.h>
 #include <pthread.h>
@@ -102,18 +102,24 @@ TRACED void traced_body(void)
 		traced_switch(&other_stack, main_stack);
 	}
 }
-/* A new stack, for traced_switch(); returns where traced_body() has its return address. */
-static void **make_stack(void)
+/* Makes the memory a stack for traced_switch(); returns where traced_body() has its return address. */
+static void **begin_stack(char *memory, void (*end)(void))
 {
-	char *memory = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void **bottom = (void **)(memory + STACK - 64) - 1;
 	void (*body)(void) = traced_body;
 
-	if (memory == MAP_FAILED)
-		exit(73);
+	memcpy(bottom, &end, sizeof(end));
 	memcpy(bottom - 1, &body, sizeof(body));
 	other_stack = bottom - 7;
 	return bottom;
+}
+static void **make_stack(void)
+{
+	char *memory = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		exit(73);
+	return begin_stack(memory, NULL);
 }
 static void switch_often(long times)
 {
@@ -159,6 +165,36 @@ static int crowd_of_stacks(void)
 	printf("%ld %ld %ld\n", entries, returns, exceptions);
 	return 0;
 }
+TRACED void traced_jump(void **to);
+TRACED void traced_jump(void **to)
+{
+	__builtin_longjmp(to, 1);
+}
+TRACED void traced_jump_outer(void **to);
+TRACED void traced_jump_outer(void **to)
+{
+	traced_jump(to);
+	CLOBBER;
+}
+static int stacks_again(void)
+{
+	static char memory[STACK] __attribute__((aligned(16)));
+	static void *to[5];
+
+	for (volatile int i = 0; i < 6000; i++) {
+		begin_stack(memory, abort);
+		switch_often(1);
+	}
+	for (volatile int i = 0; i < 6000; i++) {
+		if (__builtin_setjmp(to) == 0)
+			traced_jump_outer(to);
+		traced_step();
+		entries += 3;
+		returns++;
+	}
+	printf("%ld %ld %ld\n", entries, returns, exceptions);
+	return 0;
+}
 static int wait_at_bottom(void)
 {
 	void **bottom = make_stack();
@@ -181,7 +217,16 @@ int main(int count, char **arguments)
 	void *frames[32], *plain[32];
 
 	if (count > 1)
-		return arguments[1][0] == 'w' ? wait_at_bottom() : arguments[1][0] == 'c' ? crowd_of_stacks() : bottom_of_stack();
+		switch (arguments[1][0]) {
+		case 'w':
+			return wait_at_bottom();
+		case 'c':
+			return crowd_of_stacks();
+		case 'a':
+			return stacks_again();
+		default:
+			return bottom_of_stack();
+		}
 	for (volatile int i = 0; i < 50; i++) {
 		pthread_t thread;
 		void *value;
