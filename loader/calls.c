@@ -272,18 +272,39 @@ static uint64_t slot_in_round(const struct fay_call *call, enum round round)
 }
 
 /*
+ * Whether the thread stands in code of a session that watches calls, this one or another. A trampoline there may have copied the word in the slot and not written its own, or the reverse at the
+ * return, or hold the address of a record that has ended in a register: then the chain from the slot leads one call too far.
+ */
+static bool stands_in_code(struct returning *returning, uint64_t key)
+{
+	const struct fay_zones *zones = returning->zones;
+
+	for (size_t i = 0; i < returning->stop->count; i++) {
+		const struct fay_stopped_thread *thread = &returning->stop->threads[i];
+
+		if (thread->gone || key - thread->registers.fs_base > 1)
+			continue;
+		for (size_t k = 0; k < zones->count && spend(returning, 1); k++)
+			if (watches(zones, k, 0) && thread->registers.rip - zones->items[k].header.code < zones->items[k].header.code_size)
+				return true;
+	}
+	return false;
+}
+
+/*
  * Puts the real return addresses of one thread's watched calls whose turn is in this round back, newest first: of several calls at one place on the stack the newest is the one
  * under way, and where it was itself a tail call, the older ones follow.
  */
-static void return_calls(struct returning *returning, enum round round)
+static void return_calls(struct returning *returning, uint64_t key, enum round round)
 {
 	const struct calls *own = &returning->own;
+	bool waits = returning->unwinds || (returning->other_count && stands_in_code(returning, key));
 
 	for (size_t i = own->count; i-- > 0;) {
 		uint64_t slot = slot_in_round(&own->items[i], round);
 		uint64_t place = slot ? place_of_point(returning, slot) : 0;
 
-		if (place && (returning->unwinds || (place == slot && is_being_begun(returning, slot))))
+		if (place && (waits || (place == slot && is_being_begun(returning, slot))))
 			returning->doubt = true;
 		else if (place)
 			fay_stop_write(returning->stop, place, &own->items[i].address, 8);
@@ -457,7 +478,7 @@ static void return_all(struct returning *returning)
 			continue;
 		read_calls(returning->stop, at, &stack, &returning->own);
 		read_others(returning, stack.key);
-		return_calls(returning, round);
+		return_calls(returning, stack.key, round);
 	}
 }
 
