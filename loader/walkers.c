@@ -37,11 +37,11 @@ static const struct walker walkers[] = { /* the first is Go */
 	  .reason = "may be called by code that V8 has made, whose frames V8 finds by return addresses; its return cannot be watched",
 	  /* So that calls from what it compiles are short. The copy is of the file, where nothing is patched, or of what lies there when it is made. */
 	  .untraced = "Builtins_", .untraced_reason = "is copied by V8 to where its code is made, and the copy runs instead; it cannot be traced" },
-	/* Of what compiled code calls only native methods leave their return address alone: where they were called from is noted beside the stack. */
 	/* What its compiler has made ahead of time; the run-time system itself is C. It reads the code of the calls to other such modules when they are first made. */
 	{ .system = "Mono", .used = "mono_aot_file_info|mono_aot_module_",
 	  .reason = "is code that Mono has compiled, whose frames it finds by return addresses; its return cannot be watched",
 	  .untraced = "plt_", .untraced_reason = "is code that Mono reads when it is first called; it cannot be traced" },
+	/* Of what compiled code calls only native methods leave their return address alone: where they were called from is noted beside the stack. */
 	{ .system = "HotSpot", .symbols = { "JNI_CreateJavaVM" }, .kept = "JVM_|JNI_|jni_",
 	  .reason = "may be called by code that the Java VM has compiled, whose frames it finds by return addresses; its return cannot be watched" },
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A sandbox that refuses ptrace is not taken for a tracer in another PID namespace. */
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,27 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "../sandbox.h"
 #include "stop.h"
 #include "stop_seize.h"
-
-static int refuse_ptrace(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
 
 /* The target is a child, which no setting of Yama's keeps from being traced. */
 static int stop_from_sandbox(void)
@@ -42,7 +28,7 @@ static int stop_from_sandbox(void)
 	if (target == 0)
 		for (;;)
 			pause();
-	int code = target > 0 && !refuse_ptrace() ? fay_stop_all(target, FAY_STOP_TIMEOUT_MS, 100, &stop, &error) : 77;
+	int code = target > 0 && !refuse_call(SYS_ptrace) ? fay_stop_all(target, FAY_STOP_TIMEOUT_MS, 100, &stop, &error) : 77;
 	if (target > 0) {
 		kill(target, SIGKILL);
 		waitpid(target, NULL, 0);
