@@ -115,7 +115,8 @@ struct returning {
 	struct other others[FAY_WATCHING_SESSIONS];
 	size_t other_count;
 	uint64_t steps; /* that are left */
-	bool unwinds;   /* somebody is in a chain: no call is put back now */
+	uint64_t before[2]; /* for fay_stop_interrupted_at */
+	bool waits;	    /* somebody is in a chain, or a signal handler has interrupted who is: no call is put back now */
 	bool doubt;     /* some call could not be followed */
 };
 
@@ -271,6 +272,14 @@ static uint64_t slot_in_round(const struct fay_call *call, enum round round)
 	return slot;
 }
 
+static bool is_watching_code(const struct fay_zones *zones, uint64_t address)
+{
+	for (size_t i = 0; i < zones->count; i++)
+		if (watches(zones, i, 0) && address - zones->items[i].header.code < zones->items[i].header.code_size)
+			return true;
+	return false;
+}
+
 /*
  * Whether the thread stands in code of a session that watches calls, this one or another. A trampoline there may have copied the word in the slot and not written its own, or the reverse at the
  * return, or hold the address of a record that has ended in a register: then the chain from the slot leads one call too far.
@@ -282,11 +291,8 @@ static bool stands_in_code(struct returning *returning, uint64_t key)
 	for (size_t i = 0; i < returning->stop->count; i++) {
 		const struct fay_stopped_thread *thread = &returning->stop->threads[i];
 
-		if (thread->gone || key - thread->registers.fs_base > 1)
-			continue;
-		for (size_t k = 0; k < zones->count && spend(returning, 1); k++)
-			if (watches(zones, k, 0) && thread->registers.rip - zones->items[k].header.code < zones->items[k].header.code_size)
-				return true;
+		if (!thread->gone && key - thread->registers.fs_base <= 1 && spend(returning, zones->count) && is_watching_code(zones, thread->registers.rip))
+			return true;
 	}
 	return false;
 }
@@ -298,7 +304,7 @@ static bool stands_in_code(struct returning *returning, uint64_t key)
 static void return_calls(struct returning *returning, uint64_t key, enum round round)
 {
 	const struct calls *own = &returning->own;
-	bool waits = returning->unwinds || (returning->other_count && stands_in_code(returning, key));
+	bool waits = returning->waits || (returning->other_count && stands_in_code(returning, key));
 
 	for (size_t i = own->count; i-- > 0;) {
 		uint64_t slot = slot_in_round(&own->items[i], round);
@@ -436,14 +442,21 @@ static bool is_unwind_information(const struct returning *returning, uint64_t wo
 	return false;
 }
 
-static bool is_of_unwinder(void *context, uint64_t word)
+static bool is_of_unwinder(const struct returning *returning, uint64_t word)
 {
-	const struct returning *returning = context;
-
 	return is_chain_cfa(returning->stop, word) || is_unwind_information(returning, word);
 }
 
-static bool somebody_unwinds(struct returning *returning)
+/* The unwinder's, or of a signal handler that will go on where no thread may stand (stands_in_code). Whose stack it is does not matter: it is rare. */
+static bool is_amid_chain(void *context, uint64_t word)
+{
+	struct returning *returning = context;
+	uint64_t rip = fay_stop_interrupted_at(returning->before, word);
+
+	return (rip && is_watching_code(returning->zones, rip)) || is_of_unwinder(returning, word);
+}
+
+static bool somebody_is_amid_chain(struct returning *returning)
 {
 	struct fay_stop *stop = returning->stop;
 
@@ -455,7 +468,7 @@ static bool somebody_unwinds(struct returning *returning)
 			if (is_of_unwinder(returning, words[k]))
 				return true;
 	}
-	return fay_stop_visit_words(stop, is_of_unwinder, returning);
+	return fay_stop_visit_words(stop, is_amid_chain, returning);
 }
 
 /*
@@ -488,7 +501,7 @@ int fay_calls_return(struct fay_stop *stop, const struct fay_zones *zones, const
 	bool enough = begin(&returning);
 
 	if (enough && !returning.doubt) {
-		returning.unwinds = returning.other_count && somebody_unwinds(&returning);
+		returning.waits = returning.other_count && somebody_is_amid_chain(&returning);
 		return_all(&returning);
 		look_for_rest(&returning);
 	}

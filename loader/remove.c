@@ -96,7 +96,7 @@ static bool changes_write(struct fay_stop *stop, struct fay_zones *zones, struct
 struct inside_context {
 	const struct fay_zones *zones;
 	uint64_t session;
-	uint64_t before[2]; /* the words visited before */
+	uint64_t before[2]; /* for fay_stop_interrupted_at */
 };
 
 static const struct fay_zone *zone_around(const struct inside_context *inside, uint64_t address)
@@ -109,22 +109,17 @@ static bool is_return_point(const struct fay_zone *zone, uint64_t address)
 	return bsearch(&address, zone->returns, zone->return_count, sizeof(address), by_value) != NULL;
 }
 
-#define USER_CS 0x33u
-
 /*
- * Our code calls nothing outside itself, so a thread that is in it stands there (its rip) or was interrupted there by a signal: then the signal
- * frame holds rip, eflags and the segment selectors, cs lowest, in this order. Or it holds a return point: a frame that nobody knows of, or an exception on
- * its way. All other words that point to our code are what calls of probes have left in unused stack.
+ * Our code calls nothing outside itself, so a thread that is in it stands there (its rip), was interrupted there by a signal, or holds a return point: a frame that nobody
+ * knows of, or an exception on its way. All other words that point to our code are what calls of probes have left in unused stack.
  */
 static bool is_held(void *context, uint64_t word)
 {
 	struct inside_context *inside = context;
 	const struct fay_zone *zone = zone_around(inside, word);
-	bool interrupted = (word & 0xffff) == USER_CS && zone_around(inside, inside->before[0]);
+	uint64_t rip = fay_stop_interrupted_at(inside->before, word);
 
-	inside->before[0] = inside->before[1];
-	inside->before[1] = word;
-	return interrupted || (zone && is_return_point(zone, word));
+	return (rip && zone_around(inside, rip)) || (zone && is_return_point(zone, word));
 }
 
 static bool somebody_stands_inside(const struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)

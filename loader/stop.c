@@ -437,6 +437,17 @@ static bool visit_stack(const struct fay_stopped_thread *thread, const struct fa
 	return false;
 }
 
+#define USER_CS 0x33u
+
+uint64_t fay_stop_interrupted_at(uint64_t before[2], uint64_t word)
+{
+	uint64_t rip = (word & 0xffff) == USER_CS ? before[0] : 0;
+
+	before[0] = before[1];
+	before[1] = word;
+	return rip;
+}
+
 bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *context)
 {
 	uint64_t *words = malloc(STACK_SCAN_MAX);

@@ -64,6 +64,11 @@ bool fay_stop_confined(struct fay_stop *stop);
 /* Every aligned word on every thread's stack, from rsp up. Stops early if the visitor returns true, and returns that; true too if it cannot look. */
 typedef bool fay_word_visitor(void *context, uint64_t word);
 bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *context);
+/*
+ * For visitors. A signal frame holds rip, eflags and the segment selectors, cs lowest, in this order (Linux, struct sigcontext): the rip, if this word may be the selectors; else 0. `before`
+ * are the two words before it, 0 at first.
+ */
+uint64_t fay_stop_interrupted_at(uint64_t before[2], uint64_t word);
 
 /* A short wait between two looks, of which `round` is the number: spins first, then sleeps, so that short stops stay short. */
 void fay_stop_pause(unsigned round);

@@ -35,6 +35,8 @@ static volatile uint64_t *held, *walks;	   /* whether the test holds the threads
 static volatile uint64_t *walked;	   /* how many frames each thread came to */
 static unsigned steps_at_release[THREADS]; /* that the threads take when the loader lets them go: so many, or, if `random_steps`, at most so many */
 static unsigned random_steps;
+static bool go_on_at_release; /* from the second time on they go on to the end of their round, too */
+static unsigned releases;
 
 unsigned long steps_leaf(unsigned long x);
 unsigned long steps_called_last(unsigned long x);
@@ -70,7 +72,9 @@ TRACED unsigned long steps_again(unsigned long n)
 TRACED unsigned long steps_all(unsigned long x)
 {
 	__asm__ volatile("" : "+r"(x));
-	return steps_leaf(x) + steps_ends_in_call(x) + steps_again(2) + steps_leaf(x + 1);
+	unsigned long sum = steps_ends_in_call(x); /* first: threads are led to it by single steps */
+
+	return sum + steps_leaf(x) + steps_again(2) + steps_leaf(x + 1);
 }
 
 TRACED unsigned long steps_walk(unsigned long number)
@@ -82,6 +86,10 @@ TRACED unsigned long steps_walk(unsigned long number)
 }
 
 static unsigned long wanted;
+
+static void on_signal(int number)
+{
+}
 
 static void *work(void *number)
 {
@@ -137,6 +145,19 @@ static unsigned random_below(unsigned limit)
 	return (unsigned)((state >> 33) % limit);
 }
 
+/* Both threads go through all their calls, to the end and once more, and stop between two rounds. */
+static void go_on(void)
+{
+	for (unsigned i = 0; i < THREADS; i++)
+		for (uint64_t to = rounds[i] + 2; rounds[i] < to;) {
+			int status;
+
+			assert_int_equal(ptrace(PTRACE_CONT, threads[i], 0, 0), 0);
+			assert_int_equal(waitpid(threads[i], &status, __WALL), threads[i]);
+			assert_stopped(threads[i], status);
+		}
+}
+
 int __wrap_fay_keeper_run(int (*transaction)(void *context), void *context, struct fay_error *error);
 int __wrap_fay_stop_all(pid_t pid, uint32_t stop_timeout_ms, uint32_t tracer_wait_ms, struct fay_stop *stop, struct fay_error *error);
 uint64_t __wrap_fay_stop_release(struct fay_stop *stop);
@@ -176,20 +197,9 @@ uint64_t __wrap_fay_stop_release(struct fay_stop *stop)
 	free(stop->threads);
 	for (unsigned i = 0; i < THREADS; i++)
 		steps(threads[i], random_steps ? random_below(random_steps) : steps_at_release[i]);
+	if (releases++ && go_on_at_release)
+		go_on();
 	return 1;
-}
-
-/* Both threads go through all their calls, to the end and once more, and stop between two rounds. */
-static void go_on(void)
-{
-	for (unsigned i = 0; i < THREADS; i++)
-		for (uint64_t to = rounds[i] + 2; rounds[i] < to;) {
-			int status;
-
-			assert_int_equal(ptrace(PTRACE_CONT, threads[i], 0, 0), 0);
-			assert_int_equal(waitpid(threads[i], &status, __WALL), threads[i]);
-			assert_stopped(threads[i], status);
-		}
 }
 
 static void victim_main(void)
@@ -197,6 +207,7 @@ static void victim_main(void)
 	pthread_t thread;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGUSR1, on_signal);
 	for (uintptr_t i = 1; i < THREADS; i++)
 		if (pthread_create(&thread, NULL, work, (void *)i))
 			_exit(2);
@@ -309,6 +320,7 @@ static bool is_in(const struct fay_session *session, uint64_t address)
 static void let_threads_stand(void)
 {
 	random_steps = steps_at_release[0] = steps_at_release[1] = 0;
+	go_on_at_release = false;
 }
 
 /* However often a thread stands in the session's code. */
@@ -365,30 +377,52 @@ static void test_left_behind(void **state)
 	}
 }
 
+struct places {
+	const void *call; /* the function that is called */
+	unsigned between; /* instructions that the thread goes on by until the session tries again */
+	bool in_handler;  /* a signal handler has interrupted the thread there */
+	const struct hand_verdict *first, *second; /* of the session that was there first, and of the one that came after it */
+};
+
+static void interrupt(pid_t thread)
+{
+	int status;
+
+	assert_int_equal(ptrace(PTRACE_SINGLESTEP, thread, 0, SIGUSR1), 0);
+	assert_int_equal(waitpid(thread, &status, __WALL), thread);
+	assert_stopped(thread, status);
+	assert_int_equal(registers_of(thread).rip, (uintptr_t)on_signal);
+}
+
 /*
- * One of two sessions that watch the same calls goes when a thread stands at some instruction of the other's code, and tries again when the thread has gone on by `between` instructions.
- * Returns whether there was such an instruction, `at` of them into the call.
+ * One of two sessions that watch the same calls goes when a thread stands at some instruction of their code, or in a handler of a signal that came there. It tries again when the thread has
+ * gone on a little, and then behind the call. Returns whether there was such an instruction, `at` of them into the call.
  */
-static bool goes_at(const struct fay_session *stays, struct fay_session *goes, unsigned at, unsigned between)
+static bool goes_at(const struct fay_session *stays, struct fay_session *goes, unsigned at, struct places places)
 {
 	uint64_t stack;
 
-	stand_at(threads[0], steps_leaf);
+	stand_at(threads[0], places.call);
 	stack = registers_of(threads[0]).rsp;
 	for (unsigned i = 0; i <= at; i++) {
 		do {
 			step(threads[0]);
 			if (registers_of(threads[0]).rsp > stack && !is_in(stays, registers_of(threads[0]).rip) && !is_in(goes, registers_of(threads[0]).rip))
 				return false;
-		} while (!is_in(stays, registers_of(threads[0]).rip));
+		} while (!is_in(stays, registers_of(threads[0]).rip) && !is_in(goes, registers_of(threads[0]).rip));
 	}
-	steps_at_release[0] = between;
+	if (places.in_handler)
+		interrupt(threads[0]);
+	steps_at_release[0] = places.between;
+	go_on_at_release = true;
+	releases = 0;
 	leave_at_last(goes);
+	let_threads_stand();
 	go_on();
 	return true;
 }
 
-static void test_every_instruction(void **state)
+static void go_at_every_instruction(struct places places)
 {
 	for (unsigned order = 0; order < 2; order++) {
 		struct fay_session *one, *two;
@@ -396,12 +430,12 @@ static void test_every_instruction(void **state)
 		bool more;
 
 		let_threads_stand();
-		one = come(&counts);
+		one = come(places.first);
 		do {
-			two = come(&counts);
-			more = order ? goes_at(two, one, at, 4) : goes_at(one, two, at, 4);
-			at += order ? 3 : 1;
-			steps_at_release[0] = 0;
+			two = come(order ? places.first : places.second);
+			go_on(); /* a thread's first event takes thousands of instructions */
+			more = order ? goes_at(two, one, at, places) : goes_at(one, two, at, places);
+			at += 1 + order;
 			if (order && more)
 				one = two;
 		} while (more);
@@ -410,6 +444,21 @@ static void test_every_instruction(void **state)
 		leave_at_last(two);
 		go_on();
 	}
+}
+
+static void test_every_instruction(void **state)
+{
+	go_at_every_instruction((struct places){ steps_leaf, 20, false, &counts, &counts });
+}
+
+static void test_every_instruction_of_tail_calls(void **state)
+{
+	go_at_every_instruction((struct places){ steps_ends_in_call, 20, false, &copies, &counts });
+}
+
+static void test_every_instruction_interrupted(void **state)
+{
+	go_at_every_instruction((struct places){ steps_ends_in_call, 20, true, &counts, &copies });
 }
 
 /*
@@ -501,6 +550,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_left_behind, hold_victim, end_victim),
 		cmocka_unit_test_setup_teardown(test_every_instruction, hold_victim, end_victim),
+		cmocka_unit_test_setup_teardown(test_every_instruction_of_tail_calls, hold_victim, end_victim),
+		cmocka_unit_test_setup_teardown(test_every_instruction_interrupted, hold_victim, end_victim),
 		cmocka_unit_test_setup_teardown(test_others_change, hold_victim, end_victim),
 		cmocka_unit_test_setup_teardown(test_at_random, hold_victim, end_victim),
 	};
