@@ -115,6 +115,8 @@ struct returning {
 	struct other others[FAY_WATCHING_SESSIONS];
 	size_t other_count;
 	uint64_t steps; /* that are left */
+	size_t *standing; /* threads that stand in the code of a session that watches calls */
+	size_t standing_count;
 	uint64_t before[2]; /* for fay_stop_interrupted_at */
 	bool waits;	    /* somebody is in a chain, or a signal handler has interrupted who is: no call is put back now */
 	bool doubt;     /* some call could not be followed */
@@ -185,7 +187,15 @@ static void read_stack_of_other(struct returning *returning, struct other *other
 	read_calls(returning->stop, at, &stack, &other->calls);
 }
 
-/* A forked child's thread may have two with its key; what its parent has left there is empty. */
+static bool is_empty(const struct calls *calls)
+{
+	for (size_t i = 0; i < calls->count; i++)
+		if (calls->items[i].slot)
+			return false;
+	return true;
+}
+
+/* A forked child's thread may have two with its key; what its parent has left there is empty, but may seem to have all its places. */
 static void read_others(struct returning *returning, uint64_t key)
 {
 	for (size_t k = 0; k < returning->other_count; k++) {
@@ -194,7 +204,7 @@ static void read_others(struct returning *returning, uint64_t key)
 		other->calls.count = 0;
 		if (!spend(returning, 1 + other->used / KEYS_A_STEP))
 			return;
-		for (uint64_t i = 0; i < other->used && !other->calls.count; i++)
+		for (uint64_t i = 0; i < other->used && is_empty(&other->calls); i++)
 			if (other->keys[i] && other->keys[i] / 2 == key / 2) /* sessions' key_step may differ */
 				read_stack_of_other(returning, other, i);
 	}
@@ -280,18 +290,20 @@ static bool is_watching_code(const struct fay_zones *zones, uint64_t address)
 	return false;
 }
 
+#define NEAR_SLOT (64u << 10)
+#define BELOW_SLOT 4096u /* by so much a slot may lie below the stack pointer when its call has just returned */
+
 /*
- * Whether the thread stands in code of a session that watches calls, this one or another. A trampoline there may have copied the word in the slot and not written its own, or the reverse at the
- * return, or hold the address of a record that has ended in a register: then the chain from the slot leads one call too far.
+ * Whether the thread stands in code of a session that watches calls, this one or another, or one that stands there is at this slot: a call may return in another thread than it began in. A
+ * trampoline there may have copied the word in the slot and not written its own, or the reverse at the return, or hold the address of a record that has ended in a register: then the chain from
+ * the slot leads one call too far, or nowhere.
  */
-static bool stands_in_code(struct returning *returning, uint64_t key)
+static bool stands_in_code(struct returning *returning, uint64_t key, uint64_t slot)
 {
-	const struct fay_zones *zones = returning->zones;
+	for (size_t i = 0; i < returning->standing_count; i++) {
+		const struct user_regs_struct *registers = &returning->stop->threads[returning->standing[i]].registers;
 
-	for (size_t i = 0; i < returning->stop->count; i++) {
-		const struct fay_stopped_thread *thread = &returning->stop->threads[i];
-
-		if (!thread->gone && key - thread->registers.fs_base <= 1 && spend(returning, zones->count) && is_watching_code(zones, thread->registers.rip))
+		if (!spend(returning, 1) || key - registers->fs_base <= 1 || slot + BELOW_SLOT - registers->rsp <= NEAR_SLOT)
 			return true;
 	}
 	return false;
@@ -304,11 +316,11 @@ static bool stands_in_code(struct returning *returning, uint64_t key)
 static void return_calls(struct returning *returning, uint64_t key, enum round round)
 {
 	const struct calls *own = &returning->own;
-	bool waits = returning->waits || (returning->other_count && stands_in_code(returning, key));
 
 	for (size_t i = own->count; i-- > 0;) {
 		uint64_t slot = slot_in_round(&own->items[i], round);
 		uint64_t place = slot ? place_of_point(returning, slot) : 0;
+		bool waits = place && returning->other_count && (returning->waits || stands_in_code(returning, key, slot));
 
 		if (place && (waits || (place == slot && is_being_begun(returning, slot))))
 			returning->doubt = true;
@@ -346,10 +358,14 @@ static bool begin(struct returning *returning)
 	bool enough = true;
 
 	returning->own.items = malloc(CALLS_MOST * sizeof(*returning->own.items));
+	returning->standing = calloc(returning->stop->count + 1, sizeof(*returning->standing));
+	for (size_t i = 0; returning->standing && i < returning->stop->count; i++)
+		if (!returning->stop->threads[i].gone && is_watching_code(returning->zones, returning->stop->threads[i].registers.rip))
+			returning->standing[returning->standing_count++] = i;
 	for (size_t i = 0; i < returning->zones->count; i++)
 		if (watches(returning->zones, i, returning->header->session) && comes_first(returning->zones, i))
 			enough &= add_other(returning, &returning->zones->items[i].header);
-	return enough && returning->own.items;
+	return enough && returning->own.items && returning->standing;
 }
 
 static void end(struct returning *returning)
@@ -358,6 +374,7 @@ static void end(struct returning *returning)
 		free(returning->others[i].keys);
 		free(returning->others[i].calls.items);
 	}
+	free(returning->standing);
 	free(returning->own.items);
 }
 
@@ -390,7 +407,8 @@ static bool returns_here(struct returning *returning, const struct other *other,
 
 		if (!slot || slot % 8 || !fay_zones_around(returning->zones, returning->header->session, calls->items[i].address))
 			continue;
-		if (calls->items[i].slot & FAY_CALL_GONE ? is_passed_now(returning, other, key, slot) : place_of_point(returning, slot) != 0)
+		if (calls->items[i].slot & FAY_CALL_GONE ? is_passed_now(returning, other, key, slot)
+							 : returning->waits || stands_in_code(returning, key, slot) || place_of_point(returning, slot) != 0)
 			return true;
 	}
 	return false;
@@ -473,8 +491,8 @@ static bool somebody_is_amid_chain(struct returning *returning)
 
 /*
  * Live threads first: what an ended one left behind may name places on stacks that are in use again; and later, for the same reason, calls that a longjmp seems to have left, which may be
- * under way on stacks that are switched by longjmp. Last those whose return address is 0, if no place was passed over: a return point that no other call has to do with is theirs, and not
- * that of a call which one that is being begun follows as a tail call.
+ * under way on stacks that are switched by longjmp. Last those whose return address is 0. None but the first if a place was passed over: the others might be put there, and a return point that
+ * no other call has to do with must be theirs, not that of a call which one that is being begun follows as a tail call.
  */
 static void return_all(struct returning *returning)
 {
@@ -485,9 +503,11 @@ static void return_all(struct returning *returning)
 		struct fay_call_stack stack;
 		enum round round = (enum round)(i / used / 2);
 
-		if (round == WITHOUT_ADDRESS && returning->doubt)
+		bool ended = i / used % 2 == 1;
+
+		if ((round == WITHOUT_ADDRESS || ended) && returning->doubt)
 			return;
-		if (!read_stack(returning->stop, at, &stack) || is_live_thread(returning->stop, stack.key) != (i / used % 2 == 0))
+		if (!read_stack(returning->stop, at, &stack) || is_live_thread(returning->stop, stack.key) == ended)
 			continue;
 		read_calls(returning->stop, at, &stack, &returning->own);
 		read_others(returning, stack.key);

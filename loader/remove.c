@@ -122,6 +122,14 @@ static bool is_held(void *context, uint64_t word)
 	return (rip && zone_around(inside, rip)) || (zone && is_return_point(zone, word));
 }
 
+static bool is_interrupted(void *context, uint64_t word)
+{
+	struct inside_context *inside = context;
+	uint64_t rip = fay_stop_interrupted_at(inside->before, word);
+
+	return rip && zone_around(inside, rip);
+}
+
 static bool somebody_stands_inside(const struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
 {
 	struct inside_context context = { .zones = zones, .session = session };
@@ -154,6 +162,14 @@ static bool somebody_inside(struct fay_stop *stop, const struct fay_zones *zones
 	struct inside_context context = { .zones = zones, .session = session };
 
 	return somebody_stands_inside(stop, zones, session) || somebody_carries(stop, &context) || fay_stop_visit_words(stop, is_held, &context);
+}
+
+/* Somebody will go on in the session's code, and may begin a call that is watched. */
+static bool somebody_goes_on_inside(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
+{
+	struct inside_context context = { .zones = zones, .session = session };
+
+	return somebody_stands_inside(stop, zones, session) || fay_stop_visit_words(stop, is_interrupted, &context);
 }
 
 static int unmap(struct fay_stop *stop, uint64_t address, uint64_t size, struct fay_error *error)
@@ -314,8 +330,8 @@ static void mark_removed(struct fay_stop *stop, struct fay_zones *zones, struct 
 }
 
 /*
- * While an exception passes, the unwinder may hold one of our return points: its hooks go when nobody holds one any more. In the last round they go in
- * any case; a word that is still found then is most likely a leftover in unused stack, and the zone stays mapped for it.
+ * While an exception passes, the unwinder may hold one of our return points: its hooks go when nobody holds one any more. In the last round they go if
+ * nobody is in our code; a word that is still found then is most likely a leftover in unused stack, and the zone stays mapped for it.
  */
 static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session, bool last, bool *found,
 			    bool *left, bool *standing, struct fay_error *error)
@@ -336,7 +352,7 @@ static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, stru
 	reachable = take_out(stop, zones, text, &places);
 	if (code || !*found)
 		return code;
-	if (!doubt && (last || !somebody_inside(stop, zones, session)))
+	if (!doubt && (last ? !somebody_goes_on_inside(stop, zones, session) : !somebody_inside(stop, zones, session)))
 		reachable |= take_out(stop, zones, text, &hooks);
 	/* A program that went under seccomp while traced could be killed for munmap. */
 	*left = reachable || doubt || somebody_inside(stop, zones, session) || fay_stop_confined(stop);
