@@ -148,6 +148,21 @@ for scenario in calling throwing; do
 	equal "$scenario: lost" 0 "$(ending one events_lost)"
 done
 
+# Of three traces one ends while a child of the program is within calls that began before the fork.
 names="one two three"
+for gone in $names; do
+	begin ends_target forked
+	go_on
+	wait_for "$work/target.out" inside
+	unwatch "$gone"
+	go_on
+	finished "forked, $gone has gone"
+	for name in $names; do
+		[ "$name" = "$gone" ] && continue
+		watched "$name"
+		equal "forked, $gone has gone, $name: entries, returns, exceptions" "$e $r $x" "$(counted "$name")"
+	done
+done
+
 for scenario in thrown jumped tails; do exact ends_target $scenario; done
 exact calls_target exceptions 30 wait

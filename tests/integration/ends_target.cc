@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <unwind.h>
@@ -260,12 +261,37 @@ static void throwing()
 	go_on(throw_on);
 }
 
+// ---- a call that a forked child inherits, and ends when a trace of its parent has gone ----
+
+static bool is_child;
+TRACED long traced_fork(long x)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	is_child = child == 0;
+	if (is_child) {
+		expect(traced_pair(x) == 2 * x + 3, "calls of a child");
+		wait_for_line("inside");
+	} else
+		expect(child > 0 && waitpid(child, &status, 0) == child && status == 0, "how the child ended");
+	return x + 1;
+}
+TAIL_CALL(traced_to_fork, traced_fork);
+static void forked()
+{
+	expect(traced_to_fork(1) == 3, "the value of a call that began before a fork");
+	if (is_child)
+		_exit(0);
+	tally(2, 2, 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)();
-	} scenarios[] = { { "blocked", blocked }, { "blocked_throw", blocked_throw }, { "deep", deep }, { "thrown", thrown }, { "jumped", jumped }, { "tails", tails }, { "chain", chain }, { "leaps", leaps }, { "calling", calling }, { "throwing", throwing } };
+	} scenarios[] = { { "blocked", blocked }, { "blocked_throw", blocked_throw }, { "deep", deep }, { "thrown", thrown }, { "jumped", jumped }, { "tails", tails }, { "chain", chain }, { "leaps", leaps }, { "calling", calling }, { "throwing", throwing }, { "forked", forked } };
 
 	for (auto &scenario : scenarios) {
 		if (argc != 2 || strcmp(scenario.name, argv[1]))
