@@ -290,7 +290,7 @@ static bool is_watching_code(const struct fay_zones *zones, uint64_t address)
 	return false;
 }
 
-#define NEAR_SLOT (64u << 10)
+#define NEAR_SLOT (64u << 10) /* a thread whose stack pointer is at most so far away from a slot is at its call */
 #define BELOW_SLOT 4096u /* by so much a slot may lie below the stack pointer when its call has just returned */
 
 /*
@@ -502,7 +502,6 @@ static void return_all(struct returning *returning)
 		uint64_t at = returning->header->calls + i % used * FAY_CALLS_STRIDE;
 		struct fay_call_stack stack;
 		enum round round = (enum round)(i / used / 2);
-
 		bool ended = i / used % 2 == 1;
 
 		if ((round == WITHOUT_ADDRESS || ended) && returning->doubt)

@@ -109,25 +109,23 @@ static bool is_return_point(const struct fay_zone *zone, uint64_t address)
 	return bsearch(&address, zone->returns, zone->return_count, sizeof(address), by_value) != NULL;
 }
 
-/*
- * Our code calls nothing outside itself, so a thread that is in it stands there (its rip), was interrupted there by a signal, or holds a return point: a frame that nobody
- * knows of, or an exception on its way. All other words that point to our code are what calls of probes have left in unused stack.
- */
-static bool is_held(void *context, uint64_t word)
-{
-	struct inside_context *inside = context;
-	const struct fay_zone *zone = zone_around(inside, word);
-	uint64_t rip = fay_stop_interrupted_at(inside->before, word);
-
-	return (rip && zone_around(inside, rip)) || (zone && is_return_point(zone, word));
-}
-
 static bool is_interrupted(void *context, uint64_t word)
 {
 	struct inside_context *inside = context;
 	uint64_t rip = fay_stop_interrupted_at(inside->before, word);
 
 	return rip && zone_around(inside, rip);
+}
+
+/*
+ * Our code calls nothing outside itself, so a thread that is in it stands there (its rip), was interrupted there by a signal, or holds a return point: a frame that nobody
+ * knows of, or an exception on its way. All other words that point to our code are what calls of probes have left in unused stack.
+ */
+static bool is_held(void *context, uint64_t word)
+{
+	const struct fay_zone *zone = zone_around(context, word);
+
+	return is_interrupted(context, word) || (zone && is_return_point(zone, word));
 }
 
 static bool somebody_stands_inside(const struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)

@@ -419,7 +419,7 @@ int fay_stop_write(const struct fay_stop *stop, uint64_t address, const void *fr
 #define SEGMENTS 0x0000ffffffffffffu /* cs, gs, fs; both of the latter are 0 in a signal frame */
 #define FLAGS_MAX 0x3fffffu
 #define FLAGS_ALWAYS 2u
-#define STACKS_MAX 5u /* that one thread's are looked for on: signal handlers may run on stacks of their own */
+#define STACKS_MAX 5u /* of one thread that are looked at: signal handlers may run on stacks of their own */
 
 struct stacks {
 	uint64_t start[STACKS_MAX], end[STACKS_MAX];

@@ -61,7 +61,10 @@ int fay_stop_syscall(struct fay_stop *stop, long number, const uint64_t argument
 /* No thread may run one: all are under seccomp, or have their system calls sent to themselves. */
 bool fay_stop_confined(struct fay_stop *stop);
 
-/* Every aligned word on every thread's stack, from rsp up; where signal handlers have stacks of their own, on the interrupted ones, too. Stops early if the visitor returns true, and returns that; true too if it cannot look. */
+/*
+ * Every aligned word on every thread's stack, from rsp up; where signal handlers have stacks of their own, on the interrupted ones, too. Stops early if the visitor returns true, and returns
+ * that; true too if it cannot look.
+ */
 typedef bool fay_word_visitor(void *context, uint64_t word);
 bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *context);
 /*

@@ -381,6 +381,7 @@ struct places {
 	const void *call; /* the function that is called */
 	unsigned between; /* instructions that the thread goes on by until the session tries again */
 	bool in_handler;  /* a signal handler has interrupted the thread there */
+	bool then_behind; /* the third time, the thread is behind the call */
 	const struct hand_verdict *first, *second; /* of the session that was there first, and of the one that came after it */
 };
 
@@ -396,7 +397,7 @@ static void interrupt(pid_t thread)
 
 /*
  * One of two sessions that watch the same calls goes when a thread stands at some instruction of their code, or in a handler of a signal that came there. It tries again when the thread has
- * gone on a little, and then behind the call. Returns whether there was such an instruction, `at` of them into the call.
+ * gone on a little. Returns whether there was such an instruction, `at` of them into the call.
  */
 static bool goes_at(const struct fay_session *stays, struct fay_session *goes, unsigned at, struct places places)
 {
@@ -414,7 +415,7 @@ static bool goes_at(const struct fay_session *stays, struct fay_session *goes, u
 	if (places.in_handler)
 		interrupt(threads[0]);
 	steps_at_release[0] = places.between;
-	go_on_at_release = true;
+	go_on_at_release = places.then_behind;
 	releases = 0;
 	leave_at_last(goes);
 	let_threads_stand();
@@ -448,17 +449,17 @@ static void go_at_every_instruction(struct places places)
 
 static void test_every_instruction(void **state)
 {
-	go_at_every_instruction((struct places){ steps_leaf, 20, false, &counts, &counts });
+	go_at_every_instruction((struct places){ steps_leaf, 4, false, false, &counts, &counts });
 }
 
 static void test_every_instruction_of_tail_calls(void **state)
 {
-	go_at_every_instruction((struct places){ steps_ends_in_call, 20, false, &copies, &counts });
+	go_at_every_instruction((struct places){ steps_ends_in_call, 20, false, true, &copies, &counts });
 }
 
 static void test_every_instruction_interrupted(void **state)
 {
-	go_at_every_instruction((struct places){ steps_ends_in_call, 20, true, &counts, &copies });
+	go_at_every_instruction((struct places){ steps_ends_in_call, 20, true, true, &counts, &copies });
 }
 
 /*
