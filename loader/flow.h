@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a function is left, and which of its bytes may be overwritten so that each way out passes a trampoline. Nothing is believed of a symbol but that code
+ * begins there: the instructions are decoded, every place that may be entered other than by falling through is collected, and bytes are given up only if nothing
+ * can enter them. Pure functions of bytes; the process is reached through struct fay_flow_program alone. docs/returns.md has the method.
+ *
+ *	exit	   an instruction that leaves the function: ret; a jump, direct or indirect, conditional or not, to another function
+ *	window	   instructions that run one after the other and that are entered at the first only: a jump (FAY_JUMP_BYTES) to their copy is written over the first bytes
+ *	block	   the end of a function's flow that is too short for a window of its own ("pop %rbx; ret", a lone ret), and is entered by jumps that are all known: each of these is
+ *		   led to a copy of the block. Nobody enters the original any more
+ *	redirect   such a jump whose own 32-bit displacement is rewritten (FAY_JUMP_BYTES from `site`, the opcode's last byte and the displacement); a shorter one lies in a window,
+ *		   in whose copy it leads to the block's copy
+ */
+#ifndef FAY_LOADER_FLOW_H
+#define FAY_LOADER_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "relocate.h"
+
+#define FAY_FLOW_BYTES_MAX (1u << 20)	/* bytes of a function */
+#define FAY_FLOW_WINDOW_MAX 48u		/* bytes of a window */
+#define FAY_FLOW_TABLE_MAX (1u << 16)	/* entries of a jump table */
+
+enum fay_flow_place {
+	FAY_PLACE_UNKNOWN,  /* no symbol and no unwind entry covers it */
+	FAY_PLACE_INSIDE,   /* a function, behind its first byte */
+	FAY_PLACE_PART,	    /* anywhere in a part of some function (`f.cold`, an unwind entry whose frame is not that of a function just called) */
+	FAY_PLACE_UNNAMED,  /* the start of an unwind entry without a symbol: a function, or a part of one */
+	FAY_PLACE_FUNCTION, /* a function's first byte */
+};
+
+/* How the analysis sees the program. All addresses are the process's. */
+struct fay_flow_program {
+	void *context;
+	/* Bytes as the program has them, without any trace's jumps. Returns how many of them there are from `address` on. */
+	size_t (*read)(void *context, uint64_t address, void *to, size_t size);
+	/*
+	 * What is known of an address from symbols and the unwind table. For all but UNKNOWN *start and *end are the bounds of the function or part around it; both are claims only.
+	 */
+	enum fay_flow_place (*place)(void *context, uint64_t address, uint64_t *start, uint64_t *end);
+	/* Addresses in [start, end) that are known to be entered by other ways than branches and falling through: handlers of exceptions, addresses in the program's data.
+	 * Sorted; *count of them; owned by the program. */
+	const uint64_t *(*taken)(void *context, uint64_t start, uint64_t end, size_t *count);
+};
+
+enum fay_exit_kind {
+	FAY_EXIT_RETURN, /* ret, with or without a number */
+	FAY_EXIT_JUMP,	 /* to `target`, another function */
+	FAY_EXIT_INDIRECT, /* to an address from a register or from memory */
+};
+struct fay_exit {
+	uint64_t at; /* of the instruction */
+	uint64_t target; /* FAY_EXIT_JUMP */
+	uint8_t length, kind; /* enum fay_exit_kind */
+	bool conditional; /* the function goes on behind it if the condition does not hold */
+};
+
+struct fay_window {
+	uint64_t site;
+	uint32_t length;      /* bytes of whole instructions, at least FAY_JUMP_BYTES with the padding behind the last; the first FAY_JUMP_BYTES are overwritten */
+	uint32_t first, count; /* its exits; in a window that is the entry's there may be none */
+	bool entry;	      /* it begins at the function's first instruction, or at the one behind endbr64 */
+	bool ends;	      /* the flow does not go on behind its last instruction */
+};
+struct fay_block {
+	uint64_t at;
+	uint32_t length; /* of whole instructions, the last is the exit */
+	uint32_t exit;	 /* its index */
+};
+struct fay_redirect {
+	uint64_t site;
+	uint32_t block; /* to its copy */
+};
+
+struct fay_flow {
+	struct fay_exit *exits; /* sorted by address */
+	size_t exit_count;
+	struct fay_window *windows; /* sorted by address; they do not overlap, nor do redirects lie in them */
+	size_t window_count;
+	struct fay_block *blocks;
+	size_t block_count;
+	struct fay_redirect *redirects;
+	size_t redirect_count;
+	char reason[FAY_REASON_MAX]; /* "": every exit is covered. Else why not, to follow the function's name; then there is at most the entry's window */
+};
+
+/*
+ * [start, end) is the function, as its symbol or unwind entry says. Parts of it elsewhere that it jumps to belong to it, with their exits. `entry`: the first instruction is to be patched, too (its window comes first, and has the exits that it covers); it is
+ * made as fay_patchable() and fay_displace() would, but may be longer. False: out of memory. The result is released by fay_flow_deinit() in either case.
+ */
+bool fay_flow_read(const struct fay_flow_program *program, uint64_t start, uint64_t end, bool entry, struct fay_flow *flow);
+void fay_flow_deinit(struct fay_flow *flow);
+
+#endif
