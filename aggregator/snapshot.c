@@ -198,6 +198,7 @@ static int take_slot(struct snapshot *snapshot, struct fay_source *source, uint3
 	if (!fay_source_wants(source, header))
 		return 0;
 	snapshot->result->calls_lost += __atomic_load_n(&header->lost_calls, __ATOMIC_RELAXED);
+	snapshot->result->calls_jumped += __atomic_load_n(&header->left_by_jump, __ATOMIC_RELAXED);
 	snapshot->result->events_lost_reentrant += __atomic_load_n(&header->lost_reentrant, __ATOMIC_RELAXED);
 	snapshot->result->events_lost_full += __atomic_load_n(&header->lost_full, __ATOMIC_RELAXED);
 	if (view->corrupt)
@@ -251,6 +252,7 @@ void fay_losses_add(struct fay_result *to, const struct fay_result *from)
 	to->events_lost_full += from->events_lost_full;
 	to->events_lost_no_slot += from->events_lost_no_slot;
 	to->calls_lost += from->calls_lost;
+	to->calls_jumped += from->calls_jumped;
 	to->threads += from->threads;
 }
 

@@ -78,7 +78,6 @@ struct trace {
 	struct fay_error first_failure; /* code 0: none */
 	size_t later, later_failures; /* processes and modules that came later */
 	uint64_t modules_late; /* times that a program that changed its modules went on before they were attached to; of sessions that are gone */
-	size_t modules_refused; /* modules that came when no more sessions could watch calls; likewise */
 	struct fay_cli_addresses addresses; /* processes whose addresses are shown */
 	struct fay_cli_stacks stacks; /* trace_stacks.c */
 	struct fay_stack_tables *stack_tables[FAY_CLI_MAX_TARGETS]; /* of each session; NULL: its probes walk no stacks */
@@ -262,7 +261,6 @@ size_t fay_trace_sessions_of(const struct trace *trace, pid_t pid, struct fay_se
 void fay_trace_modules_leave(struct trace *trace, struct trace_watched *watched);
 /* How often a program went on before what it had loaded was attached to. */
 uint64_t fay_trace_modules_late(const struct trace *trace);
-size_t fay_trace_modules_refused(const struct trace *trace);
 
 /* trace_run.c */
 int fay_trace_run(struct trace *trace, struct fay_error *error);

@@ -128,7 +128,6 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 {
 	size_t children = trace->follow ? 0 : child_threads(trace);
 	uint64_t lost = lost_events(result), unknown = trace->unknown_calls, late = fay_trace_modules_late(trace);
-	size_t refused = fay_trace_modules_refused(trace);
 	if (fay_trace_is_file(trace))
 		lost = 0;
 	bool cut_off = false, programs = fay_trace_children_executed(trace);
@@ -147,8 +146,8 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 			fputs(",\"cut_off\":true", trace->writer.out);
 		if (programs)
 			fputs(",\"child_programs_not_traced\":true", trace->writer.out);
-		if (refused)
-			fprintf(trace->writer.out, ",\"modules_not_traced\":%zu", refused);
+		if (result->calls_jumped)
+			fprintf(trace->writer.out, ",\"calls_left_by_jump\":%" PRIu64, result->calls_jumped);
 		if (counts_late(trace))
 			fprintf(trace->writer.out, ",\"events_late\":%" PRIu64, trace->events_late);
 		if (trace->plan && trace->plan->keeps_arguments)
@@ -176,7 +175,7 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	fprintf(stderr, "%" PRIu64 " event%s lost", lost, lost == 1 ? "" : "s");
 	if (lost)
 		fprintf(stderr, " (%" PRIu64 " reentrant, %" PRIu64 " table or ring full, %" PRIu64
-			" no thread slot, %" PRIu64 " returns of calls too deep)",
+			" no thread slot, %" PRIu64 " calls without a record)",
 			result->events_lost_reentrant, result->events_lost_full,
 			result->events_lost_no_slot, result->calls_lost);
 	fprintf(stderr, "\n");
@@ -188,9 +187,9 @@ void fay_trace_print_end(struct trace *trace, const struct fay_result *result)
 	if (late)
 		fprintf(stderr, "fay: %" PRIu64 " time%s a program that had changed its modules went on before fay had seen to them; calls of theirs may be missing\n", late,
 			late == 1 ? "" : "s");
-	if (refused)
-		fprintf(stderr, "fay: %zu module%s that came later, with functions that are asked for, %s not traced: no more sessions could watch calls until they return\n", refused,
-			refused == 1 ? "" : "s", refused == 1 ? "was" : "were");
+	if (result->calls_jumped)
+		fprintf(stderr, "fay: %" PRIu64 " call%s went on in a function whose end is not seen: an event where it jumped there, without a return value\n", result->calls_jumped,
+			result->calls_jumped == 1 ? "" : "s");
 	if (children)
 		fprintf(stderr,
 			"fay: %zu thread%s of forked children called traced functions too; they are not counted\n",

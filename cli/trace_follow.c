@@ -19,7 +19,6 @@
 void fay_trace_forget_session(struct trace *trace, size_t index)
 {
 	trace->modules_late += fay_session_modules_late(trace->sessions[index]);
-	trace->modules_refused += fay_session_modules_refused(trace->sessions[index]);
 	struct fay_target **grown = realloc(trace->gone, (trace->gone_count + 1) * sizeof(*grown));
 	fay_trace_budget_forget(trace, trace->sessions[index]);
 	fay_session_destroy(trace->sessions[index]);

@@ -113,7 +113,6 @@ void fay_trace_modules_leave(struct trace *trace, struct trace_watched *watched)
 	if (!watched->waits)
 		return;
 	trace->modules_late += fay_session_modules_late(watched->waits);
-	trace->modules_refused += fay_session_modules_refused(watched->waits);
 	fay_session_destroy(watched->waits);
 	fay_target_close(watched->target);
 	watched->waits = NULL;
@@ -125,12 +124,4 @@ uint64_t fay_trace_modules_late(const struct trace *trace)
 	for (size_t i = 0; i < trace->session_count; i++)
 		late += fay_session_modules_late(trace->sessions[i]);
 	return late;
-}
-
-size_t fay_trace_modules_refused(const struct trace *trace)
-{
-	size_t refused = trace->modules_refused;
-	for (size_t i = 0; i < trace->session_count; i++)
-		refused += fay_session_modules_refused(trace->sessions[i]);
-	return refused;
 }

@@ -71,16 +71,6 @@ static int attach_session(struct trace *trace, struct fay_target *target, struct
 	return FAY_OK;
 }
 
-static void say_unwatched(pid_t pid, struct fay_session *const *beside, size_t count)
-{
-	const char *system;
-	for (size_t i = 0; i < count; i++) {
-		size_t functions = fay_session_unwatched(beside[i], &system);
-		if (functions)
-			fprintf(stderr, "fay: process %d has loaded %s: the ends of calls of %zu function%s are watched no longer\n", pid, system, functions, functions == 1 ? "" : "s");
-	}
-}
-
 int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_error *error)
 {
 	struct fay_session *beside[FAY_CLI_MAX_TARGETS + 1];
@@ -106,7 +96,6 @@ int fay_trace_attach_one(struct trace *trace, pid_t pid, bool later, struct fay_
 	if ((!options.beside_count && fay_cli_leftovers_clean_pid(pid, false, error)) || fay_target_open_pid(pid, &target, error))
 		return error->code;
 	int code = attach_session(trace, target, &options, error);
-	say_unwatched(pid, beside, options.beside_count);
 	if (code) {
 		if (error->code != FAY_E_USAGE || !trace->wait || !options.modules || !fay_trace_modules_wait(trace, pid, target))
 			fay_target_close(target);

@@ -11,11 +11,6 @@ static bool is_code(const struct fay_symbol *symbol)
 	return symbol->kind == FAY_SYMBOL_FUNCTION || symbol->kind == FAY_SYMBOL_IFUNC || symbol->kind == FAY_SYMBOL_PART;
 }
 
-static bool is_inside(const struct fay_symbol *symbol, uint64_t address)
-{
-	return symbol->address <= address && (symbol->size ? address - symbol->address < symbol->size : address < symbol->limit);
-}
-
 /* Of two symbols at an address: of aliases the shortest, as a search shows them. */
 static bool is_better(const struct fay_symbol *symbol, const struct fay_symbol *best)
 {
@@ -44,10 +39,9 @@ static bool make_code(struct fay_object *object)
 	qsort(object->code, object->code_count, sizeof(*object->code), by_address);
 	for (size_t i = 0; i < object->code_count; i++) {
 		const struct fay_symbol *symbol = &object->symbols[object->code[i].index];
-		uint64_t end = symbol->size ? symbol->address + symbol->size : symbol->limit;
-		if (symbol->size && end < symbol->address)
-			end = UINT64_MAX;
-		object->code[i].reach = reach = end > reach ? end : reach;
+		uint64_t end = symbol->address + fay_object_size(object, symbol);
+		object->code[i].end = end < symbol->address ? UINT64_MAX : end;
+		object->code[i].reach = reach = object->code[i].end > reach ? object->code[i].end : reach;
 	}
 	return true;
 }
@@ -62,10 +56,47 @@ static const struct fay_symbol *symbol_at(struct fay_object *object, uint64_t ad
 		const struct fay_symbol *symbol = &object->symbols[object->code[i].index];
 		if (best && symbol->address != best->address)
 			break;
-		if (is_inside(symbol, address) && (!best || !is_better(best, symbol)))
+		if (address < object->code[i].end && (!best || !is_better(best, symbol)))
 			best = symbol;
 	}
 	return best;
+}
+
+bool fay_target_symbol_at(struct fay_target *target, uint64_t address, struct fay_module **module, uint64_t *bias, const struct fay_symbol **symbol,
+			  uint64_t *start, uint64_t *end)
+{
+	*module = (struct fay_module *)fay_target_module_at(target, address);
+	if (!*module || !fay_module_object(target, *module))
+		return false;
+	for (size_t k = 0; k < (*module)->range_count; k++) {
+		const struct fay_range *range = &(*module)->ranges[k];
+
+		if (address < range->start || address >= range->end || !range->placed)
+			continue;
+		*bias = range->bias;
+		*symbol = symbol_at((*module)->object, address - range->bias);
+		if (!*symbol)
+			return false;
+		*start = (*symbol)->address + range->bias;
+		*end = *start + ((*symbol)->size ? (*symbol)->size : fay_object_size((*module)->object, *symbol));
+		return address < *end;
+	}
+	return false;
+}
+
+enum fay_flow_place fay_target_place(struct fay_target *target, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	const struct fay_symbol *symbol;
+	struct fay_module *module;
+	uint64_t bias;
+
+	if (!fay_target_symbol_at(target, address, &module, &bias, &symbol, start, end))
+		return FAY_PLACE_UNKNOWN;
+	if (symbol->kind == FAY_SYMBOL_PART || memmem(symbol->name, symbol->length, ".cold", 5))
+		return FAY_PLACE_PART;
+	if (address != *start)
+		return FAY_PLACE_INSIDE;
+	return symbol->unnamed ? FAY_PLACE_UNNAMED : FAY_PLACE_FUNCTION;
 }
 
 bool fay_target_describe(struct fay_target *target, uint64_t address, struct fay_code_place *place)

@@ -5,7 +5,7 @@
  *	0             runtime blob, its configuration filled in
  *	+ page        the image: exactly verdict->layout.bytes, helper slots filled with the runtime's addresses
  *	+ 64          struct fay_runtime_state[state_count]
- *	+ 64          struct fay_return_point[], one for each function whose calls are watched
+ *	+ 64          struct fay_watched[], one for each function whose calls have records
  *	+ 64          bodies of shared trampolines
  *	+ 16          trampolines and stubs, each with its displaced instructions
  *	data, behind  struct fay_zone_header, struct fay_zone_patch[]
@@ -43,35 +43,6 @@ static size_t runtime_size(void)
 	return (size_t)(fay_runtime_blob_end - fay_runtime_blob);
 }
 
-static uint64_t point_room(const struct fay_session *session, const struct fay_point *point)
-{
-	uint64_t room = FAY_TRAMPOLINE_BASE_MAX + point->probe_count * FAY_TRAMPOLINE_PROBE_MAX + FAY_DISPLACED_ROOM + 32;
-
-	if (point->watched)
-		room += FAY_TRAMPOLINE_CALL_MAX;
-	if (session->options.costs)
-		room += FAY_TRAMPOLINE_COST_MAX;
-	if (point->back)
-		room += FAY_DISPLACED_ROOM;
-	if (point->marker)
-		room += point->marker->operand_count * FAY_TRAMPOLINE_OPERAND_MAX;
-	for (uint32_t i = 0; i < point->probe_count; i++) {
-		const struct fay_probe_facts *facts = &session->verdict->probes[point->probes[i]];
-
-		if (facts->clobbered_vectors || facts->uses_mxcsr)
-			return room + (point->watched ? 3 : 1) * FAY_TRAMPOLINE_VECTORS_MAX;
-	}
-	return room;
-}
-
-static bool sees_exceptions(const struct fay_session *session)
-{
-	for (uint32_t i = 0; i < session->verdict->probe_count; i++)
-		if (session->verdict->probes[i].kind == FAY_PROBE_EXCEPTION)
-			return true;
-	return false;
-}
-
 static void write_runtime(struct fay_session *session, struct fay_zone_plan *zone, uint64_t states)
 {
 	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
@@ -87,12 +58,10 @@ static void write_runtime(struct fay_session *session, struct fay_zone_plan *zon
 		.slot_max = session->geometry.slot_max,
 		.time_multiplier = session->time_multiplier,
 		.time_offset = session->time_offset,
-		.calls = session->calls_address,
+		.records = session->records_address,
 		.key_step = session->thread_pointer ? 0 : 1,
-		.unwind_step = session->unwind_step,
 		.when_full = session->options.when_full,
 		.rendezvous = session->rendezvous,
-		.sees_exceptions = sees_exceptions(session),
 	};
 	struct stat status;
 	char path[64];
@@ -137,114 +106,69 @@ static void write_states(struct fay_session *session, uint8_t *to)
 	}
 }
 
-static void add_record(struct fay_zone_plan *zone, const struct fay_zone_patch *patch)
-{
-	memcpy(zone->data + sizeof(zone->header) + zone->header.patch_count * sizeof(*patch), patch, sizeof(*patch));
-	zone->header.patch_count++;
-}
-
-/* The jumps back of a point that has its copy of the displaced instructions. *next: those before it belong to earlier points. */
-static void write_backs(struct fay_session *session, struct fay_zone_plan *zone, size_t index, size_t *next)
-{
-	uint64_t copy = session->points[index].patch.displaced;
-
-	while (*next < session->back_count && session->backs[*next].point < index)
-		++*next;
-	for (; *next < session->back_count && session->backs[*next].point == index; ++*next) {
-		struct fay_zone_patch *patch = &session->backs[*next].patch;
-
-		patch->trampoline = patch->displaced = patch->link = copy;
-		add_record(zone, patch);
-	}
-}
-
 /* All trampolines and the records of the patches. */
 static int write_points(struct fay_session *session, struct fay_zone_plan *zone, struct fay_error *error)
 {
-	size_t next_back = 0;
-
 	for (size_t i = zone->first; i < zone->last; i++) {
 		struct fay_point *point = &session->points[i];
-		uint64_t at = sizeof(zone->header) + zone->header.patch_count * sizeof(point->patch);
-		char reason[FAY_REASON_MAX];
+		size_t code_size = zone->code_size, watched = zone->watched_count;
+		uint32_t patches = zone->header.patch_count;
+		char reason[FAY_REASON_MAX] = "";
 
-		if (!point->usable)
+		if (!point->usable || fay_zone_write_point(session, zone, point, reason))
 			continue;
-		if (!fay_zone_write_point(session, zone, point, zone->header.data + at + offsetof(struct fay_zone_patch, link),
-				 reason)) {
-			if (fay_session_skip(session, point, reason))
-				return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-			continue;
-		}
-		add_record(zone, &point->patch);
-		write_backs(session, zone, i, &next_back);
-		if (!zone->high || point->site < zone->low)
-			zone->low = point->site;
-		if (point->site + FAY_JUMP_BYTES > zone->high)
-			zone->high = point->site + FAY_JUMP_BYTES;
+		zone->code_size = code_size;
+		zone->watched_count = watched;
+		zone->header.patch_count = patches;
+		if (!*reason || fay_session_skip(session, point, reason))
+			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	}
 	return 0;
 }
 
-static int by_point(const void *a, const void *b)
+/* Where the sites of the zone's points lie. */
+static void find_bounds(const struct fay_session *session, struct fay_zone_plan *zone)
 {
-	const struct fay_return_point *x = a, *y = b;
+	for (size_t i = zone->first; i < zone->last; i++)
+		for (size_t k = 0; session->points[i].usable && k < session->points[i].site_count; k++) {
+			uint64_t site = session->sites[session->points[i].first_site + k].site;
 
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
-/* Behind the return points those of other sessions that were there before, for the same functions: of several sessions that watch a call, the first has its own on the stack. */
-static void write_aliases(const struct fay_session *session, struct fay_zone_plan *zone)
-{
-	struct fay_return_point *points = (void *)(zone->code + zone->returns_at), *own = points, *alias = points + zone->return_count;
-
-	for (size_t i = zone->first; i < zone->last; i++) {
-		const struct fay_point *point = &session->points[i];
-
-		if (!point->usable || !point->patch.returns)
-			continue;
-		for (unsigned k = 0; k < point->lower_return_count; k++)
-			alias[zone->alias_count++] = (struct fay_return_point){ .address = point->lower_returns[k], .exception = own->exception };
-		own++;
-	}
-	qsort(alias, zone->alias_count, sizeof(*alias), by_point);
+			if (!zone->high || site < zone->low)
+				zone->low = site;
+			if (site + FAY_JUMP_BYTES > zone->high)
+				zone->high = site + FAY_JUMP_BYTES;
+		}
 }
 
 /* The data part's address must be known for the link slots: it lies behind the code's full capacity. */
 static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, struct fay_maps *maps,
 		      struct fay_error *error)
 {
-	uint64_t low = session->points[zone->first].function.address;
-	uint64_t high = session->points[zone->last - 1].function.address + 16;
 	uint64_t image_at = fay_round_up(runtime_size(), PAGE);
 	uint64_t states_at = fay_round_up(image_at + session->verdict->layout.size, 64);
-	uint64_t returns_at = fay_round_up(
-		states_at + session->verdict->schema.state_count * sizeof(struct fay_runtime_state), 64);
 	uint64_t trampolines_at, capacity = 0, data_size;
-	size_t watched = 0, backs = 0;
+	size_t watched = 0, sites = 0;
 	int code;
 
+	find_bounds(session, zone);
 	fay_zone_count_sets(session, zone);
 	for (size_t k = 0; k < zone->set_count; k++)
-		capacity += point_room(session, zone->sets[k].model) + 64;
+		capacity += fay_zone_set_room(session, &zone->sets[k]);
 	for (size_t i = zone->first; i < zone->last; i++) {
 		const struct fay_point *point = &session->points[i];
 
 		if (!point->usable)
 			continue;
-		capacity += fay_zone_set_of(zone, point) ? FAY_SHARED_STUB_MAX + FAY_DISPLACED_ROOM + 32 : point_room(session, point);
-		if (point->watched)
-			watched += 1 + point->lower_return_count;
+		capacity += fay_zone_point_room(session, zone, point);
+		watched += point->exits;
+		sites += point->site_count + 1; /* and a part */
 	}
-	for (size_t i = 0; i < session->back_count; i++)
-		backs += session->backs[i].point >= zone->first && session->backs[i].point < zone->last;
-	zone->returns_at = returns_at;
-	trampolines_at = fay_round_up(returns_at + watched * sizeof(struct fay_return_point), 64);
+	zone->watched_at = fay_round_up(states_at + session->verdict->schema.state_count * sizeof(struct fay_runtime_state), 64);
+	trampolines_at = fay_round_up(zone->watched_at + watched * sizeof(struct fay_watched), 64);
 	capacity += trampolines_at;
 	zone->capacity = fay_round_up(capacity, PAGE);
-	data_size = fay_round_up(sizeof(struct fay_zone_header) +
-				     (zone->last - zone->first + backs) * sizeof(struct fay_zone_patch), PAGE);
-	zone->address = fay_maps_hole(maps, zone->capacity + data_size, low, high);
+	data_size = fay_round_up(sizeof(struct fay_zone_header) + sites * sizeof(struct fay_zone_patch), PAGE);
+	zone->address = fay_maps_hole(maps, zone->capacity + data_size, zone->low, zone->high);
 	zone->code = calloc(1, zone->capacity);
 	zone->data = calloc(1, data_size);
 	if (!zone->code || !zone->data || (zone->address && fay_maps_reserve(maps, zone->address, zone->capacity + data_size)))
@@ -271,19 +195,17 @@ static int zone_build(struct fay_session *session, struct fay_zone_plan *zone, s
 						 .shm_size = session->shm_size,
 						 .table = session->table_address,
 						 .table_size = FAY_THREAD_TABLE_BYTES,
-						 .calls = session->calls_address,
-						 .calls_size = session->calls_size,
-						 .unwind_step = session->unwind_step };
+						 .records = session->records_address,
+						 .records_size = session->records_size };
 	fay_owner_self(&zone->header.owner);
 	code = write_points(session, zone, error);
 	if (code)
 		return code;
-	write_aliases(session, zone);
 	memcpy(zone->data, &zone->header, sizeof(zone->header));
 	return 0;
 }
 
-/* Every zone's runtime knows where the others are, and their return points. */
+/* Every zone's runtime knows where the others are, and their functions whose calls have records. */
 static int write_zone_list(struct fay_session *session, struct fay_error *error)
 {
 	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
@@ -291,7 +213,7 @@ static int write_zone_list(struct fay_session *session, struct fay_error *error)
 
 	if (!session->zone_count)
 		return 0; /* nothing is usable, which the caller says */
-	if (!session->calls_size && session->zone_count > FAY_RUNTIME_MAX_ZONES)
+	if (!session->records && session->zone_count > FAY_RUNTIME_MAX_ZONES)
 		return 0; /* whether a probe was left for good is then not found out (busy.c) */
 	if (session->zone_count > FAY_RUNTIME_MAX_ZONES)
 		return fay_error_set(error, FAY_E_LIMIT, "process %d: its modules lie too far apart to watch calls until they return (%zu regions, limit %u)",
@@ -303,9 +225,8 @@ static int write_zone_list(struct fay_session *session, struct fay_error *error)
 
 		config.zones[i] = (struct fay_runtime_zone){ .start = zone->address,
 							     .end = zone->address + zone->capacity,
-							     .returns = zone->address + zone->returns_at,
-							     .return_count = (uint32_t)zone->return_count,
-							     .alias_count = (uint32_t)zone->alias_count };
+							     .watched = zone->address + zone->watched_at,
+							     .watched_count = zone->watched_count };
 	}
 	for (size_t i = 0; i < session->zone_count; i++) {
 		struct fay_runtime_config *own = (void *)(session->zones[i].code + header->config);
@@ -339,9 +260,9 @@ int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct f
 	session->shm_address = fay_maps_hole(maps, session->shm_size, 0, 0);
 	if (!session->shm_address || fay_maps_reserve(maps, session->shm_address, session->shm_size))
 		return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space", (int)session->pid);
-	if (session->calls_size) {
-		session->calls_address = fay_maps_hole(maps, session->calls_size, 0, 0);
-		if (!session->calls_address || fay_maps_reserve(maps, session->calls_address, session->calls_size))
+	if (session->records_size) {
+		session->records_address = fay_maps_hole(maps, session->records_size, 0, 0);
+		if (!session->records_address || fay_maps_reserve(maps, session->records_address, session->records_size))
 			return fay_error_set(error, FAY_E_REFUSED, "process %d has no free address space", (int)session->pid);
 	}
 	while (first < session->point_count) {

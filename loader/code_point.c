@@ -1,34 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The trampolines in a zone: one for each point, or a body that many share and their stubs; each with its displaced instructions and the record of its patch. */
+/* One point's trampolines in a zone, its own or stubs of those that many share, with what they overwrite, and the records of its patches. */
 #include "session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-
-static uint64_t hook_address(const struct fay_zone_plan *zone, enum fay_hook hook)
-{
-	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
-
-	switch (hook) {
-	case FAY_HOOK_FIND_OBJECT: return zone->address + header->find_object;
-	case FAY_HOOK_FIND_FDE: return zone->address + header->find_fde;
-	case FAY_HOOK_LONGJMP: return zone->address + header->longjmp;
-	case FAY_HOOK_MODULES: return zone->address + header->modules;
-	default: return 0;
-	}
-}
-
-static void add_return_point(struct fay_zone_plan *zone, uint64_t trampoline, const struct fay_trampoline *made)
-{
-	struct fay_return_point point = { .address = trampoline + made->returns,
-					  .exception = made->exception ? trampoline + made->exception : 0 };
-
-	if (!made->returns)
-		return;
-	memcpy(zone->code + zone->returns_at + zone->return_count * sizeof(point), &point, sizeof(point));
-	zone->return_count++;
-}
 
 /* From LOCAL. The costs lie within the slot's first bytes, which are few: FAY_POINTS_MAX of them and an image's LOCAL. */
 static int32_t place_cost(const struct fay_session *session, const struct fay_point *point)
@@ -36,22 +12,29 @@ static int32_t place_cost(const struct fay_session *session, const struct fay_po
 	return (int32_t)(session->geometry.cost_offset - FAY_SLOT_HEADER + point->cost * sizeof(struct fay_place_cost));
 }
 
-/* What points with the same probes have in common. `probes` has room for all of an image. */
+/* What points with the same probes have in common. `probes` has room for all of an image. Those about calls' ends are not there if these are not seen. */
 static struct fay_trampoline_spec spec_of_probes(const struct fay_session *session, const struct fay_zone_plan *zone, const struct fay_point *point,
 						 struct fay_trampoline_probe *probes)
 {
+	const struct fay_runtime_header *header = (const void *)fay_runtime_blob;
+	size_t count = 0;
+
 	for (uint32_t i = 0; i < point->probe_count; i++) {
-		probes[i].facts = &session->verdict->probes[point->probes[i]];
-		probes[i].code = zone->image + probes[i].facts->code_offset;
-		probes[i].bytes = session->verdict->layout.bytes + probes[i].facts->code_offset;
-		probes[i].inlined = session->dispatch.inlined[point->probes[i]];
-		probes[i].size = session->dispatch.size[point->probes[i]];
+		const struct fay_probe_facts *facts = &session->verdict->probes[point->probes[i]];
+
+		if (fay_trampoline_watches(facts) && !point->exits)
+			continue;
+		probes[count++] = (struct fay_trampoline_probe){ .facts = facts,
+								 .code = zone->image + facts->code_offset,
+								 .bytes = session->verdict->layout.bytes + facts->code_offset,
+								 .inlined = session->dispatch.inlined[point->probes[i]],
+								 .size = session->dispatch.size[point->probes[i]] };
 	}
 	return (struct fay_trampoline_spec){
 		.address = zone->address + zone->code_size,
 		.runtime = zone->address,
 		.global = session->shm_address + session->geometry.global_offset,
-		.hook = hook_address(zone, point->hook),
+		.hook = point->hook == FAY_HOOK_MODULES ? zone->address + header->modules : 0,
 		.tid_offset = session->tid_offset,
 		.selective = session->options.tid_count > 0,
 		.thread_pointer = session->thread_pointer,
@@ -61,15 +44,18 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 		.operand_count = point->marker ? point->marker->operand_count : 0,
 		.careful = point->careful,
 		.go = point->go,
+		.records = session->records && point->exits,
+		.sweeps = session->records ? point->sweeps : FAY_SWEEP_NONE,
 		.cost = session->options.costs ? place_cost(session, point) : 0,
 		.probes = probes,
-		.probe_count = point->probe_count,
+		.probe_count = count,
 	};
 }
 
 static bool same_probes(const struct fay_point *a, const struct fay_point *b)
 {
-	return a->probe_count == b->probe_count && a->careful == b->careful && a->go == b->go && (!a->probe_count || !memcmp(a->probes, b->probes, a->probe_count * sizeof(*a->probes)));
+	return a->probe_count == b->probe_count && a->careful == b->careful && a->go == b->go && a->exits == b->exits && a->sweeps == b->sweeps &&
+	       !memcmp(a->probes, b->probes, a->probe_count * sizeof(*a->probes));
 }
 
 /* Finds the sets of probes that many points of the zone have. There are few sets; those beyond the room for them have trampolines of their own. */
@@ -100,9 +86,50 @@ void fay_zone_count_sets(const struct fay_session *session, struct fay_zone_plan
 const struct fay_shared_set *fay_zone_set_of(const struct fay_zone_plan *zone, const struct fay_point *point)
 {
 	for (size_t k = 0; k < zone->set_count; k++)
-		if (zone->sets[k].chosen && !point->hook && same_probes(zone->sets[k].model, point))
+		if (zone->sets[k].chosen && !point->hook && point->probe_count && same_probes(zone->sets[k].model, point))
 			return &zone->sets[k];
 	return NULL;
+}
+
+/* Of one trampoline of the point's own. */
+static uint64_t own_room(const struct fay_session *session, const struct fay_point *point)
+{
+	uint64_t room = FAY_TRAMPOLINE_BASE_MAX + point->probe_count * FAY_TRAMPOLINE_PROBE_MAX + FAY_DISPLACED_ROOM + 32;
+
+	if (session->records && point->exits)
+		room += FAY_TRAMPOLINE_RECORD_MAX;
+	if (session->options.costs)
+		room += FAY_TRAMPOLINE_COST_MAX;
+	if (point->marker)
+		room += point->marker->operand_count * FAY_TRAMPOLINE_OPERAND_MAX + FAY_DISPLACED_ROOM;
+	for (uint32_t i = 0; i < point->probe_count; i++) {
+		const struct fay_probe_facts *facts = &session->verdict->probes[point->probes[i]];
+
+		if (facts->clobbered_vectors || facts->uses_mxcsr)
+			return room + FAY_TRAMPOLINE_VECTORS_MAX;
+	}
+	return room;
+}
+
+uint64_t fay_zone_set_room(const struct fay_session *session, const struct fay_shared_set *set)
+{
+	return set->chosen ? FAY_SHARED_BODIES * (own_room(session, set->model) + 64) : 0;
+}
+
+static uint64_t stub_room(const struct fay_session *session)
+{
+	/* A jump to another function is seen by code of its own, if there are records. */
+	return session->records ? FAY_TRAMPOLINE_BASE_MAX : FAY_SHARED_STUB_MAX;
+}
+
+uint64_t fay_zone_point_room(const struct fay_session *session, const struct fay_zone_plan *zone, const struct fay_point *point)
+{
+	uint64_t one = (fay_zone_set_of(zone, point) ? stub_room(session) : own_room(session, point)) + FAY_EXIT_ROOM + 16, room = one + FAY_DISPLACED_ROOM;
+	const struct fay_flow *flow = point->exits ? point->flow : NULL;
+
+	if (flow)
+		room += (flow->window_count + flow->block_count) * FAY_WINDOW_ROOM + (flow->exit_count + flow->block_count + 2) * one;
+	return room;
 }
 
 bool fay_zone_write_shared(struct fay_session *session, struct fay_zone_plan *zone)
@@ -129,92 +156,319 @@ static uint64_t marker_semaphore(const struct fay_function *function)
 	return marker && marker->semaphore ? marker->semaphore + (function->address - marker->address) : 0;
 }
 
-/* The record of the patch, once the trampoline's parts have their places. */
-static void note_patch(struct fay_point *point, const struct fay_trampoline *made, uint64_t start, uint64_t address, uint64_t copy)
+static struct fay_site *site_of(const struct fay_writer *writer, size_t index)
 {
-	point->patch = (struct fay_zone_patch){ .site = point->site,
-						.trampoline = point->back ? start : address + made->entry,
-						.inner = point->back ? address + made->entry : 0,
-						.back = point->back,
-						.displaced = copy,
-						.link = copy,
-						.returns = made->returns ? address + made->returns : 0,
-						.linked = point->linked,
-						.kind = point->hook && point->hook != FAY_HOOK_MODULES ? FAY_PATCH_HOOK : FAY_PATCH_PLACE,
-						.semaphore = marker_semaphore(&point->function) };
-	memcpy(point->patch.original, point->before, FAY_JUMP_BYTES);
-	if (point->linked)
-		point->patch.link = point->lower;
+	return &writer->session->sites[writer->point->first_site + index];
+}
+
+static uint64_t slot_at(const struct fay_writer *writer, size_t index, uint32_t first_patch)
+{
+	return writer->zone->header.data + sizeof(struct fay_zone_header) + (first_patch + index) * sizeof(struct fay_zone_patch) +
+	       offsetof(struct fay_zone_patch, link);
+}
+
+/* The records of a point's patches lie in its sites' order. */
+static uint64_t link_slot_of(const struct fay_writer *writer, size_t index, uint32_t first_patch)
+{
+	const struct fay_site *site = site_of(writer, index);
+
+	return site->linked || (writer->point->exits && fay_site_whole(site)) ? slot_at(writer, index, first_patch) : 0;
+}
+
+static size_t patch_count(const struct fay_writer *writer)
+{
+	size_t count = 0;
+
+	while (count < writer->point->site_count && site_of(writer, count)->kind != FAY_SITE_BLOCK)
+		count++;
+	return count;
+}
+
+static void note_patch(struct fay_writer *writer, struct fay_site *site, uint64_t trampoline, uint64_t inner, uint64_t last)
+{
+	static const uint8_t kinds[] = { [FAY_SITE_PLACE] = FAY_PATCH_PLACE, [FAY_SITE_EXIT] = FAY_PATCH_EXIT, [FAY_SITE_REDIRECT] = FAY_PATCH_REDIRECT,
+					 [FAY_SITE_HOLE] = FAY_PATCH_HOLE };
+
+	site->patch = (struct fay_zone_patch){ .site = site->site,
+					       .trampoline = trampoline,
+					       .inner = inner,
+					       .back = site->back,
+					       .length = site->reach,
+					       .size = fay_site_overwritten(site),
+					       .hop = site->hole ? (int8_t)(site->hole - (site->site + FAY_HOP_BYTES)) : 0,
+					       .displaced = last,
+					       .link = site->linked && site->lower ? site->lower : last,
+					       .linked = site->linked || (writer->point->exits && fay_site_whole(site)),
+					       .kind = kinds[site->kind],
+					       .whole = writer->point->exits && fay_site_whole(site),
+					       .first = writer->point->probe_count && site == site_of(writer, 0),
+					       .semaphore = site->kind == FAY_SITE_PLACE ? marker_semaphore(&writer->point->function) : 0 };
+	/* Of several sessions' short jumps, which are the same, the last one to go puts the program's bytes back. */
+	memcpy(site->patch.original, site->hole ? site->program : site->before, FAY_JUMP_BYTES);
+}
+
+/* Their jumps lead to the trampolines of what leads to them. */
+static void note_holes(struct fay_writer *writer)
+{
+	for (size_t i = 0; i < writer->point->site_count; i++) {
+		struct fay_site *site = site_of(writer, i);
+
+		if (site->kind == FAY_SITE_HOLE)
+			note_patch(writer, site, site_of(writer, site->block)->patch.trampoline, 0, site_of(writer, site->block)->patch.displaced);
+	}
+}
+
+/* The record of the part in front of the exit of a function that is whole in its window. */
+static void note_part(struct fay_writer *writer, const struct fay_site *site, const struct fay_written *written)
+{
+	writer->part = (struct fay_zone_patch){ .site = site->site,
+						.kind = FAY_PATCH_PART,
+						.inner = written->inner,
+						.displaced = written->copy,
+						.trampoline = written->last,
+						.link = site->lower_part ? site->lower_part : written->last,
+						.linked = site->lower_part != 0,
+						.size = FAY_JUMP_BYTES };
+}
+
+static bool does_not_fit(struct fay_writer *writer)
+{
+	return snprintf(writer->reason, FAY_REASON_MAX, "needs a trampoline that does not fit (internal)") < 0;
 }
 
 /* The instructions between a site and the marker that it is for: they run first, and the trampoline proper follows. */
-static bool write_before(struct fay_point *point, uint64_t address, uint8_t *code, size_t *size, char reason[FAY_REASON_MAX])
+static bool write_before(struct fay_writer *writer, struct fay_site *site)
 {
-	*size = 0;
-	point->copy = address;
-	if (!point->back)
+	struct fay_displaced displaced;
+
+	if (!site->back)
 		return true;
-	if (!fay_displace(point->program, point->before_size, point->back, point->site, address, &point->displaced, reason))
+	if (!fay_displace(site->program, site->size, site->back, site->site, fay_writer_at(writer), &displaced, writer->reason))
 		return false;
-	*size = point->displaced.size - FAY_JUMP_BYTES; /* without the jump back */
-	memcpy(code, point->displaced.code, *size);
+	if (writer->zone->capacity - writer->zone->code_size < displaced.size)
+		return does_not_fit(writer);
+	site->boundary_count = 0;
+	for (unsigned i = 0; i < displaced.count && displaced.map[i].from < fay_site_overwritten(site); i++) {
+		site->boundaries[i].from = displaced.map[i].from;
+		site->boundaries[i].to = fay_writer_at(writer) + displaced.map[i].to;
+		site->boundary_count++;
+	}
+	memcpy(fay_writer_code(writer), displaced.code, displaced.size - FAY_JUMP_BYTES); /* without the jump back */
+	writer->zone->code_size += displaced.size - FAY_JUMP_BYTES;
 	return true;
 }
 
-/* The trampoline for one point at zone->code_size. False: `reason` says why this point cannot be done. */
-bool fay_zone_write_point(struct fay_session *session, struct fay_zone_plan *zone, struct fay_point *point,
-			uint64_t link_slot, char reason[FAY_REASON_MAX])
+/* Into the hole, or behind a stub: what is overwritten, and the jump back. A window with exits, or with jumps to what has its copy, lies elsewhere. */
+static bool write_displaced(struct fay_writer *writer, struct fay_site *site, uint64_t *copy)
+{
+	struct fay_displaced displaced;
+
+	*copy = fay_writer_at(writer);
+	if (!fay_displace(site->program + site->back, site->size - site->back, site->back ? 1 : site->length, site->site + site->back, *copy, &displaced,
+			  writer->reason))
+		return false;
+	if (writer->zone->capacity - writer->zone->code_size < displaced.size)
+		return does_not_fit(writer);
+	memcpy(fay_writer_code(writer), displaced.code, displaced.size);
+	writer->zone->code_size += displaced.size;
+	for (unsigned i = 0; i < displaced.count && !site->back && displaced.map[i].from < fay_site_overwritten(site); i++) {
+		site->boundaries[i].from = displaced.map[i].from;
+		site->boundaries[i].to = *copy + displaced.map[i].to;
+		site->boundary_count = (uint8_t)(i + 1);
+	}
+	return true;
+}
+
+/* jmp copy, into the hole. */
+static bool write_ahead(struct fay_writer *writer, uint64_t target)
+{
+	int32_t rel = (int32_t)(target - (fay_writer_at(writer) + FAY_JUMP_BYTES));
+	uint8_t jump[FAY_JUMP_BYTES] = { 0xe9 };
+
+	memcpy(jump + 1, &rel, 4);
+	memcpy(fay_writer_code(writer), jump, sizeof(jump));
+	return true;
+}
+
+/* The record, and what the runtime calls when it ends one. */
+static bool write_watched(struct fay_writer *writer, uint64_t stub)
+{
+	static const uint32_t kinds[] = { FAY_PROBE_RETURN, FAY_PROBE_EXCEPTION };
+	struct fay_zone_plan *zone = writer->zone;
+	struct fay_watched watched = { .function = writer->point->function.address, .sweeps = writer->point->sweeps };
+	uint64_t *routines[] = { &watched.returned, &watched.left };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		uint64_t shared = !writer->set ? 0 : i ? writer->set->body.left : writer->set->body.returned;
+		size_t capacity = zone->capacity - zone->code_size, size = 0;
+
+		writer->spec.address = fay_writer_at(writer);
+		if (writer->set && !shared)
+			continue;
+		if (!(shared ? fay_shared_routine(shared, stub, writer->spec.address, fay_writer_code(writer), capacity, &size) :
+			       fay_routine_emit(&writer->spec, kinds[i], fay_writer_code(writer), capacity, &size)))
+			return does_not_fit(writer);
+		*routines[i] = size ? writer->spec.address : 0;
+		zone->code_size = fay_round_up(zone->code_size + size, 16);
+	}
+	memcpy(zone->code + (writer->spec.watched - zone->address), &watched, sizeof(watched));
+	return true;
+}
+
+/* Whether what is overwritten at the entry has to be copied as a window. */
+static bool is_window(const struct fay_writer *writer, const struct fay_site *site)
+{
+	return writer->point->exits && !writer->point->inside && (site->exit_count || site->ends || fay_window_branches(writer, site));
+}
+
+/* The entry, or a place inside. */
+static bool write_place(struct fay_writer *writer, struct fay_site *site, uint32_t first_patch)
+{
+	uint64_t link_slot = link_slot_of(writer, 0, first_patch), part_slot = site->lower_part ? slot_at(writer, patch_count(writer), first_patch) : 0;
+	struct fay_zone_plan *zone = writer->zone;
+	uint64_t start = fay_writer_at(writer), inner, copy = 0;
+	size_t capacity, room, at, end;
+	struct fay_written written;
+	struct fay_trampoline made;
+	bool window = is_window(writer, site), stub, fits;
+
+	if (!write_before(writer, site))
+		return false;
+	capacity = zone->capacity - zone->code_size;
+	at = zone->code_size;
+	writer->spec.address = fay_writer_at(writer);
+	writer->spec.role = FAY_ROLE_ENTRY;
+	stub = writer->set && writer->set->body.entry;
+	room = (link_slot ? 6 : 0) + (window ? FAY_JUMP_BYTES : FAY_DISPLACED_ROOM);
+	fits = stub ? capacity > FAY_SHARED_STUB_MAX + room && fay_shared_stub(&writer->set->body, &writer->spec, fay_writer_code(writer), capacity, &made) :
+		      fay_trampoline_emit(&writer->spec, room, fay_writer_code(writer), capacity, &made);
+	if (!fits)
+		return does_not_fit(writer);
+	inner = writer->spec.address + made.entry;
+	end = fay_round_up(at + made.size + (stub ? room : 0), 16);
+	zone->code_size = at + made.displaced;
+	if (link_slot) { /* jmp *link(%rip) */
+		int32_t rel = (int32_t)(link_slot - (fay_writer_at(writer) + 6));
+
+		memcpy(fay_writer_code(writer), "\xff\x25", 2);
+		memcpy(fay_writer_code(writer) + 2, &rel, 4);
+		zone->code_size += 6;
+	}
+	if (window) {
+		if (!link_slot)
+			write_ahead(writer, zone->address + end);
+		zone->code_size = end;
+		writer->entry_copy = fay_writer_at(writer);
+		if (!fay_window_write(writer, site, part_slot, &written))
+			return false;
+		note_part(writer, site, &written);
+		copy = written.copy;
+		zone->code_size = fay_round_up(zone->code_size, 16);
+	} else {
+		if (!write_displaced(writer, site, &copy))
+			return false;
+		zone->code_size = stub ? fay_round_up(zone->code_size, 16) : end;
+	}
+	writer->entry_copy = site->back ? 0 : copy;
+	note_patch(writer, site, site->back ? start : inner, site->back ? inner : 0, copy);
+	return !writer->spec.records || write_watched(writer, inner);
+}
+
+/* A block is a window that nothing is written over; the jumps that lead to its copy share the link. */
+static bool write_block(struct fay_writer *writer, struct fay_site *block, uint32_t first_patch)
+{
+	uint64_t link = 0;
+
+	for (size_t k = 0; k < writer->point->site_count && !link; k++)
+		if (site_of(writer, k)->kind == FAY_SITE_REDIRECT && site_of(writer, k)->block == block->block)
+			link = link_slot_of(writer, k, first_patch);
+	return fay_window_write(writer, block, link, &writer->blocks[block->block]);
+}
+
+static bool write_exits(struct fay_writer *writer, uint8_t kind, uint32_t first_patch)
+{
+	for (size_t i = 0; i < writer->point->site_count; i++) {
+		struct fay_site *site = site_of(writer, i);
+		struct fay_written written;
+
+		if (site->kind != kind)
+			continue;
+		if (kind == FAY_SITE_BLOCK && !write_block(writer, site, first_patch))
+			return false;
+		if (kind == FAY_SITE_EXIT) {
+			if (!fay_window_write(writer, site, site->lower ? link_slot_of(writer, i, first_patch) : 0, &written))
+				return false;
+			note_patch(writer, site, written.copy, written.inner, written.last);
+		}
+		writer->zone->code_size = fay_round_up(writer->zone->code_size, 16);
+	}
+	return true;
+}
+
+static void note_redirects(struct fay_writer *writer)
+{
+	for (size_t i = 0; i < writer->point->site_count; i++) {
+		struct fay_site *site = site_of(writer, i);
+
+		if (site->kind != FAY_SITE_REDIRECT)
+			continue;
+		if (site->block == FAY_FLOW_ENTRY)
+			note_patch(writer, site, writer->entry_copy, 0, writer->entry_copy);
+		else
+			note_patch(writer, site, writer->blocks[site->block].copy, writer->blocks[site->block].inner, writer->blocks[site->block].last);
+	}
+}
+
+static void add_record(struct fay_zone_plan *zone, const struct fay_zone_patch *patch)
+{
+	memcpy(zone->data + sizeof(zone->header) + zone->header.patch_count * sizeof(*patch), patch, sizeof(*patch));
+	zone->header.patch_count++;
+}
+
+/* What others lead to comes first. */
+static bool write_point(struct fay_writer *writer, uint32_t first_patch)
+{
+	struct fay_site *place = site_of(writer, 0);
+
+	if (!write_exits(writer, FAY_SITE_BLOCK, first_patch))
+		return false;
+	if (writer->point->site_count && place->kind == FAY_SITE_PLACE && !write_place(writer, place, first_patch))
+		return false;
+	if (!write_exits(writer, FAY_SITE_EXIT, first_patch))
+		return false;
+	note_redirects(writer);
+	note_holes(writer);
+	for (size_t i = 0; i < writer->point->site_count; i++) {
+		const struct fay_zone_patch *patch = &site_of(writer, i)->patch;
+
+		if (site_of(writer, i)->kind == FAY_SITE_BLOCK)
+			continue;
+		add_record(writer->zone, patch);
+	}
+	if (place->patch.whole)
+		add_record(writer->zone, &writer->part);
+	return true;
+}
+
+bool fay_zone_write_point(struct fay_session *session, struct fay_zone_plan *zone, struct fay_point *point, char reason[FAY_REASON_MAX])
 {
 	struct fay_trampoline_probe probes[FAY_IMAGE_MAX_PROBES];
-	struct fay_trampoline_spec spec = spec_of_probes(session, zone, point, probes);
-	const struct fay_shared_set *set = fay_zone_set_of(zone, point);
-	uint8_t *code = zone->code + zone->code_size;
-	struct fay_trampoline made;
-	size_t hole, link = point->linked ? 6 : 0, capacity = zone->capacity - zone->code_size, before;
-	struct fay_displaced last; /* what is behind the probes */
-	uint64_t copy, start = spec.address;
+	struct fay_writer writer = { .session = session, .zone = zone, .point = point, .set = fay_zone_set_of(zone, point), .reason = reason };
+	size_t blocks = point->exits ? point->flow->block_count : 0;
 	bool written;
 
-	if (!write_before(point, start, code, &before, reason))
+	writer.blocks = calloc(blocks + 1, sizeof(*writer.blocks));
+	if (!writer.blocks)
 		return false;
-	code += before;
-	capacity -= before;
-	spec.address += before;
-
-	spec.function = fay_name_hash(point->function.name);
-	spec.module = fay_name_hash(point->function.module);
-	spec.place = point->function.address;
-	point->shared = set != NULL;
-	written = set ? capacity >= FAY_SHARED_STUB_MAX + link + FAY_DISPLACED_ROOM && fay_shared_stub(&set->body, &spec, code, capacity, &made) :
-			fay_trampoline_emit(&spec, link + FAY_DISPLACED_ROOM, code, capacity, &made);
-	if (!written) {
-		snprintf(reason, FAY_REASON_MAX, "needs a trampoline that does not fit (internal)");
-		return false;
-	}
-	hole = made.displaced;
-	copy = spec.address + hole + link;
-	if (!fay_displace(point->program + point->back, point->before_size - point->back, point->back ? 1 : FAY_JUMP_BYTES, point->site + point->back,
-			  copy, &last, reason))
-		return false;
-	if (fay_rseqs_touch(&session->rseqs, point->site, point->back + last.length)) {
-		snprintf(reason, FAY_REASON_MAX, "has a restartable sequence (rseq) within its first instructions, which cannot run elsewhere");
-		return false;
-	}
-	if (!point->back) {
-		point->displaced = last;
-		point->copy = copy;
-	}
-	if (point->linked) { /* jmp *link(%rip) */
-		int32_t rel = (int32_t)(link_slot - (spec.address + hole + 6));
-
-		memcpy(code + hole, "\xff\x25", 2);
-		memcpy(code + hole + 2, &rel, 4);
-	}
-	memcpy(code + (copy - spec.address), last.code, last.size);
-	if (set) /* nothing follows the displaced instructions of a stub */
-		made.size = hole + link + last.size;
-	note_patch(point, &made, start, spec.address, copy);
-	add_return_point(zone, spec.address, &made);
-	zone->code_size = fay_round_up(zone->code_size + before + made.size, 16);
-	return true;
+	writer.spec = spec_of_probes(session, zone, point, probes);
+	writer.spec.function = fay_name_hash(point->function.name);
+	writer.spec.module = fay_name_hash(point->function.module);
+	writer.spec.place = point->function.address;
+	if (writer.spec.records)
+		writer.spec.watched = zone->address + zone->watched_at + zone->watched_count++ * sizeof(struct fay_watched);
+	point->shared = writer.set != NULL;
+	zone->code_size = fay_round_up(zone->code_size, 16);
+	written = write_point(&writer, zone->header.patch_count);
+	free(writer.blocks);
+	return written;
 }

@@ -15,7 +15,7 @@
 #include "keeper.h"
 
 #define OUTSIDE_CYCLES 14u	   /* the jump, the registers, the look-up of the thread, and the account itself */
-#define OUTSIDE_WATCHED_CYCLES 20u /* likewise at the call and at the return */
+#define OUTSIDE_RECORD_CYCLES 20u /* likewise where calls have records */
 #define STAMP_EVENTS 32768u
 #define STAMPS_MAX 512u
 
@@ -66,7 +66,7 @@ static uint64_t cycles_since(const struct fay_session *session, const struct fay
 	if (mean > FAY_COST_LONGEST)
 		mean = FAY_COST_LONGEST;
 	mean = mean > session->stamp_cycles ? mean - session->stamp_cycles : 0;
-	return (now->events - before->events) * (mean + (point->watched ? OUTSIDE_WATCHED_CYCLES : OUTSIDE_CYCLES));
+	return (now->events - before->events) * (mean + (session->records && point->leaves ? OUTSIDE_RECORD_CYCLES : OUTSIDE_CYCLES));
 }
 
 /* The sums over the process's own threads. */
@@ -133,16 +133,17 @@ static int take_out_stopped(void *context)
 
 int fay_session_remove_points(struct fay_session *session, const size_t *points, size_t count, bool *left, struct fay_error *error)
 {
-	uint64_t *copies = calloc(count + 1, sizeof(*copies));
-	struct taking_out context = { session, copies, count, left, error };
+	uint64_t *copies = calloc(session->site_count + 1, sizeof(*copies));
+	struct taking_out context = { session, copies, 0, left, error };
 	int code;
 
 	*left = true;
 	if (!copies)
 		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
 	for (size_t i = 0; i < count; i++)
-		copies[i] = session->points[points[i]].patch.displaced;
-	qsort(copies, count, sizeof(*copies), by_value);
+		for (size_t k = 0; k < session->points[points[i]].site_count; k++)
+			copies[context.count++] = session->sites[session->points[points[i]].first_site + k].patch.displaced;
+	qsort(copies, context.count, sizeof(*copies), by_value);
 	code = fay_keeper_run(take_out_stopped, &context, error);
 	free(copies);
 	return code;

@@ -6,6 +6,7 @@
  *
  *	exit	   an instruction that leaves the function: ret; a jump, direct or indirect, conditional or not, to another function
  *	window	   instructions that run one after the other and that are entered at the first only: a jump (FAY_JUMP_BYTES) to their copy is written over the first bytes
+ *		   nearby, if the window has no room for it: then a short one leads from its first bytes to padding that has
  *	block	   the end of a function's flow that is too short for a window of its own ("pop %rbx; ret", a lone ret), and is entered by jumps that are all known: each of these is
  *		   led to a copy of the block. Nobody enters the original any more
  *	redirect   such a jump whose own 32-bit displacement is rewritten (FAY_JUMP_BYTES from `site`, the opcode's last byte and the displacement); a shorter one lies in a window,
@@ -23,6 +24,9 @@
 #define FAY_FLOW_BYTES_MAX (1u << 20)	/* bytes of a function */
 #define FAY_FLOW_WINDOW_MAX 48u		/* bytes of a window */
 #define FAY_FLOW_TABLE_MAX (1u << 16)	/* entries of a jump table */
+
+#define FAY_HOP_BYTES 2u			/* eb rel8 */
+#define FAY_FLOW_ENTRY UINT32_MAX	/* a redirect's block: the copy of the entry's window */
 
 enum fay_flow_place {
 	FAY_PLACE_UNKNOWN,  /* no symbol and no unwind entry covers it */
@@ -52,10 +56,12 @@ enum fay_exit_kind {
 	FAY_EXIT_INDIRECT, /* to an address from a register or from memory */
 };
 struct fay_exit {
-	uint64_t at; /* of the instruction */
+	uint64_t at; /* of the instruction; if its length is 0 there is none: the function runs on into another one there */
 	uint64_t target; /* FAY_EXIT_JUMP */
+	uint64_t word; /* not looked at here: where the stub that it leads to has the address of where that leads; 0: it leads to no stub, or nobody has looked */
 	uint8_t length, kind; /* enum fay_exit_kind */
 	bool conditional; /* the function goes on behind it if the condition does not hold */
+	bool careful; /* it may lead into the middle of something: flags and what is below the stack pointer may be in use */
 };
 
 struct fay_window {
@@ -64,6 +70,8 @@ struct fay_window {
 	uint32_t first, count; /* its exits; in a window that is the entry's there may be none */
 	bool entry;	      /* it begins at the function's first instruction, or at the one behind endbr64 */
 	bool ends;	      /* the flow does not go on behind its last instruction */
+	bool hosts;	      /* some hole lies in it, behind its first FAY_JUMP_BYTES: it is to be patched in any case */
+	uint64_t hole;	      /* where there is no room: FAY_HOP_BYTES at the site lead there, to FAY_JUMP_BYTES of padding that are overwritten instead; 0: there is room */
 };
 struct fay_block {
 	uint64_t at;
@@ -78,7 +86,7 @@ struct fay_redirect {
 struct fay_flow {
 	struct fay_exit *exits; /* sorted by address */
 	size_t exit_count;
-	struct fay_window *windows; /* sorted by address; they do not overlap, nor do redirects lie in them */
+	struct fay_window *windows; /* the entry's first, then by address; they do not overlap, nor do redirects lie in them */
 	size_t window_count;
 	struct fay_block *blocks;
 	size_t block_count;

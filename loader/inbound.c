@@ -8,7 +8,7 @@
  *	8 bits: that is common, so the function around it is decoded from its start; only if an instruction begins there is it one. What does not
  *	decode, or has no known start, is taken for one.
  *
- * Branches of the function itself are not looked at here: fay_patchable() has seen them.
+ * Branches of the function itself are not looked at here: fay_patchable(), or fay_flow_read(), has seen them.
  */
 #include "session.h"
 
@@ -24,7 +24,6 @@
 
 #define CHUNK (1u << 20)
 #define BRANCH_MAX 6u           /* bytes of the longest branch that is looked for */
-#define SITE_BEHIND 4u          /* bytes from a point to its site, at most: endbr64 */
 #define TEXT_MAX (UINT64_C(1) << 32) /* bytes of code in one mapping; a branch reaches half as far */
 #define DECODE_MAX (1u << 20)   /* bytes from a function's start to a place in it */
 
@@ -39,47 +38,29 @@ struct search {
 	uint64_t at;
 };
 
-/* Bytes from the site to which nothing may jump, but for the first: the jump; a marker's site may be well before the marker. */
-static uint64_t closed_bytes(const struct fay_point *point)
+/* Bytes from the site to which nothing may jump, but for the first: the jump; up to a marker, or an exit, whose instructions before it are run elsewhere. */
+static uint64_t closed_bytes(const struct fay_site *site)
 {
-	return point->back + 1 > FAY_JUMP_BYTES ? point->back + 1 : FAY_JUMP_BYTES;
+	uint8_t overwritten = fay_site_overwritten(site);
+
+	if (site->kind == FAY_SITE_EXIT)
+		return site->length > overwritten ? site->length : overwritten;
+	return site->back + 1u > overwritten && site->kind == FAY_SITE_PLACE ? site->back + 1u : overwritten;
 }
 
-/* Points are sorted by address; sites lie at most 4 bytes (endbr64) behind it, or less than FAY_DISPLACED_MAX before it. The last that begins at or before `address`, or SIZE_MAX. */
-static size_t point_before(const struct fay_session *session, uint64_t address)
-{
-	size_t until = FAY_COUNT_UNTIL(session->points, session->point_count, function.address, address);
-
-	return until ? until - 1 : SIZE_MAX;
-}
-
-/* The usable point whose jump covers `address` behind its first byte, or NULL. */
-static struct fay_point *point_at(const struct fay_session *session, uint64_t address)
-{
-	for (size_t i = point_before(session, address + FAY_DISPLACED_MAX); i != SIZE_MAX; i--) {
-		struct fay_point *point = &session->points[i];
-
-		if (point->usable && address > point->site && address < point->site + closed_bytes(point))
-			return point;
-		if (i == 0 || point->function.address + SITE_BEHIND + FAY_JUMP_BYTES < address)
-			break;
-	}
-	return NULL;
-}
-
-static bool mark_points(struct search *s)
+static bool mark_sites(struct search *s)
 {
 	uint64_t start = s->range->start, size = s->range->end - start;
 	bool any = false;
 
-	for (size_t i = 0; i < s->session->point_count; i++) {
-		const struct fay_point *point = &s->session->points[i];
-		uint64_t site = point->site - start;
+	for (size_t i = 0; i < s->session->order_count; i++) {
+		const struct fay_site *site = &s->session->sites[s->session->order[i]];
+		uint64_t at = site->site - start;
 
-		if (!point->usable || point->site < start || site + FAY_JUMP_BYTES > size)
+		if (!site->usable || site->site < start || at + FAY_HOP_BYTES > size)
 			continue;
 		any = true;
-		for (uint64_t b = site + 1; b < site + closed_bytes(point) && b < size; b++)
+		for (uint64_t b = site->kind == FAY_SITE_HOLE ? at : at + 1; b < at + closed_bytes(site) && b < size; b++)
 			s->overwritten[b / 8] |= (uint8_t)(1u << b % 8);
 	}
 	return any;
@@ -116,12 +97,14 @@ static bool instruction_begins(struct search *s, uint64_t source)
 
 static int found(struct search *s, uint64_t source, uint64_t to, bool is_short)
 {
-	struct fay_point *point = point_at(s->session, to);
-	uint64_t own;
+	struct fay_site *site = fay_site_around(s->session, to);
+	const struct fay_point *point;
 	char reason[FAY_REASON_MAX];
+	uint64_t own;
 
-	if (!point)
+	if (!site || to - site->site >= closed_bytes(site))
 		return 0;
+	point = &s->session->points[site->point];
 	own = point->function.address - point->offset;
 	if (source >= own && source < point->function.address + point->function.size)
 		return 0;
@@ -129,7 +112,7 @@ static int found(struct search *s, uint64_t source, uint64_t to, bool is_short)
 		return 0;
 	snprintf(reason, sizeof(reason), "is entered at +%#lx by a jump from another function (at %s+%#lx)", (unsigned long)(to - own),
 		 s->module->name, (unsigned long)(source - s->range->bias));
-	return fay_session_skip(s->session, point, reason);
+	return fay_site_refuse(s->session, site, reason);
 }
 
 static bool is_overwritten(const struct search *s, uint64_t address)
@@ -188,11 +171,15 @@ static int search_range(struct search *s)
 	return code;
 }
 
-static bool has_point(const struct search *s)
+static bool has_site(const struct search *s)
 {
-	size_t at = point_before(s->session, s->range->end);
+	for (size_t i = 0; i < s->session->order_count; i++) {
+		uint64_t site = s->session->sites[s->session->order[i]].site;
 
-	return at != SIZE_MAX && s->session->points[at].function.address >= s->range->start;
+		if (site >= s->range->start && site < s->range->end)
+			return true;
+	}
+	return false;
 }
 
 static int search_module(struct search *s, struct fay_error *error)
@@ -201,14 +188,14 @@ static int search_module(struct search *s, struct fay_error *error)
 		int code = 0;
 
 		s->range = &s->module->ranges[i];
-		if (s->range->end - s->range->start > TEXT_MAX && !has_point(s))
+		if (s->range->end - s->range->start > TEXT_MAX && !has_site(s))
 			continue;
 		if (s->range->end - s->range->start > TEXT_MAX)
 			return fay_error_set(error, FAY_E_LIMIT, "process %d: the code of %s is longer than 4 GiB, and is not searched", (int)s->session->pid, s->module->name);
 		s->overwritten = calloc((s->range->end - s->range->start) / 8 + 2, 1);
 		if (!s->overwritten)
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-		if (s->range->placed && mark_points(s))
+		if (s->range->placed && mark_sites(s))
 			code = search_range(s);
 		free(s->overwritten);
 		if (code)

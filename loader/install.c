@@ -17,95 +17,77 @@
 
 #include "thread.h"
 
+static bool is_in_plan(const struct fay_session *session, const struct fay_site *site)
+{
+	return site->usable && session->points[site->point].usable;
+}
+
 int fay_session_prepare(struct fay_session *session, struct fay_error *error)
 {
 	int code = 0;
 
-	for (size_t i = 0; i < session->point_count && !code; i++)
-		if (session->points[i].usable)
-			code = fay_text_want(&session->text, session->points[i].site, session->points[i].before_size, error);
-	for (size_t i = 0; i < session->back_count && !code; i++)
-		code = fay_text_want(&session->text, session->backs[i].patch.site, FAY_JUMP_BYTES, error);
+	for (size_t i = 0; i < session->site_count && !code; i++)
+		if (is_in_plan(session, &session->sites[i]))
+			code = fay_text_want(&session->text, session->sites[i].site, session->sites[i].size, error);
 	return code ? code : fay_text_ready(&session->text, error);
 }
 
 static bool sites_unchanged(struct fay_session *session, const struct fay_stop *stop)
 {
 	fay_text_read(&session->text, stop->memory);
-	for (size_t i = 0; i < session->point_count; i++) {
-		const struct fay_point *point = &session->points[i];
+	for (size_t i = 0; i < session->site_count; i++) {
+		const struct fay_site *site = &session->sites[i];
 		const uint8_t *now;
 
-		if (!point->usable)
+		if (!is_in_plan(session, site))
 			continue;
-		now = fay_text_at(&session->text, point->site, point->before_size);
-		if (!now || memcmp(now, point->before, point->before_size))
-			return false;
-	}
-	for (size_t i = 0; i < session->back_count; i++) {
-		const uint8_t *now = fay_text_at(&session->text, session->backs[i].patch.site, FAY_JUMP_BYTES);
-
-		if (!now || memcmp(now, session->backs[i].patch.original, FAY_JUMP_BYTES))
+		now = fay_text_at(&session->text, site->site, site->size);
+		if (!now || memcmp(now, site->before, site->size))
 			return false;
 	}
 	return true;
 }
 
-/* The usable point whose overwritten bytes, but for the first, contain the address. */
-static struct fay_point *point_around(const struct fay_session *session, uint64_t address)
+/* The site whose overwritten bytes, but for the first, contain the address. */
+static const struct fay_site *site_around(const struct fay_session *session, uint64_t address)
 {
-	size_t low = 0, high = session->point_count, zone = 0;
+	const struct fay_site *site;
+	size_t zone = 0;
 
 	/* Most words of a stack are no addresses of the code at all. */
 	while (zone < session->zone_count && address - session->zones[zone].low >= session->zones[zone].high - session->zones[zone].low)
 		zone++;
 	if (zone == session->zone_count)
 		return NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct fay_point *point = &session->points[middle];
-
-		/* Unusable points may have no site; their function's address orders them all the same. */
-		if (point->function.address + 4 + FAY_JUMP_BYTES <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	/* A marker's site may be before it. */
-	for (; low < session->point_count && session->points[low].function.address < address + FAY_DISPLACED_MAX; low++) {
-		struct fay_point *point = &session->points[low];
-
-		if (point->usable && address > point->site && address < point->site + FAY_JUMP_BYTES)
-			return point;
-	}
-	return NULL;
+	site = fay_site_around(session, address);
+	return site && address < site->site + site->patch.size ? site : NULL;
 }
 
 /* Notes the places; stops the search only when there is no more room for them. */
 static bool is_interrupted(void *context, uint64_t word)
 {
 	struct fay_session *session = context;
-	const struct fay_point *point = point_around(session, word);
+	const struct fay_site *site = site_around(session, word);
 
-	for (size_t i = 0; point && i < session->held_count; i++)
-		if (session->held[i] == point->site)
+	for (size_t i = 0; site && i < session->held_count; i++)
+		if (session->held[i] == site->site)
 			return false;
-	if (point && session->held_count < FAY_HELD_MAX)
-		session->held[session->held_count++] = point->site;
+	if (site && session->held_count < FAY_HELD_MAX)
+		session->held[session->held_count++] = site->site;
 	return session->held_count == FAY_HELD_MAX;
 }
 
 /* Where a thread at `rip` goes on once the jumps are written. False: it is between two instructions as we know them. */
 static bool moved_rip(const struct fay_session *session, uint64_t rip, uint64_t *to)
 {
-	const struct fay_point *point = point_around(session, rip);
+	const struct fay_site *site = site_around(session, rip);
 
 	*to = rip;
-	if (!point)
+	if (!site)
 		return true;
-	for (unsigned k = 0; k < point->displaced.count; k++)
-		if (rip == point->site + point->displaced.map[k].from) {
-			*to = point->copy + point->displaced.map[k].to;
+	for (unsigned k = 0; k < site->boundary_count; k++)
+		if (rip == site->site + site->boundaries[k].from) {
+			*to = site->boundaries[k].to;
 			return true;
 		}
 	return false;
@@ -138,48 +120,75 @@ static void put_back(const struct fay_stop *stop, const struct fay_zone_patch *p
 {
 	uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
 
-	if (fay_stop_read(stop, patch->site, now, sizeof(now)))
+	if (fay_stop_read(stop, patch->site, now, patch->size))
 		return;
 	fay_patch_encode(patch, jump);
-	for (unsigned k = 0; k < FAY_JUMP_BYTES; k++)
+	for (unsigned k = 0; k < patch->size; k++)
 		if (now[k] == jump[k])
 			now[k] = before[k];
-	fay_stop_write(stop, patch->site, now, sizeof(now));
+	fay_stop_write(stop, patch->site, now, patch->size);
 }
 
 static int patch_all(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
 {
 	bool busy;
 
-	for (size_t i = 0; i < session->point_count; i++) {
-		struct fay_point *point = &session->points[i];
+	for (size_t i = 0; i < session->order_count; i++) {
+		const struct fay_site *site = &session->sites[session->order[i]];
 		uint8_t jump[FAY_JUMP_BYTES];
 
-		if (!point->usable)
-			continue;
-		fay_patch_encode(&point->patch, jump);
-		if (!fay_text_change(&session->text, point->site, jump, sizeof(jump)))
-			return fay_error_set(error, FAY_E_INTERNAL, "process %d: no bytes of %s!%s", (int)stop->pid, point->function.module, point->function.name);
-	}
-	for (size_t i = 0; i < session->back_count; i++) {
-		const struct fay_zone_patch *patch = &session->backs[i].patch;
-		uint8_t jump[FAY_JUMP_BYTES];
-
-		fay_patch_encode(patch, jump);
-		if (patch->trampoline && !fay_text_change(&session->text, patch->site, jump, sizeof(jump)))
-			return fay_error_set(error, FAY_E_INTERNAL, "process %d: no bytes of a jump back", (int)stop->pid);
+		fay_patch_encode(&site->patch, jump);
+		if (!fay_text_change(&session->text, site->site, jump, site->patch.size))
+			return fay_error_set(error, FAY_E_INTERNAL, "process %d: no bytes of %s", (int)stop->pid, session->points[site->point].function.name);
 	}
 	if (fay_text_write(&session->text, stop->memory) == 0)
 		return 0;
 	/* Every one: which pages were written is not known, and a site across two pages may be half written. */
 	busy = errno == EBUSY;
 	fay_error_set(error, FAY_E_REFUSED, "process %d: cannot write its code: %s", (int)stop->pid, strerror(errno));
-	for (size_t i = 0; i < session->point_count; i++)
-		if (session->points[i].usable)
-			put_back(stop, &session->points[i].patch, session->points[i].before);
-	for (size_t i = 0; i < session->back_count; i++)
-		put_back(stop, &session->backs[i].patch, session->backs[i].patch.original);
+	for (size_t i = 0; i < session->order_count; i++)
+		put_back(stop, &session->sites[session->order[i]].patch, session->sites[session->order[i]].before);
 	return busy ? -1 : FAY_E_REFUSED;
+}
+
+static bool any_on_top(const struct fay_session *session)
+{
+	for (size_t i = 0; i < session->order_count; i++)
+		if (session->sites[session->order[i]].lower_part)
+			return true;
+	return false;
+}
+
+/*
+ * Where other sessions have the same functions whole, the lowest of them goes on in our copies from now on: behind everything that may fail, since until then the program goes the way that
+ * it went. -1: the sessions have changed since the plan was made.
+ */
+static int go_on_top(struct fay_session *session, struct fay_stop *stop, bool really, struct fay_error *error)
+{
+	struct fay_zones zones = { 0 };
+	struct fay_maps maps;
+	int code;
+
+	if (!any_on_top(session))
+		return 0;
+	code = fay_maps_read(stop->pid, &maps, error);
+	if (code)
+		return code;
+	code = fay_zones_read(&maps, stop->memory, &zones, error);
+	for (size_t i = 0; i < session->order_count && !code; i++) {
+		const struct fay_site *site = &session->sites[session->order[i]];
+		struct fay_zone_chain chain;
+
+		if (!site->lower_part)
+			continue;
+		if (!fay_zones_chain(&zones, site->site, site->before, &chain) || chain.part->inner != site->lower_part)
+			code = fay_error_set(error, FAY_E_LIMIT, "process %d: its traces keep changing", (int)stop->pid) ? -1 : -1;
+		else if (really)
+			fay_stop_write(stop, chain.lowest_link, &site->patch.displaced, sizeof(site->patch.displaced));
+	}
+	fay_zones_deinit(&zones);
+	fay_maps_deinit(&maps);
+	return code;
 }
 
 /* The zones' records are written last: a mark without its increment could take away somebody else's. */
@@ -280,6 +289,9 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 		fay_error_set(error, FAY_E_LIMIT, "process %d: a thread stays interrupted by a signal within a function's first instructions", (int)stop->pid);
 		return -1;
 	}
+	code = go_on_top(session, stop, false, error);
+	if (code)
+		return code;
 	code = fay_install_memory(session, stop, error);
 	if (!code && !move_threads(session, stop, false)) {
 		fay_error_set(error, FAY_E_LIMIT, "process %d: a thread stays inside the bytes to patch", (int)stop->pid);
@@ -294,7 +306,9 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 		if (!fay_install_undo(session, stop) && fay_process_start(stop->pid))
 			code = fay_error_set(error, FAY_E_LIMIT, "process %d: attaching failed, and memory that fay had mapped there could not be unmapped",
 					     (int)stop->pid);
-	} else
+	} else {
+		go_on_top(session, stop, true, NULL);
 		move_threads(session, stop, true);
+	}
 	return code;
 }

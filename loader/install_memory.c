@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a session has mapped in its target: thread table, state, call stacks, code. By system calls that the stopped target runs. */
+/* What a session has mapped in its target: thread table, state, records of calls, code. By system calls that the stopped target runs. */
 #include "session.h"
 
 #include <errno.h>
@@ -195,21 +195,20 @@ static int install_state(struct fay_session *session, struct fay_stop *stop, str
  * Private memory: each process forked from this one has its own calls under way. A slot's part is touched when a thread takes the slot. The
  * program may have asked for all its memory to be present, now and in future (mlockall): not this.
  */
-static int install_calls(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
+static int install_records(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
 {
+	uint64_t address = session->records_address, size = session->records_size;
 	int64_t result;
 	int code;
 
-	if (!session->calls_size)
+	if (!size)
 		return 0;
-	code = remote_map(stop, session->calls_address, session->calls_size, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, error);
+	code = remote_map(stop, address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, error);
 	if (code)
 		return code;
-	session->calls_mapped = true;
-	code = remote(stop, SYS_munlock, session->calls_address, session->calls_size, 0, 0, 0, "munlock", &result, error);
-	return code ? code : remote(stop, SYS_mprotect, session->calls_address, session->calls_size, PROT_READ | PROT_WRITE,
-				    0, 0, "mprotect", &result, error);
+	session->records_mapped = true;
+	code = remote(stop, SYS_munlock, address, size, 0, 0, 0, "munlock", &result, error);
+	return code ? code : remote(stop, SYS_mprotect, address, size, PROT_READ | PROT_WRITE, 0, 0, "mprotect", &result, error);
 }
 
 static int write_and_seal(int fd, const struct fay_zone_plan *zone, struct fay_error *error)
@@ -276,26 +275,6 @@ static int check_image(struct fay_session *session, struct fay_stop *stop, const
 	return code;
 }
 
-/* Before the first call is watched, and when it has come to nothing (`gone`: this session). */
-static int tell_others(const struct fay_session *session, struct fay_stop *stop, uint64_t gone, struct fay_error *error)
-{
-	struct fay_zones zones = { 0 };
-	struct fay_maps maps;
-	int code;
-
-	if (!session->calls_size)
-		return 0;
-	code = fay_maps_read(stop->pid, &maps, error);
-	if (code)
-		return code;
-	code = fay_zones_read_headers(&maps, stop->memory, &zones, error);
-	if (!code)
-		code = fay_others_write(stop, &zones, gone, error);
-	fay_zones_deinit(&zones);
-	fay_maps_deinit(&maps);
-	return code;
-}
-
 int fay_install_memory(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
 {
 	int code = install_table(session, stop, error);
@@ -303,13 +282,13 @@ int fay_install_memory(struct fay_session *session, struct fay_stop *stop, struc
 	if (!code)
 		code = install_state(session, stop, error);
 	if (!code)
-		code = install_calls(session, stop, error);
+		code = install_records(session, stop, error);
 	for (size_t i = 0; i < session->zone_count && !code; i++) {
 		code = install_zone(session, stop, &session->zones[i], error);
 		if (!code)
 			code = check_image(session, stop, &session->zones[i], error);
 	}
-	return code ? code : tell_others(session, stop, 0, error);
+	return code;
 }
 
 /* *mapped stays set if it could not be unmapped. */
@@ -329,7 +308,6 @@ bool fay_install_undo(struct fay_session *session, struct fay_stop *stop)
 {
 	bool left = false;
 
-	tell_others(session, stop, session->id, NULL);
 	for (size_t i = 0; i < session->zone_count; i++) {
 		struct fay_zone_plan *zone = &session->zones[i];
 
@@ -346,6 +324,6 @@ bool fay_install_undo(struct fay_session *session, struct fay_stop *stop)
 		return false;
 	unmap_there(stop, session->shm_address, session->shm_size, &session->shm_mapped);
 	unmap_there(stop, session->table_address, FAY_THREAD_TABLE_BYTES, &session->table_mapped);
-	unmap_there(stop, session->calls_address, session->calls_size, &session->calls_mapped);
-	return !session->shm_mapped && !session->table_mapped && !session->calls_mapped;
+	unmap_there(stop, session->records_address, session->records_size, &session->records_mapped);
+	return !session->shm_mapped && !session->table_mapped && !session->records_mapped;
 }

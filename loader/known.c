@@ -62,28 +62,6 @@ void fay_known_remember(struct fay_session *session, const struct fay_target *ta
 		}
 }
 
-/* Points are sorted. */
-size_t fay_known_with_points(const struct fay_session *session)
-{
-	const struct fay_module *last = NULL;
-	size_t count = 0;
-
-	for (size_t i = 0; i < session->point_count; i++) {
-		const struct fay_module *module = session->points[i].probe_count ? fay_target_module_at(session->target, session->points[i].function.address) : NULL;
-
-		if (!module || module->known || module == last)
-			continue;
-		last = module;
-		count++;
-	}
-	return count;
-}
-
-size_t fay_session_modules_refused(const struct fay_session *session)
-{
-	return session->modules_refused;
-}
-
 void fay_known_forget(struct fay_session *session, const struct fay_maps *maps, uint64_t site)
 {
 	const struct fay_map *of_site = site ? fay_maps_find(maps, site) : NULL;

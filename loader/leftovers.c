@@ -53,7 +53,7 @@ static int collect(pid_t pid, const struct fay_maps *maps, const struct fay_zone
 		else if (session->owner_state == FAY_OWNER_DEAD)
 			session->owner_state = FAY_OWNER_UNKNOWN;
 		for (uint32_t k = 0; k < zone->header.patch_count; k++)
-			session->points += !zone->patches[k].removed && zone->patches[k].kind != FAY_PATCH_BACK;
+			session->points += !zone->patches[k].removed && zone->patches[k].first;
 	}
 	return FAY_OK;
 }

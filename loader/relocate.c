@@ -382,7 +382,7 @@ bool fay_displace(const uint8_t *bytes, size_t available, unsigned need, uint64_
 		if (is_call(&insn) && displaced->length < FAY_JUMP_BYTES)
 			return refuse(reason, "has a call within its first %u bytes", FAY_JUMP_BYTES);
 		if (branch_target(&insn, from + at, &target)) {
-			if (target > from && target < from + FAY_JUMP_BYTES)
+			if (target > from && target < from + (need < FAY_JUMP_BYTES ? need : FAY_JUMP_BYTES))
 				return refuse(reason, "has a jump into its first %u bytes", FAY_JUMP_BYTES);
 			if (!put_branch(displaced, &insn, from + displaced->length, to, target, reason))
 				return false;

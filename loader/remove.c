@@ -40,9 +40,9 @@ static bool hand_on(struct fay_zones *zones, uint64_t session, const uint8_t jum
 		if (zone->header.session == session)
 			continue;
 		while ((above = fay_zone_next_at(zone, patch->site, &at))) {
-			if (memcmp(above->original, jump, FAY_JUMP_BYTES))
+			if (above->kind == FAY_PATCH_PART || above->size != patch->size || memcmp(above->original, jump, patch->size))
 				continue;
-			memcpy(above->original, patch->original, FAY_JUMP_BYTES);
+			memcpy(above->original, patch->original, patch->size);
 			above->link = patch->linked && patch->link != patch->displaced ? patch->link : above->displaced;
 			zone->dirty = true;
 			reached |= !above->removed;
@@ -51,27 +51,85 @@ static bool hand_on(struct fay_zones *zones, uint64_t session, const uint8_t jum
 	return reached;
 }
 
+/* The same for what is known by its link alone: parts in front of exits, and trampolines that short jumps lead to. */
+static void hand_on_link(struct fay_zones *zones, uint64_t session, const struct fay_zone_patch *patch)
+{
+	uint64_t own = patch->kind == FAY_PATCH_PART ? patch->trampoline : patch->displaced;
+
+	for (size_t i = 0; i < zones->count; i++) {
+		struct fay_zone *zone = &zones->items[i];
+		uint32_t at = fay_zone_first_at(zone, patch->site);
+		struct fay_zone_patch *above;
+
+		if (zone->header.session == session)
+			continue;
+		while ((above = fay_zone_next_at(zone, patch->site, &at))) {
+			if (above->kind != patch->kind || above->size != patch->size || above->link != patch->inner)
+				continue;
+			above->link = patch->linked && patch->link != own ? patch->link : above->kind == FAY_PATCH_PART ? above->trampoline : above->displaced;
+			zone->dirty = true;
+		}
+	}
+}
+
+/* Whether some other session has the same short jump there. */
+static bool is_shared(const struct fay_zones *zones, uint64_t session, const struct fay_zone_patch *patch)
+{
+	for (size_t i = 0; i < zones->count; i++) {
+		const struct fay_zone *zone = &zones->items[i];
+		uint32_t at = fay_zone_first_at(zone, patch->site);
+		const struct fay_zone_patch *other;
+
+		if (zone->header.session == session)
+			continue;
+		while ((other = fay_zone_next_at(zone, patch->site, &at)))
+			if (other->size == FAY_HOP_BYTES && other->hop == patch->hop && !other->removed)
+				return true;
+	}
+	return false;
+}
+
+/* The lowest session that has the function whole goes on in the copy of the uppermost: of the next one, if that goes. */
+static void hand_on_copy(struct fay_zones *zones, uint64_t session, const struct fay_zone_patch *patch)
+{
+	struct fay_zone_chain chain;
+
+	if (!patch->whole || !fay_zones_chain(zones, patch->site, patch->original, &chain) || chain.lowest->link != patch->displaced)
+		return;
+	for (size_t i = 0; i < zones->count; i++)
+		if (zones->items[i].header.session != session && chain.lowest >= zones->items[i].patches &&
+		    chain.lowest < zones->items[i].patches + zones->items[i].header.patch_count) {
+			chain.lowest->link = chain.top->displaced;
+			zones->items[i].dirty = true;
+		}
+}
+
 /* Takes the jump away, wherever it is, here: see changes_write(). True if nothing leads to this patch any more. */
 static bool patch_take_out(struct fay_text *text, struct fay_zones *zones, uint64_t session, const struct fay_zone_patch *patch)
 {
-	const uint8_t *now = fay_text_at(text, patch->site, FAY_JUMP_BYTES);
+	const uint8_t *now = fay_text_at(text, patch->site, patch->size);
 	uint8_t jump[FAY_JUMP_BYTES];
 	bool reached;
 
+	if (patch->kind == FAY_PATCH_PART || patch->size == FAY_HOP_BYTES)
+		hand_on_link(zones, session, patch);
+	if (patch->kind == FAY_PATCH_PART || (patch->size == FAY_HOP_BYTES && is_shared(zones, session, patch)))
+		return true;
+	hand_on_copy(zones, session, patch);
 	fay_patch_encode(patch, jump);
 	reached = hand_on(zones, session, jump, patch);
 	if (!now)
 		return true; /* the module was unloaded */
-	if (!memcmp(now, jump, sizeof(jump)))
-		return fay_text_change(text, patch->site, patch->original, FAY_JUMP_BYTES);
+	if (!memcmp(now, jump, patch->size))
+		return fay_text_change(text, patch->site, patch->original, patch->size);
 	/*
 	 * A uprobe was set at the jump. The kernel knows the program's first byte from the file, and puts that back when the uprobe goes; the others are ours to restore. (A debugger's int3 would cover our
 	 * byte: but no debugger holds a process that we hold.)
 	 */
-	if (now[0] == INT3 && patch->original[0] != INT3 && !memcmp(now + 1, jump + 1, FAY_JUMP_BYTES - 1))
-		return fay_text_change(text, patch->site + 1, patch->original + 1, FAY_JUMP_BYTES - 1);
+	if (now[0] == INT3 && patch->original[0] != INT3 && !memcmp(now + 1, jump + 1, patch->size - 1u))
+		return fay_text_change(text, patch->site + 1, patch->original + 1, patch->size - 1u);
 	/* Else put back by someone, or overwritten by something that is not ours and may lead here. */
-	return reached || !memcmp(now, patch->original, sizeof(jump));
+	return reached || !memcmp(now, patch->original, patch->size);
 }
 
 /*
@@ -104,11 +162,6 @@ static const struct fay_zone *zone_around(const struct inside_context *inside, u
 	return fay_zones_around(inside->zones, inside->session, address);
 }
 
-static bool is_return_point(const struct fay_zone *zone, uint64_t address)
-{
-	return bsearch(&address, zone->returns, zone->return_count, sizeof(address), by_value) != NULL;
-}
-
 static bool is_interrupted(void *context, uint64_t word)
 {
 	struct inside_context *inside = context;
@@ -118,16 +171,9 @@ static bool is_interrupted(void *context, uint64_t word)
 }
 
 /*
- * Our code calls nothing outside itself, so a thread that is in it stands there (its rip), was interrupted there by a signal, or holds a return point: a frame that nobody
- * knows of, or an exception on its way. All other words that point to our code are what calls of probes have left in unused stack.
+ * Our code calls nothing outside itself, and nothing returns to it, so a thread that is in it stands there (its rip), or was interrupted there by a signal. All other words that
+ * point to our code are what calls of probes have left in unused stack.
  */
-static bool is_held(void *context, uint64_t word)
-{
-	const struct fay_zone *zone = zone_around(context, word);
-
-	return is_interrupted(context, word) || (zone && is_return_point(zone, word));
-}
-
 static bool somebody_stands_inside(const struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
 {
 	struct inside_context context = { .zones = zones, .session = session };
@@ -138,32 +184,7 @@ static bool somebody_stands_inside(const struct fay_stop *stop, const struct fay
 	return false;
 }
 
-/* The unwinder, or another session's trampoline, which moves a return point from the stack to its record or back, has one in a register. */
-static bool somebody_carries(const struct fay_stop *stop, const struct inside_context *inside)
-{
-	for (size_t i = 0; i < stop->count; i++) {
-		uint64_t words[sizeof(stop->threads[i].registers) / 8];
-
-		memcpy(words, &stop->threads[i].registers, sizeof(words));
-		for (size_t k = 0; !stop->threads[i].gone && k < sizeof(words) / sizeof(*words); k++) {
-			const struct fay_zone *zone = zone_around(inside, words[k]);
-
-			if (zone && is_return_point(zone, words[k]))
-				return true;
-		}
-	}
-	return false;
-}
-
 static bool somebody_inside(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
-{
-	struct inside_context context = { .zones = zones, .session = session };
-
-	return somebody_stands_inside(stop, zones, session) || somebody_carries(stop, &context) || fay_stop_visit_words(stop, is_held, &context);
-}
-
-/* Somebody will go on in the session's code, and may begin a call that is watched. */
-static bool somebody_goes_on_inside(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
 {
 	struct inside_context context = { .zones = zones, .session = session };
 
@@ -215,7 +236,7 @@ static int session_unmap(struct fay_stop *stop, const struct fay_zones *zones, u
 	if (any)
 		code = unmap_named(stop, zones, session, any->table, any->table_size, offsetof(struct fay_zone_header, table_size), error);
 	if (any && !code)
-		code = unmap_named(stop, zones, session, any->calls, any->calls_size, offsetof(struct fay_zone_header, calls_size), error);
+		code = unmap_named(stop, zones, session, any->records, any->records_size, offsetof(struct fay_zone_header, records_size), error);
 	if (any && !code)
 		code = unmap_named(stop, zones, session, any->shm, any->shm_size, offsetof(struct fay_zone_header, shm_size), error);
 	for (size_t i = 0; i < zones->count && !code; i++) {
@@ -258,15 +279,12 @@ static void uncount_markers(struct fay_stop *stop, struct fay_zone *zone, const 
 /* Which of a session's patches are meant. */
 struct selection {
 	uint64_t session;
-	bool hooks;		/* these, or all others */
 	const uint64_t *copies; /* then only those with one of these copies of the displaced instructions; sorted; NULL: all */
 	size_t count;
 };
 
 static bool is_selected(const struct selection *selection, const struct fay_zone_patch *patch)
 {
-	if ((patch->kind == FAY_PATCH_HOOK) != selection->hooks)
-		return false;
 	return !selection->copies || bsearch(&patch->displaced, selection->copies, selection->count, sizeof(*selection->copies), by_value);
 }
 
@@ -310,7 +328,7 @@ static int read_text(const struct fay_stop *stop, const struct fay_zones *zones,
 		const struct fay_zone *zone = &zones->items[i];
 
 		for (uint32_t k = 0; zone->header.session == session && k < zone->header.patch_count && !code; k++)
-			code = fay_text_want(text, zone->patches[k].site, FAY_JUMP_BYTES, error);
+			code = fay_text_want(text, zone->patches[k].site, zone->patches[k].size, error);
 	}
 	if (!code)
 		code = fay_text_ready(text, error);
@@ -327,40 +345,32 @@ static void mark_removed(struct fay_stop *stop, struct fay_zones *zones, struct 
 	changes_write(stop, zones, text);
 }
 
-/*
- * While an exception passes, the unwinder may hold one of our return points: its hooks go when nobody holds one any more. In the last round they go if
- * nobody is in our code; a word that is still found then is most likely a leftover in unused stack, and the zone stays mapped for it.
- */
-static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session, bool last, bool *found,
-			    bool *left, bool *standing, struct fay_error *error)
+static bool has_session(const struct fay_zones *zones, uint64_t session)
 {
-	struct selection places = { .session = session }, hooks = { .session = session, .hooks = true };
-	bool reachable, returned = false, doubt = false;
-	int code = 0;
+	for (size_t i = 0; i < zones->count; i++)
+		if (zones->items[i].header.session == session)
+			return true;
+	return false;
+}
 
-	for (size_t i = 0; i < zones->count; i++) {
-		const struct fay_zone_header *header = &zones->items[i].header;
+/* Nothing waits for calls under way: none of them returns to our code. */
+static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session, bool *found, bool *left, bool *standing,
+			    struct fay_error *error)
+{
+	struct selection places = { .session = session };
+	bool reachable;
 
-		if (header->session != session)
-			continue;
-		if (!returned && header->calls)
-			code = fay_calls_return(stop, zones, header, &doubt, error);
-		*found = returned = true;
-	}
+	*found |= has_session(zones, session);
+	if (!*found)
+		return 0;
 	reachable = take_out(stop, zones, text, &places);
-	if (code || !*found)
-		return code;
-	if (!doubt && (last ? !somebody_goes_on_inside(stop, zones, session) : !somebody_inside(stop, zones, session)))
-		reachable |= take_out(stop, zones, text, &hooks);
 	/* A program that went under seccomp while traced could be killed for munmap. */
-	*left = reachable || doubt || somebody_inside(stop, zones, session) || fay_stop_confined(stop);
+	*left = reachable || somebody_inside(stop, zones, session) || fay_stop_confined(stop);
 	if (!*left)
-		code = fay_others_write(stop, zones, session, error);
-	if (!*left && !code)
 		return session_unmap(stop, zones, session, error);
 	*standing = somebody_stands_inside(stop, zones, session);
 	mark_removed(stop, zones, text, session);
-	return code;
+	return 0;
 }
 
 /* The zones of the process, and the pages that the session patched. Both are the caller's, whatever is returned. */
@@ -377,7 +387,7 @@ static int read_patched(const struct fay_stop *stop, uint64_t session, struct fa
 }
 
 /* *standing: somebody stands in the code of one that is left. */
-static int remove_one(struct fay_stop *stop, struct fay_zones *zones, struct fay_zone_removal *removal, bool last, bool *standing, struct fay_error *error)
+static int remove_one(struct fay_stop *stop, struct fay_zones *zones, struct fay_zone_removal *removal, bool *standing, struct fay_error *error)
 {
 	struct fay_text text = { 0 };
 	bool inside = false;
@@ -385,7 +395,7 @@ static int remove_one(struct fay_stop *stop, struct fay_zones *zones, struct fay
 
 	removal->left = false;
 	if (!code)
-		code = session_take_out(stop, zones, &text, removal->session, last, &removal->found, &removal->left, &inside, error);
+		code = session_take_out(stop, zones, &text, removal->session, &removal->found, &removal->left, &inside, error);
 	fay_text_deinit(&text);
 	if (!code && removal->found && !removal->left)
 		fay_zones_forget(zones, removal->session); /* for the sessions that follow it is not there any more */
@@ -394,7 +404,7 @@ static int remove_one(struct fay_stop *stop, struct fay_zones *zones, struct fay
 }
 
 /* All in the one stop. One that fails does not keep the others from being removed; the first error is returned. */
-static int remove_once(struct fay_stop *stop, struct fay_zone_removal *removals, size_t count, bool first, bool last, bool *standing, struct fay_error *error)
+static int remove_once(struct fay_stop *stop, struct fay_zone_removal *removals, size_t count, bool first, bool *standing, struct fay_error *error)
 {
 	struct fay_zones zones = { 0 };
 	struct fay_maps maps;
@@ -407,7 +417,7 @@ static int remove_once(struct fay_stop *stop, struct fay_zone_removal *removals,
 	fay_maps_deinit(&maps);
 	for (size_t i = 0; i < count && zones.count; i++) {
 		struct fay_error one;
-		int result = first || removals[i].left ? remove_one(stop, &zones, &removals[i], last, standing, &one) : 0;
+		int result = first || removals[i].left ? remove_one(stop, &zones, &removals[i], standing, &one) : 0;
 
 		if (result && !code) {
 			code = result;
@@ -443,7 +453,7 @@ int fay_zones_remove(pid_t pid, struct fay_zone_removal *removals, size_t count,
 		code = fay_stop_all(pid, stop_timeout_ms, tracer_wait_ms, &stop, error);
 		if (code)
 			return fay_process_start(pid) == 0 ? 0 : code;
-		code = remove_once(&stop, removals, count, round == 0, round >= REMOVE_ROUNDS, &standing, error);
+		code = remove_once(&stop, removals, count, round == 0, &standing, error);
 		pause = fay_stop_release(&stop);
 		if (longest_pause && pause > *longest_pause)
 			*longest_pause = pause;

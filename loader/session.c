@@ -185,23 +185,8 @@ void fay_session_forget_plan(struct fay_session *session)
 	fay_rseqs_deinit(&session->rseqs);
 	free(session->skipped);
 	session->skipped = NULL;
-	session->back_count = 0;
+	session->site_count = session->order_count = 0;
 	session->skipped_count = session->shared_points = 0;
-}
-
-/* Sessions that watch calls have to differ in it (dispatcher/user/calls.c). */
-static int choose_unwind_step(struct fay_session *session, const struct fay_zones *present, struct fay_error *error)
-{
-	unsigned taken = 0;
-
-	for (size_t i = 0; i < present->count; i++)
-		taken |= 1u << (present->items[i].header.unwind_step & 7);
-	for (session->unwind_step = 1; session->unwind_step <= FAY_WATCHING_SESSIONS; session->unwind_step++)
-		if (!(taken >> session->unwind_step & 1))
-			return 0;
-	session->too_many = true;
-	return fay_error_set(error, FAY_E_REFUSED, "process %d: %u other traces, or sessions for modules that were loaded before, watch calls until they return; more are not possible",
-			     (int)session->pid, FAY_WATCHING_SESSIONS);
 }
 
 static int plan(struct fay_session *session, struct fay_error *error)
@@ -217,12 +202,10 @@ static int plan(struct fay_session *session, struct fay_error *error)
 		code = fay_error_set(error, FAY_E_REFUSED, "memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)", (int)session->pid, strerror(errno));
 	} else {
 		code = fay_zones_read(&maps, memory, &present, error);
-		if (!code && session->calls_size)
-			code = choose_unwind_step(session, &present, error);
 		if (!code)
 			code = fay_rseqs_read(session->target, memory, &session->rseqs, error);
 		if (!code)
-			code = fay_points_plan(session, &present, memory, error);
+			code = fay_sites_plan(session, &present, memory, error);
 		close(memory);
 	}
 	if (!code && is_worth_it(session))
@@ -296,6 +279,7 @@ static bool is_left_to(const struct fay_session *other, const struct fay_point *
 {
 	for (size_t i = 0; i < other->point_count; i++) {
 		const struct fay_point *theirs = &other->points[i];
+		const struct fay_site *site;
 		uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
 
 		if (!theirs->probe_count)
@@ -306,8 +290,9 @@ static bool is_left_to(const struct fay_session *other, const struct fay_point *
 			continue;
 		if (theirs->taken_out)
 			return true;
-		fay_patch_encode(&theirs->patch, jump);
-		return pread(other->memory, now, sizeof(now), (off_t)theirs->site) == (ssize_t)sizeof(now) && fay_zones_cover(present, theirs->site, now, jump);
+		site = &other->sites[theirs->first_site];
+		fay_patch_encode(&site->patch, jump);
+		return pread(other->memory, now, site->patch.size, (off_t)site->site) == (ssize_t)site->patch.size && fay_zones_cover(present, site->site, now, jump, site->patch.size);
 	}
 	return false;
 }
@@ -332,14 +317,14 @@ static int leave_to_others(struct fay_session *session, struct fay_error *error)
 		for (size_t k = 0; k < session->options.beside_count && point->probe_count; k++)
 			if (is_left_to(session->options.beside[k], point, &present))
 				point->probe_count = 0;
-		if (!point->probe_count && !point->hook) {
-			free(point->probes);
+		if (!point->probe_count && !point->hook && !point->helper) {
+			fay_point_deinit(point);
 			continue;
 		}
 		wanted += point->probe_count != 0;
 		session->points[kept++] = *point;
 	}
-	session->point_count = kept;
+	session->point_count = session->folded_count = kept;
 	fay_zones_deinit(&present);
 	return wanted ? 0 : fay_error_set(error, FAY_E_USAGE, "process %d: nothing is left to trace", (int)session->pid);
 }
@@ -351,8 +336,7 @@ static bool reserve_less(struct fay_session *session)
 		return false;
 	session->options.slot_max /= SLOTS_LESS;
 	lay_out_state(session);
-	if (session->calls_size)
-		session->calls_size = fay_calls_size(session);
+	session->records_size = fay_records_size(session);
 	return true;
 }
 
@@ -362,8 +346,6 @@ static int attach(struct fay_session *session, struct fay_error *error)
 
 	if (!code)
 		code = check_target(session, error);
-	if (!code)
-		code = fay_walkers_came(session, error);
 	if (!code)
 		code = fay_points_resolve(session, error);
 	if (!code && session->options.beside_count)
@@ -389,7 +371,7 @@ static int attach(struct fay_session *session, struct fay_error *error)
 			continue;
 		if (session->no_room)
 			code = fay_error_set(error, FAY_E_REFUSED, "process %d has no room for the %zu MiB that fay has to reserve there: its address space (RLIMIT_AS), its data (RLIMIT_DATA) or the machine's memory (vm.overcommit_memory) is limited",
-					     (int)session->pid, (session->shm_size + session->calls_size) >> 20);
+					     (int)session->pid, (session->shm_size + session->records_size) >> 20);
 		if (code >= 0)
 			break;
 		if (round >= HELD_ATTEMPTS)
@@ -461,9 +443,7 @@ int fay_session_attach(struct fay_target *target, const struct fay_verdict *verd
 		code = choose_threads(session, error ? error : &local);
 	if (!code)
 		code = attach(session, error ? error : &local);
-	if (session->too_many && session->options.beside_count)
-		session->options.beside[0]->modules_refused += fay_known_with_points(session);
-	if (!code || code == FAY_E_USAGE || session->too_many)
+	if (!code || code == FAY_E_USAGE)
 		fay_known_remember(session->options.beside_count ? session->options.beside[0] : session, target);
 	if (code) {
 		/* It was there, and whatever step failed, and how, came of that. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A session's parts, private to loader/: session.c (beginning), session_end.c, rendezvous.c and unload.c (modules that come and go), places.c, points.c, watch.c and walkers.c (what to patch), code.c and code_point.c (zones' bytes), install.c and install_memory.c (into the
- * target), cost.c, host.c (probes that run here). */
+/* A session's parts, private to loader/: session.c (beginning), session_end.c, rendezvous.c and unload.c (modules that come and go), places.c, points.c, exits.c, sites.c
+ * and runtimes.c (what to patch), code.c, code_point.c and code_window.c (zones' bytes), install.c and install_memory.c (into the target), cost.c, host.c (probes that run here). */
 #ifndef FAY_LOADER_SESSION_H
 #define FAY_LOADER_SESSION_H
 
 #include "fay/loader.h"
+#include "flow.h"
 #include "maps.h"
 #include "markers.h"
 #include "relocate.h"
@@ -23,46 +24,82 @@ static inline uint64_t fay_round_up(uint64_t value, uint64_t to)
 	return (value + to - 1) & ~(to - 1);
 }
 
-/* One function entry and the probes that want it. */
+/* One function, or a place inside one, and the probes that want it. */
 struct fay_point {
 	struct fay_function function;
 	uint32_t *probes; /* indices into verdict->probes, in order */
 	uint32_t probe_count;
-	/* Found when planning; again for each attempt. */
-	bool usable;
-	uint64_t site;
-	uint8_t before[FAY_DISPLACED_MAX];   /* bytes at the site as they were read */
-	uint8_t program[FAY_DISPLACED_MAX];  /* the same without other sessions' jumps */
-	unsigned before_size;
-	bool linked; /* another session's jump is at the site */
 	bool inside;     /* a place inside a function, `offset` bytes behind its start */
 	uint64_t offset; /* function.address is then the place, function.size what follows it */
-	unsigned back;   /* the jump is written that many bytes before the place (relocate.h, fay_patchable_before) */
-	uint64_t copy;   /* where the instructions that are overwritten have their copy; `displaced` maps them */
-	uint64_t lower;  /* linked: where the trampoline goes on */
-	uint64_t lower_returns[FAY_WATCHING_SESSIONS]; /* and the return points of the sessions below, lower_return_count of them */
-	unsigned lower_return_count;
 	struct fay_marker_place *marker; /* what its trampoline needs; NULL: no marker */
 	const char *untraced;  /* why a run-time system does not stand that its code is changed; NULL: it does */
-	const char *unwatched; /* why a run-time system does not stand that its calls are watched; NULL: it does */
 	bool careful; /* may be jumped to with flags and red zone in use: a part of a function, or known from the unwind table alone */
-	uint32_t cost; /* index of its struct fay_place_cost in each slot */
-	bool taken_out; /* its patch has been removed while the session goes on */
-	bool unloaded; /* likewise, with the module that it was in: what lies there now is another's */
 	bool go; /* a function of Go, which gets its arguments in Go's registers */
 	const char *argless; /* why its arguments cannot be read; NULL: they can, or nobody reads them */
-	bool watched; /* calls are watched until they return */
-	bool shared;  /* shares its trampoline */
-	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_FIND_OBJECT, FAY_HOOK_FIND_FDE, FAY_HOOK_LONGJMP, FAY_HOOK_MODULES } hook; /* what the runtime wants here itself */
-	struct fay_displaced displaced;
+	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_MODULES } hook; /* what the runtime wants here itself */
+	bool leaves; /* some probe is about the end of its calls */
+	bool helper; /* no probe wants it: calls that are watched go on in it, or are left by it */
+	enum fay_sweep sweeps;
+	struct fay_flow *flow; /* how it is left; read once (exits.c) */
+	bool flow_has_entry;   /* it was read so that the entry can be patched, too */
+	char *no_exits; /* why its exits are not patched, although they should be; NULL: they can be */
+	uint32_t cost; /* index of its struct fay_place_cost in each slot */
+	/* Found when planning; again for each attempt. */
+	bool usable;
+	bool exits; /* they are patched */
+	size_t first_site, site_count;
+	bool shared; /* shares its trampoline */
+	/* Later. */
+	bool taken_out; /* its patches have been removed while the session goes on */
+	bool unloaded; /* likewise, with the module that it was in: what lies there now is another's */
+};
+
+/* A place whose first FAY_JUMP_BYTES become a jump. */
+enum fay_site_kind {
+	FAY_SITE_PLACE,	   /* the function's entry, or the place inside it */
+	FAY_SITE_EXIT,	   /* a window (flow.h) */
+	FAY_SITE_REDIRECT, /* a jump that is led to the copy of a block, or of what is overwritten at the entry */
+	FAY_SITE_HOLE,	   /* padding that a short jump at an exit without room leads to */
+	FAY_SITE_BLOCK,	   /* such a block: nothing is written there. The last ones of a point */
+};
+#define FAY_SITE_BYTES 64u
+struct fay_site {
+	uint64_t site;
+	size_t point;
+	uint8_t kind; /* enum fay_site_kind */
+	bool usable;
+	bool linked;	   /* another session's jump is there */
+	bool ends;	   /* the flow does not go on behind its last instruction */
+	uint8_t back;	   /* bytes from the site to a marker that is patched before its place (relocate.h, fay_patchable_before), or to a window's only exit */
+	uint8_t length;	   /* bytes of whole instructions that have their copy; 0 of a redirect */
+	uint8_t size;	   /* bytes below that are known */
+	uint32_t first_exit, exit_count; /* of the point's flow: in this window */
+	uint32_t block;	   /* of a redirect: its number, or FAY_FLOW_ENTRY; of a block: its own; of a hole: the number of the point's site that it is for */
+	uint64_t hole;	   /* a short jump leads there; 0: it has room itself */
+	uint8_t reach;	   /* bytes from the site that nobody else may patch */
+	uint8_t before[FAY_SITE_BYTES];	 /* bytes at the site as they were read */
+	uint8_t program[FAY_SITE_BYTES]; /* the same without other sessions' jumps */
+	uint64_t lower;	   /* linked: where the trampoline goes on */
+	uint64_t lower_part; /* likewise the part in front of the exit of a function that is whole in this window */
+	uint8_t boundary_count; /* instructions that begin within the bytes to be overwritten, */
+	struct {
+		uint8_t from;
+		uint64_t to; /* and where threads that stand there go on */
+	} boundaries[FAY_JUMP_BYTES];
 	struct fay_zone_patch patch;
 };
 
-/* A jump back to the first instruction of a point's function, and its patch; `trampoline` is 0 until the point has its copy of the instructions. */
-struct fay_point_back {
-	size_t point;
-	struct fay_zone_patch patch;
-};
+/* Whether the function is whole within what is overwritten at its entry: one window, one exit. */
+static inline bool fay_site_whole(const struct fay_site *site)
+{
+	return site->kind == FAY_SITE_PLACE && site->exit_count == 1 && site->ends && !site->hole;
+}
+
+/* Bytes that are overwritten there. */
+static inline uint8_t fay_site_overwritten(const struct fay_site *site)
+{
+	return site->hole ? FAY_HOP_BYTES : FAY_JUMP_BYTES;
+}
 
 #define FAY_HELD_MAX 64u
 
@@ -85,8 +122,7 @@ struct fay_zone_plan {
 	uint64_t image; /* address of the layout's bytes */
 	struct fay_shared_set sets[FAY_SHARED_SETS];
 	size_t set_count;
-	size_t returns_at, return_count; /* struct fay_return_point[] in the code */
-	size_t alias_count;              /* behind them: return points of other sessions for the same functions */
+	size_t watched_at, watched_count; /* struct fay_watched[] in the code */
 	struct fay_zone_header header;
 	uint8_t *data;  /* header and patches, data_size bytes */
 	bool mapped, data_mapped; /* in the target */
@@ -108,8 +144,10 @@ struct fay_session {
 	uint64_t id;
 	struct fay_point *points;
 	size_t point_count, folded_count; /* the first so many are sorted, each place once; while they are looked for */
-	struct fay_point_back *backs; /* sorted by point */
-	size_t back_count, back_room;
+	struct fay_site *sites; /* each point's together */
+	size_t site_count, site_room;
+	uint32_t *order; /* of the usable ones that are patched, by address; order_count of them */
+	size_t order_count;
 	struct fay_rseqs rseqs; /* restartable sequences of the modules that have points */
 	uint64_t held[FAY_HELD_MAX]; /* sites inside of which some stack had a signal frame, or a word that looks like one, in this attempt */
 	size_t held_count;
@@ -125,22 +163,18 @@ struct fay_session {
 	uint32_t tids[FAY_TIDS_MAX]; /* the threads that are traced, as they know themselves; options.tid_count of them */
 	int32_t tid_offset;
 	bool jumps_followed; /* something in the process takes a jump at a function's first byte for the function's own */
-	size_t unwatched_count;    /* functions that were taken out since somebody asked, for a run-time system that was loaded meanwhile */
-	const char *unwatched_for; /* its name */
 	uint64_t rendezvous; /* struct r_debug of the process's dynamic linker; 0: not known */
 	struct fay_known *known; /* known_count of them */
 	size_t known_count;
-	bool too_many; /* its calls cannot be watched: the process has FAY_WATCHING_SESSIONS of others that are */
-	size_t modules_refused; /* modules of later sessions that were refused for that; in the first session */
 	char unhooked[FAY_REASON_MAX]; /* why the program does not wait when it loads modules; "": it does, or nobody asked for that */
 	bool thread_pointer; /* fs:0 holds the fs base in every thread */
 	uint64_t time_multiplier, time_offset;
 	/* In the target. */
 	bool no_room; /* the last attempt found no room there */
-	uint64_t table_address, shm_address, calls_address;
-	size_t calls_size;    /* 0: no call is watched */
-	uint32_t unwind_step; /* struct fay_runtime_config */
-	bool table_mapped, shm_mapped, calls_mapped; /* while installing */
+	uint64_t table_address, shm_address, records_address;
+	bool records;	      /* calls have records: what probes want of their ends is not known at an exit alone */
+	size_t records_size;  /* 0: there are none */
+	bool table_mapped, shm_mapped, records_mapped; /* while installing */
 	struct fay_zone_plan *zones;
 	size_t zone_count;
 	struct fay_text text; /* the pages with sites, while attaching */
@@ -156,39 +190,62 @@ struct fay_session {
 /* places.c: where a probe is wanted, but for modules that other sessions of the process know. Threads' functions are in the C library, which is there from the beginning. */
 int fay_places_find(struct fay_session *session, uint32_t probe, struct fay_function_list *list, struct fay_error *error);
 
-/* Bytes for the stacks of watched calls. */
-static inline size_t fay_calls_size(const struct fay_session *session)
+/* Bytes for the records of calls. */
+static inline size_t fay_records_size(const struct fay_session *session)
 {
-	return (size_t)session->options.slot_max * FAY_CALLS_STRIDE + FAY_OTHERS_BYTES;
+	return session->records ? (size_t)session->options.slot_max * FAY_RECORDS_STRIDE : 0;
 }
 
 /* points.c */
 int fay_points_resolve(struct fay_session *session, struct fay_error *error);
-/* Reads and checks every point's bytes; what cannot be patched goes to the skipped ones. */
-int fay_points_plan(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error);
+/* Sorts them; those of one place become one. */
+int fay_points_fold(struct fay_session *session);
+/* The point for a function's entry; NULL: there is none. They are folded. */
+struct fay_point *fay_points_at(const struct fay_session *session, uint64_t address);
+/* Whether some probe runs when calls begin, or at a place inside. */
+bool fay_point_enters(const struct fay_session *session, const struct fay_point *point);
 /* A point for a probe (an index), or, if that is NULL, for a hook; a place that several want is one point. -1: there are too many, or memory is out. */
 int fay_point_append(struct fay_session *session, size_t *capacity, const struct fay_function *function, const uint32_t *probe,
 		     enum fay_hook hook);
 /* Says why that failed. */
 int fay_points_full(const struct fay_session *session, struct fay_error *error);
+/* Sets a point aside, or says of one that stays what of it is set aside. -1: out of memory. */
 int fay_session_skip(struct fay_session *session, struct fay_point *point, const char *reason);
+int fay_session_note(struct fay_session *session, const struct fay_point *point, const char *reason);
+
+/*
+ * exits.c: reads how functions are left whose calls' ends are wanted; decides whether calls need records; adds the points of functions that calls go on in, or that
+ * leave calls.
+ */
+int fay_exits_resolve(struct fay_session *session, size_t *capacity, struct fay_error *error);
+/* Whether the exit leads to what a word of the process holds (a stub of the procedure linkage table), and where that lies. */
+bool fay_exit_by_word(const struct fay_zones *present, int memory, uint64_t target, uint64_t *word);
+
+/*
+ * sites.c: reads and checks every point's bytes; what cannot be patched goes to the skipped ones.
+ */
+int fay_sites_plan(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error);
+/* The usable site that has the address behind its first byte and within `reach` of it; NULL: there is none. */
+struct fay_site *fay_site_around(const struct fay_session *session, uint64_t address);
+/* It cannot be patched: sets the point aside, or its exits alone, then it has no usable sites until it is planned again. */
+int fay_site_refuse(struct fay_session *session, struct fay_site *site, const char *reason);
 /* Reads up to `size` bytes as the program wrote them, without any trace's jumps. Returns how many there are. */
 size_t fay_read_program(const struct fay_zones *present, int memory, uint64_t address, uint8_t *body, size_t size);
+void fay_point_deinit(struct fay_point *point);
 void fay_points_deinit(struct fay_session *session);
 
 /*
- * known.c: marks the target's modules that the sessions beside this one know; adds those that are not marked to what a session knows; how many of these have points of a session; takes
- * off what is no longer mapped, and the module at `site` (0: none).
+ * known.c: marks the target's modules that the sessions beside this one know; adds those that are not marked to what a session knows; takes off what is no longer mapped, and the
+ * module at `site` (0: none).
  */
 void fay_known_mark(const struct fay_session *session);
 void fay_known_remember(struct fay_session *session, const struct fay_target *target);
-size_t fay_known_with_points(const struct fay_session *session);
 void fay_known_forget(struct fay_session *session, const struct fay_maps *maps, uint64_t site);
 
 /* cost.c: takes places out in one stop, by their numbers. *left: not all could be. */
 int fay_session_remove_points(struct fay_session *session, const size_t *points, size_t count, bool *left, struct fay_error *error);
 
-/* inbound.c: sets points aside whose overwritten bytes other functions jump into. */
+/* inbound.c: refuses sites whose overwritten bytes other functions jump into. */
 int fay_inbound_search(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error);
 
 /* rendezvous.c: adds the hook by which the program waits when it loads modules; sets `rendezvous`, or `unhooked`. */
@@ -201,31 +258,60 @@ bool fay_rendezvous_unsettled(const struct fay_session *session, const struct fa
 void fay_rendezvous_release(struct fay_session *session);
 void fay_rendezvous_release_other(pid_t pid, uint64_t id);
 
-/* walkers.c: sets `untraced`, `unwatched`, `go`, `argless` and jumps_followed. The other one: for a session beside others: takes out of these what a run-time system that has been loaded since does not stand. */
-void fay_walkers_judge(struct fay_session *session);
-int fay_walkers_came(struct fay_session *session, struct fay_error *error);
-
-/* watch.c: adds the points of hooks; whether a module that is not known has an unwinder that sessions of before do not serve; whether a module has a function of this name; whether a function's
- * calls cannot be watched, by its name. */
-int fay_watch_hooks(struct fay_session *session, size_t *capacity, struct fay_error *error);
-bool fay_unwinder_came(const struct fay_target *target);
+/* runtimes.c: sets `untraced`, `go`, `argless` and jumps_followed. */
+void fay_runtimes_judge(struct fay_session *session);
+/* Whether a module has a function of this name; whether a function cannot be patched at all, by its name. */
 bool fay_module_defines(const struct fay_target *target, struct fay_module *module, const char *name);
-/* Likewise whether a function cannot be patched at all. */
 bool fay_unpatchable(const char *name, char reason[FAY_REASON_MAX]);
-bool fay_unwatchable(const char *name, char reason[FAY_REASON_MAX]);
 
 /* code.c: chooses addresses (reserving them in `maps`) and writes all zones' bytes. */
 int fay_zones_build(struct fay_session *session, struct fay_maps *maps, struct fay_error *error);
 void fay_zone_plans_deinit(struct fay_session *session);
 int fay_maps_reserve(struct fay_maps *maps, uint64_t start, uint64_t size);
 
-/* code_point.c: which sets of probes share a trampoline, the set of a point (NULL: it has a trampoline of its own), their bodies, and one point's
- * trampoline, at zone->code_size; false: it does not fit, or `reason` says why the point cannot be done. `link_slot` is where its patch's link will be. */
+/*
+ * code_point.c: which sets of probes share trampolines, the set of a point (NULL: it has trampolines of its own), their bodies, and one point's trampolines and patches, at
+ * zone->code_size; false: `reason` says why the point cannot be done, or is empty: out of memory.
+ */
 void fay_zone_count_sets(const struct fay_session *session, struct fay_zone_plan *zone);
 const struct fay_shared_set *fay_zone_set_of(const struct fay_zone_plan *zone, const struct fay_point *point);
 bool fay_zone_write_shared(struct fay_session *session, struct fay_zone_plan *zone);
-bool fay_zone_write_point(struct fay_session *session, struct fay_zone_plan *zone, struct fay_point *point, uint64_t link_slot,
-			  char reason[FAY_REASON_MAX]);
+/* Bytes that a point's trampolines take at most. */
+uint64_t fay_zone_point_room(const struct fay_session *session, const struct fay_zone_plan *zone, const struct fay_point *point);
+uint64_t fay_zone_set_room(const struct fay_session *session, const struct fay_shared_set *set);
+bool fay_zone_write_point(struct fay_session *session, struct fay_zone_plan *zone, struct fay_point *point, char reason[FAY_REASON_MAX]);
+
+/* One point's trampolines being written. code_window.c: what is copied, with the parts in front of exits. */
+struct fay_writer {
+	struct fay_session *session;
+	struct fay_zone_plan *zone;
+	struct fay_point *point;
+	const struct fay_shared_set *set; /* NULL: own trampolines */
+	struct fay_trampoline_spec spec;  /* of the point */
+	struct fay_zone_patch part; /* of a function that is whole in its entry's window */
+	uint64_t entry_copy; /* of what is overwritten at the entry; 0: it is not patched */
+	struct fay_written { /* of each block, and of the window that was written last */
+		uint64_t copy;	/* its first instruction */
+		uint64_t inner; /* where the part in front of its only exit begins; 0: it has several, or none */
+		uint64_t last;	/* and the copy of the exit */
+	} *blocks;
+	char *reason;
+};
+/* At zone->code_size: a window, or a block. link_slot: the word that leads to another session's part in front of the same exit; 0: there is none. */
+bool fay_window_write(struct fay_writer *writer, struct fay_site *window, uint64_t link_slot, struct fay_written *written);
+/* Whether some jump of a window leads to what has its copy, or to the window's begin. */
+bool fay_window_branches(const struct fay_writer *writer, const struct fay_site *window);
+/* Bytes that a window's copy takes at most, without the parts in front of its exits. */
+#define FAY_WINDOW_ROOM 512u
+#define FAY_EXIT_ROOM 32u /* the exit itself, and the link in front of it */
+static inline uint8_t *fay_writer_code(const struct fay_writer *writer)
+{
+	return writer->zone->code + writer->zone->code_size;
+}
+static inline uint64_t fay_writer_at(const struct fay_writer *writer)
+{
+	return writer->zone->address + writer->zone->code_size;
+}
 
 /* host.c. *host is NULL if the image has no probe that runs here. */
 int fay_host_create(struct fay_session *session, struct fay_host **host, struct fay_error *error);

@@ -200,6 +200,25 @@ int fay_matches_add(struct fay_matches *matches, const struct fay_function *func
 	return FAY_OK;
 }
 
+static bool describe(struct fay_target *target, struct fay_module *module, const struct fay_symbol *symbol, uint64_t address, struct fay_function *function)
+{
+	*function = (struct fay_function){
+		.module = module->name, .name = fay_target_intern(target, symbol->name, symbol->length), .path = module->path, .address = address,
+		.size = fay_object_size(module->object, symbol), .unnamed = symbol->unnamed
+	};
+	return function->name != NULL;
+}
+
+bool fay_target_function_at(struct fay_target *target, uint64_t address, struct fay_function *function)
+{
+	uint64_t start, end, bias;
+	const struct fay_symbol *symbol;
+	struct fay_module *module;
+
+	return fay_target_symbol_at(target, address, &module, &bias, &symbol, &start, &end) && symbol->kind == FAY_SYMBOL_FUNCTION && start == address &&
+	       describe(target, module, symbol, address, function);
+}
+
 /* Adds the symbol once for every place where its module is mapped. */
 static int add_symbol(struct fay_target *target, struct fay_module *module, const struct fay_symbol *symbol,
 		      struct fay_matches *matches, struct fay_error *error)
@@ -207,16 +226,11 @@ static int add_symbol(struct fay_target *target, struct fay_module *module, cons
 	for (size_t i = 0; i < module->range_count; i++) {
 		const struct fay_range *range = &module->ranges[i];
 		uint64_t address = symbol->address + range->bias;
+		struct fay_function function;
 		if (!range->placed || address < range->start || address >= range->end)
 			continue;
-		uint64_t size = fay_object_size(module->object, symbol);
-		const char *name = fay_target_intern(target, symbol->name, symbol->length);
-		if (!name)
+		if (!describe(target, module, symbol, address, &function))
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory for names");
-		struct fay_function function = {
-			.module = module->name, .name = name, .path = module->path, .address = address, .size = size,
-			.unnamed = symbol->unnamed
-		};
 		int code = fay_matches_add(matches, &function, error);
 		if (code)
 			return code;

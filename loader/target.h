@@ -14,6 +14,7 @@
 
 #include "fay/error.h"
 #include "fay/loader.h"
+#include "flow.h"
 
 #define FAY_TARGET_MAX_MODULES 65536u
 #define FAY_FIND_MAX (1u << 20)        /* matches of one pattern */
@@ -45,6 +46,7 @@ struct fay_symbol {
 
 struct fay_code_symbol {
 	uint64_t address;
+	uint64_t end;
 	uint64_t reach; /* where this function and all those before it are over */
 	size_t index;   /* of the symbol */
 };
@@ -82,15 +84,6 @@ bool fay_object_has_start(struct fay_object *object, uint64_t address);
 uint64_t fay_object_start_before(struct fay_object *object, uint64_t address);
 /* The size of a function: the symbol's own, else up to the next function or its section's end. */
 uint64_t fay_object_size(struct fay_object *object, const struct fay_symbol *symbol);
-
-/* elf_unwinder.c: nothing of it where the file is no ELF file with sections. */
-struct fay_unwinding {
-	bool handles;  /* has tables of handlers (.gcc_except_table) */
-	bool imports;  /* functions of an unwinder */
-	bool iterates; /* imports dl_iterate_phdr() */
-	bool finds;    /* imports _dl_find_object() */
-};
-void fay_file_unwinding(int fd, struct fay_unwinding *unwinding);
 
 /* elf_markers.c: fills object->markers, once. */
 void fay_object_read_markers(struct fay_object *object);
@@ -161,8 +154,17 @@ struct fay_matches {
 };
 /* FAY_E_LIMIT: more than FAY_FIND_MAX, or no memory. */
 int fay_matches_add(struct fay_matches *matches, const struct fay_function *function, struct fay_error *error);
+/* The function that begins at an address in the process. False: none does, or its module cannot be read. */
+bool fay_target_function_at(struct fay_target *target, uint64_t address, struct fay_function *function);
 /* A NUL-terminated copy of the name that lives as long as the target; the same name gives the same pointer. */
 const char *fay_target_intern(struct fay_target *target, const char *name, size_t length);
+
+/* --- addresses.c ---------------------------------------------------------------------------------------------------- */
+/* The code symbol around an address in the process, of several the one that begins last; its bounds there. False: there is none. */
+bool fay_target_symbol_at(struct fay_target *target, uint64_t address, struct fay_module **module, uint64_t *bias, const struct fay_symbol **symbol,
+			  uint64_t *start, uint64_t *end);
+/* The same as the analysis of exits sees it (flow.h). */
+enum fay_flow_place fay_target_place(struct fay_target *target, uint64_t address, uint64_t *start, uint64_t *end);
 
 /* --- pattern.c ------------------------------------------------------------------------------------------------------ */
 struct fay_glob {

@@ -15,18 +15,18 @@
 #define PAGE 4096u
 
 /* Whether another file lies at the place now, none, or the same one anew: without our jump. In doubt it is there. */
-static bool is_unloaded(const struct fay_session *session, const struct fay_maps *maps, const struct fay_point *point)
+static bool is_unloaded(const struct fay_session *session, const struct fay_maps *maps, const struct fay_site *site)
 {
-	const struct fay_map *map = fay_maps_find(maps, point->site);
-	const struct fay_module *module = fay_target_module_at(session->target, point->site);
+	const struct fay_map *map = fay_maps_find(maps, site->site);
+	const struct fay_module *module = fay_target_module_at(session->target, site->site);
 	uint8_t now[FAY_JUMP_BYTES], jump[FAY_JUMP_BYTES];
 
-	fay_patch_encode(&point->patch, jump);
-	if (!map || pread(session->memory, now, sizeof(now), (off_t)point->site) != (ssize_t)sizeof(now))
+	fay_patch_encode(&site->patch, jump);
+	if (!map || pread(session->memory, now, site->patch.size, (off_t)site->site) != (ssize_t)site->patch.size)
 		return !map;
-	if (!memcmp(now, jump, sizeof(jump)))
+	if (!memcmp(now, jump, site->patch.size))
 		return false;
-	return !memcmp(now, point->program, sizeof(now)) ||
+	return !memcmp(now, site->program, site->patch.size) ||
 	       (module && (map->inode != module->inode || makedev((unsigned)(map->device >> 32), (unsigned)map->device) != module->device));
 }
 
@@ -39,12 +39,13 @@ static size_t find_unloaded(const struct fay_session *session, const struct fay_
 
 	for (size_t i = 0; i < session->point_count; i++) {
 		const struct fay_point *point = &session->points[i];
+		const struct fay_site *site = &session->sites[point->first_site];
 
 		if (!point->usable || !point->probe_count || point->hook || point->taken_out || point->unloaded)
 			continue;
-		if (point->site / PAGE != page)
-			gone = is_unloaded(session, maps, point);
-		page = point->site / PAGE;
+		if (site->site / PAGE != page)
+			gone = is_unloaded(session, maps, site);
+		page = site->site / PAGE;
 		if (gone)
 			points[count++] = i;
 	}
@@ -66,10 +67,10 @@ static void forget_known(const struct fay_session *session, const struct fay_map
 	const struct fay_map *last = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct fay_map *map = fay_maps_find(maps, session->points[points[i]].site);
+		const struct fay_map *map = fay_maps_find(maps, session->sites[session->points[points[i]].first_site].site);
 
 		for (size_t k = 0; map && map != last && k < beside_count; k++)
-			fay_known_forget(beside[k], maps, session->points[points[i]].site);
+			fay_known_forget(beside[k], maps, session->sites[session->points[points[i]].first_site].site);
 		last = map;
 	}
 }

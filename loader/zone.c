@@ -6,6 +6,10 @@
  * program's instructions. B saved A's jump as `original`. When A leaves first, B inherits: B's original becomes A's original, and B's
  * link becomes where A went on: a further trampoline, or else B's own copy of the instructions (every zone makes one from the program's
  * own bytes). So every zone can be unmapped the moment no thread is inside.
+ *
+ * Of a function that is whole within what is overwritten at its entry (`whole`), each session has two parts: at the entry and in front of the exit. The first ones are linked as above,
+ * but the lowest's link leads to the copy of the uppermost that has the function whole; there the instructions are run, once, and the parts in front of the exit are linked in the same
+ * order, uppermost first (FAY_PATCH_PART), down to a copy of the exit.
  */
 #include "zone.h"
 
@@ -18,17 +22,14 @@
 void fay_patch_encode(const struct fay_zone_patch *patch, uint8_t jump[FAY_JUMP_BYTES])
 {
 	int32_t rel = (int32_t)(patch->trampoline - (patch->site + FAY_JUMP_BYTES));
-	bool conditional = patch->kind == FAY_PATCH_BACK && (patch->original[0] & 0xf0) == 0x80; /* 0f, one byte before, and 8x */
+	bool conditional = patch->kind == FAY_PATCH_REDIRECT && (patch->original[0] & 0xf0) == 0x80; /* 0f, one byte before, and 8x */
 
 	jump[0] = conditional ? patch->original[0] : 0xe9;
 	memcpy(jump + 1, &rel, 4);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
+	if (patch->size == FAY_HOP_BYTES) {
+		jump[0] = 0xeb;
+		jump[1] = (uint8_t)patch->hop;
+	}
 }
 
 static int by_site(const void *a, const void *b, void *patches)
@@ -44,16 +45,11 @@ static bool zone_index(struct fay_zone *zone)
 	uint32_t count = zone->header.patch_count;
 
 	zone->by_site = malloc((count + 1) * sizeof(*zone->by_site));
-	zone->returns = malloc((count + 1) * sizeof(*zone->returns));
-	if (!zone->by_site || !zone->returns)
+	if (!zone->by_site)
 		return false;
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i++)
 		zone->by_site[i] = i;
-		if (zone->patches[i].returns)
-			zone->returns[zone->return_count++] = zone->patches[i].returns;
-	}
 	qsort_r(zone->by_site, count, sizeof(*zone->by_site), by_site, zone->patches);
-	qsort(zone->returns, zone->return_count, sizeof(*zone->returns), by_value);
 	return true;
 }
 
@@ -61,7 +57,6 @@ static void zone_deinit(struct fay_zone *zone)
 {
 	free(zone->patches);
 	free(zone->by_site);
-	free(zone->returns);
 }
 
 uint32_t fay_zone_first_at(const struct fay_zone *zone, uint64_t site)
@@ -87,8 +82,8 @@ struct fay_zone_patch *fay_zone_next_at(const struct fay_zone *zone, uint64_t si
 	return patch && patch->site == site ? patch : NULL;
 }
 
-/* False: it is none, or of another version (`foreign`), or has more than `most` patches. Not `patched`: none of them is read. */
-static bool zone_read(const struct fay_map *map, int memory, bool patched, uint32_t most, struct fay_zone *zone, bool *foreign)
+/* False: it is none, or of another version (`foreign`), or has more than `most` patches. */
+static bool zone_read(const struct fay_map *map, int memory, uint32_t most, struct fay_zone *zone, bool *foreign)
 {
 	struct fay_zone_header *header = &zone->header;
 	size_t size;
@@ -101,8 +96,6 @@ static bool zone_read(const struct fay_map *map, int memory, bool patched, uint3
 	    header->code != map->start || header->code + header->code_size != map->end ||
 	    header->data != map->end || header->patch_count > FAY_ZONE_MAX_PATCHES || header->patch_count > most)
 		return false;
-	if (!patched)
-		header->patch_count = 0;
 	size = header->patch_count * sizeof(struct fay_zone_patch);
 	if (size + sizeof(*header) > header->data_size)
 		return false;
@@ -111,12 +104,15 @@ static bool zone_read(const struct fay_map *map, int memory, bool patched, uint3
 		zone_deinit(zone);
 		return false;
 	}
+	for (uint32_t i = 0; i < header->patch_count; i++) /* anybody can make memory that looks like zones */
+		if (zone->patches[i].size != FAY_HOP_BYTES)
+			zone->patches[i].size = FAY_JUMP_BYTES;
 	zone->device = map->device;
 	zone->inode = map->inode;
 	return true;
 }
 
-static int zones_read(const struct fay_maps *maps, int memory, bool patched, struct fay_zones *zones, struct fay_error *error)
+int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error)
 {
 	uint32_t patches = 0;
 
@@ -128,7 +124,7 @@ static int zones_read(const struct fay_maps *maps, int memory, bool patched, str
 
 		if (map->permissions[2] != 'x' || strncmp(map->name, "/memfd:" FAY_ZONE_MEMFD, 15))
 			continue;
-		if (!zone_read(map, memory, patched, FAY_ZONES_MAX_PATCHES - patches, &zone, &foreign)) {
+		if (!zone_read(map, memory, FAY_ZONES_MAX_PATCHES - patches, &zone, &foreign)) {
 			zones->foreign += foreign;
 			continue;
 		}
@@ -143,16 +139,6 @@ static int zones_read(const struct fay_maps *maps, int memory, bool patched, str
 		zones->items[zones->count++] = zone;
 	}
 	return 0;
-}
-
-int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error)
-{
-	return zones_read(maps, memory, true, zones, error);
-}
-
-int fay_zones_read_headers(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error)
-{
-	return zones_read(maps, memory, false, zones, error);
 }
 
 const struct fay_zone *fay_zones_around(const struct fay_zones *zones, uint64_t session, uint64_t address)
@@ -196,8 +182,10 @@ const struct fay_zone_patch *fay_zones_patch_at(const struct fay_zones *zones, u
 		while ((patch = fay_zone_next_at(&zones->items[i], site, &at))) {
 			uint8_t jump[FAY_JUMP_BYTES];
 
+			if (patch->kind == FAY_PATCH_PART)
+				continue;
 			fay_patch_encode(patch, jump);
-			if (!memcmp(jump, bytes, sizeof(jump)))
+			if (!memcmp(jump, bytes, patch->size))
 				return patch;
 		}
 	}
@@ -210,32 +198,49 @@ void fay_zones_uncover(const struct fay_zones *zones, uint64_t site, uint8_t byt
 
 	/* Each step goes down one patch; more steps than zones would be a cycle made by a hostile target. */
 	for (size_t step = 0; step < zones->count && (patch = fay_zones_patch_at(zones, site, bytes)); step++)
-		memcpy(bytes, patch->original, FAY_JUMP_BYTES);
+		memcpy(bytes, patch->original, patch->size);
 }
 
-unsigned fay_zones_lower_returns(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], uint64_t *returns, unsigned most)
+bool fay_zones_cover(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], const uint8_t jump[FAY_JUMP_BYTES], size_t size)
 {
-	uint8_t now[FAY_JUMP_BYTES];
+	uint8_t now[FAY_JUMP_BYTES] = { 0 };
 	const struct fay_zone_patch *patch;
-	unsigned count = 0;
 
+	memcpy(now, bytes, size);
+	for (size_t step = 0; memcmp(now, jump, size) && step < zones->count && (patch = fay_zones_patch_at(zones, site, now)); step++)
+		memcpy(now, patch->original, patch->size);
+	return !memcmp(now, jump, size);
+}
+
+static const struct fay_zone *zone_of(const struct fay_zones *zones, const struct fay_zone_patch *patch)
+{
+	for (size_t i = 0; i < zones->count; i++)
+		if (patch >= zones->items[i].patches && patch < zones->items[i].patches + zones->items[i].header.patch_count)
+			return &zones->items[i];
+	return NULL;
+}
+
+bool fay_zones_chain(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], struct fay_zone_chain *chain)
+{
+	const struct fay_zone_patch *patch;
+	const struct fay_zone *zone;
+	uint8_t now[FAY_JUMP_BYTES];
+
+	*chain = (struct fay_zone_chain){ 0 };
 	memcpy(now, bytes, sizeof(now));
-	for (size_t step = 0; step < zones->count && (patch = fay_zones_patch_at(zones, site, now)); step++) {
-		if (patch->returns && count < most)
-			returns[count++] = patch->returns;
-		memcpy(now, patch->original, sizeof(now));
+	for (size_t step = 0; step <= zones->count && (patch = fay_zones_patch_at(zones, site, now)); step++) {
+		chain->lowest = (struct fay_zone_patch *)patch;
+		if (patch->whole && !chain->top)
+			chain->top = (struct fay_zone_patch *)patch;
+		memcpy(now, patch->original, patch->size);
 	}
-	return count;
+	if (!chain->top || !chain->lowest->whole)
+		return false;
+	zone = zone_of(zones, chain->top);
+	for (uint32_t at = fay_zone_first_at(zone, site); (patch = fay_zone_next_at(zone, site, &at));)
+		if (patch->kind == FAY_PATCH_PART)
+			chain->part = patch;
+	zone = zone_of(zones, chain->lowest);
+	chain->lowest_link = zone->header.data + sizeof(zone->header) + (uint64_t)((const char *)&chain->lowest->link - (const char *)zone->patches);
+	return chain->part != NULL;
 }
-
-bool fay_zones_cover(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], const uint8_t jump[FAY_JUMP_BYTES])
-{
-	uint8_t now[FAY_JUMP_BYTES];
-	const struct fay_zone_patch *patch;
-
-	memcpy(now, bytes, sizeof(now));
-	for (size_t step = 0; memcmp(now, jump, sizeof(now)) && step < zones->count && (patch = fay_zones_patch_at(zones, site, now)); step++)
-		memcpy(now, patch->original, sizeof(now));
-	return !memcmp(now, jump, sizeof(now));
-}
-

@@ -17,12 +17,13 @@
 
 #include "fay/error.h"
 #include "maps.h"
+#include "flow.h"
 #include "owner.h"
 #include "relocate.h"
 #include "stop.h"
 
 #define FAY_ZONE_MAGIC 0x4549524e4f5a5946u
-#define FAY_ZONE_VERSION 10u
+#define FAY_ZONE_VERSION 11u
 #define FAY_ZONE_MEMFD "fay-code"
 #define FAY_ZONE_MAX_PATCHES (1u << 20)
 #define FAY_ZONES_MAX 1024u              /* zones in a process that are looked at, those at the lowest addresses */
@@ -38,14 +39,15 @@ struct fay_zone_header {
 	uint64_t shm, shm_size;     /* the session's state; the same in all its zones */
 	uint64_t table, table_size; /* its thread table; likewise */
 	struct fay_owner owner;     /* the fay that installed it */
-	uint64_t calls, calls_size; /* the session's call stacks (struct fay_call_stack), FAY_CALLS_STRIDE bytes each, then struct fay_others; 0: none */
-	uint64_t unwind_step;       /* 1 to FAY_WATCHING_SESSIONS, unlike other sessions'; 0: watches no calls */
+	uint64_t records, records_size; /* of the session's calls under way (struct fay_records); 0: none */
 };
 
 enum fay_patch_kind {
 	FAY_PATCH_PLACE,
-	FAY_PATCH_HOOK, /* the unwinder passes here: taken out last */
-	FAY_PATCH_BACK, /* a jump back to the function's start: `trampoline` is the displaced instructions */
+	FAY_PATCH_EXIT,
+	FAY_PATCH_REDIRECT, /* a jump that leads to a copy of where it led; it stays conditional if it is */
+	FAY_PATCH_HOLE,	    /* padding: another patch of the same page leads here with FAY_HOP_BYTES */
+	FAY_PATCH_PART,	    /* nothing is written: of a function that is whole within what is overwritten at its entry, the part in front of its exit, `inner`; `trampoline` is the exit's copy */
 };
 
 /* One patched place. `link` is read by the trampoline (jmp *link(%rip)) if `linked`. */
@@ -53,28 +55,31 @@ struct fay_zone_patch {
 	uint64_t site;
 	uint64_t trampoline;
 	uint64_t displaced; /* this zone's own copy of the displaced instructions */
-	uint64_t returns;   /* where watched calls return to; 0: none */
 	uint64_t link;      /* where the trampoline goes on if `linked`: another zone's trampoline, or `displaced` */
 	uint8_t original[FAY_JUMP_BYTES]; /* bytes that the jump replaced: the program's, or another zone's jump */
 	uint8_t linked;
 	uint8_t removed; /* nothing leads to it any more; the zone waits for threads to leave */
 	uint8_t kind;    /* enum fay_patch_kind */
-	uint64_t semaphore; /* of a marker: a 16-bit count of those who trace it; 0: none */
-	uint64_t counted;   /* it was incremented for this patch */
 	/*
-	 * Of a marker that is patched before its place: the trampoline begins with the instructions in between, `inner` is behind them and `back` their
+	 * Of a marker that is patched before its place, and of an exit: the trampoline begins with the instructions in between, `inner` is behind them and `back` their
 	 * length. Another session's trampoline on the same site, which has run them itself, links to `inner`. 0: the trampoline begins with the probes.
 	 */
-	uint64_t inner, back;
+	uint8_t back;
+	uint8_t length;  /* bytes from the site that are not run there any more */
+	uint8_t first;   /* it is the first of those of a place that somebody asked for */
+	uint8_t size;	 /* bytes that are overwritten: FAY_JUMP_BYTES, or FAY_HOP_BYTES */
+	uint32_t counted; /* the semaphore was incremented for this patch */
+	uint8_t whole;	 /* of a place: the function is whole within what is overwritten. Its trampoline goes on at `link`, whether another lies below or not (zone.c) */
+	int8_t hop;	 /* of FAY_HOP_BYTES: the distance from behind them to where they lead */
+	uint64_t inner;
+	uint64_t semaphore; /* of a marker: a 16-bit count of those who trace it; 0: none */
 };
-_Static_assert(sizeof(struct fay_zone_patch) == 80, "zone layout");
+_Static_assert(sizeof(struct fay_zone_patch) == 72, "zone layout");
 
 struct fay_zone {
 	struct fay_zone_header header;
 	struct fay_zone_patch *patches;
 	uint32_t *by_site;      /* indices of patches, sorted by site */
-	uint64_t *returns;      /* sorted; return_count of them */
-	size_t return_count;
 	bool dirty;             /* patches were changed here and not yet there */
 	uint64_t device, inode; /* of the code memfd */
 };
@@ -86,8 +91,6 @@ struct fay_zones {
 
 /* All zones in a process. `memory` is /proc/PID/mem. */
 int fay_zones_read(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error);
-/* The same without their patches. */
-int fay_zones_read_headers(const struct fay_maps *maps, int memory, struct fay_zones *zones, struct fay_error *error);
 void fay_zones_deinit(struct fay_zones *zones);
 /* Those of one session only, which are taken off the list. */
 void fay_zones_forget(struct fay_zones *zones, uint64_t session);
@@ -97,7 +100,7 @@ const struct fay_zone *fay_zones_around(const struct fay_zones *zones, uint64_t 
 uint32_t fay_zone_first_at(const struct fay_zone *zone, uint64_t site);
 /* The next of the patches at a site; *at begins as fay_zone_first_at() says. NULL: no more. */
 struct fay_zone_patch *fay_zone_next_at(const struct fay_zone *zone, uint64_t site, uint32_t *at);
-/* The bytes that a patch puts at its site: a jump to its trampoline, conditional if it is a conditional one that goes elsewhere. */
+/* The bytes that a patch puts at its site, patch->size of them: a jump to its trampoline, conditional if it is a conditional one that goes elsewhere, or a short one to its hole. */
 void fay_patch_encode(const struct fay_zone_patch *patch, uint8_t jump[FAY_JUMP_BYTES]);
 /* Adds 1 or -1 to a marker's semaphore. False: it cannot be written, or would wrap around. */
 bool fay_semaphore_add(struct fay_stop *stop, uint64_t address, int step);
@@ -105,18 +108,18 @@ bool fay_semaphore_add(struct fay_stop *stop, uint64_t address, int step);
 const struct fay_zone_patch *fay_zones_patch_at(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES]);
 /* Replaces, in a copy of the bytes at `site`, patches by what is under them: the program's own bytes. */
 void fay_zones_uncover(const struct fay_zones *zones, uint64_t site, uint8_t bytes[FAY_JUMP_BYTES]);
-/* Whether these bytes at `site` are this jump, or other sessions' jumps over it. */
-bool fay_zones_cover(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], const uint8_t jump[FAY_JUMP_BYTES]);
-/* Where the sessions whose jumps lie there, one over the other, have watched calls return to. Returns how many do, `most` at most. */
-unsigned fay_zones_lower_returns(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], uint64_t *returns, unsigned most);
-
-/* calls.c: tells each session that watches calls where the code of the others is, but for that of the session `gone` (0: all). The process is stopped. */
-int fay_others_write(struct fay_stop *stop, const struct fay_zones *zones, uint64_t gone, struct fay_error *error);
 /*
- * After this, calls under way that the session watches return straight to their callers, or to the other sessions that watch them, too. *doubt: not all could be
- * followed, or the unwinder is just passing some; then the session must stay mapped.
+ * Of the chain of sessions whose jumps lie at `site`, one over the other, these bytes being the uppermost: the lowest, and the uppermost that has the function whole. False: there is no jump,
+ * or the lowest has not the function whole.
  */
-int fay_calls_return(struct fay_stop *stop, const struct fay_zones *zones, const struct fay_zone_header *header, bool *doubt, struct fay_error *error);
+struct fay_zone_chain {
+	struct fay_zone_patch *top, *lowest; /* whole ones */
+	const struct fay_zone_patch *part;   /* top's */
+	uint64_t lowest_link;		     /* address of lowest->link in the process */
+};
+bool fay_zones_chain(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], struct fay_zone_chain *chain);
+/* Whether these bytes at `site`, `size` of them, are this jump, or other sessions' jumps over it. */
+bool fay_zones_cover(const struct fay_zones *zones, uint64_t site, const uint8_t bytes[FAY_JUMP_BYTES], const uint8_t jump[FAY_JUMP_BYTES], size_t size);
 
 /* One session to be removed from a process. */
 struct fay_zone_removal {

@@ -16,11 +16,7 @@
 #define SCAN (64u << 10)        /* bytes of the stack that are searched */
 #define PROBE_STACK (64u << 10) /* more than a probe and the runtime's routines use */
 #define CHUNK 64u               /* words read at once */
-#define HANDLER_SCAN (256u << 10) /* more than the frames of a signal handler and what it calls usually take */
 #define USER_CS 0x33u
-#define SEGMENTS 0x0000ffffffffffffu /* cs, gs, fs; both of the latter are 0 in a signal frame */
-#define FLAGS_MAX 0x3fffffu
-#define FLAGS_ALWAYS 2u
 
 uint32_t fay_rt_still_busy(void *local, uint64_t here);
 
@@ -32,26 +28,19 @@ static bool in_zones(uint64_t address)
 	return false;
 }
 
-static bool is_address(uint64_t word)
-{
-	return word >= 1u << 16 && word < 1ull << 47;
-}
-
-/* rsp, rip, eflags, and the segment selectors, cs lowest, as they stand in a signal frame (Linux, struct sigcontext). `busy` 0: of whatever code. */
+/* rsp, rip, eflags, and the segment selectors, cs lowest, as they stand in a signal frame (Linux, struct sigcontext). */
 static bool is_interruption(const uint64_t *words, uint64_t busy)
 {
-	if (busy == 0)
-		return (words[3] & SEGMENTS) == USER_CS && words[2] <= FLAGS_MAX && words[2] & FLAGS_ALWAYS && is_address(words[1]) && is_address(words[0]);
 	return (words[3] & 0xffff) == USER_CS && in_zones(words[1]) && busy - words[0] <= PROBE_STACK;
 }
 
-/* Whether a signal frame [of the probe that marked the thread] lies in the `scan` bytes from `at` on, as far as they can be read. */
-static bool finds_interruption(uint64_t at, uint64_t scan, uint64_t busy)
+/* Whether a signal frame of the probe that marked the thread lies in the SCAN bytes from `at` on, as far as they can be read. */
+static bool finds_interruption(uint64_t at, uint64_t busy)
 {
 	uint64_t words[CHUNK];
 
 	/* The last bytes before memory that is not there need not be looked at: above these words a signal frame has the floating-point state. */
-	for (uint64_t end = at + scan; at < end; at += (CHUNK - 3) * sizeof(*words)) {
+	for (uint64_t end = at + SCAN; at < end; at += (CHUNK - 3) * sizeof(*words)) {
 		if (fay_rt_try_read(words, sizeof(words), at))
 			return false;
 		for (uint64_t i = 0; i + 4 <= CHUNK; i++)
@@ -69,11 +58,6 @@ static bool may_read(uint64_t here)
 	return fay_rt_try_read(&word, sizeof(word), here & ~(uint64_t)7) == 0;
 }
 
-bool fay_rt_in_handler(uint64_t here)
-{
-	return !may_read(here) || finds_interruption(here & ~(uint64_t)7, HANDLER_SCAN, 0);
-}
-
 /* `here`: where this event's trampoline has its frame. */
 uint32_t fay_rt_still_busy(void *local, uint64_t here)
 {
@@ -85,7 +69,7 @@ uint32_t fay_rt_still_busy(void *local, uint64_t here)
 	/* Far above: on another stack, or too much stack in between to be searched. */
 	if (fay_config.zone_count == 0 || (busy > here && busy - here > SCAN))
 		return 1;
-	if (!may_read(here) || finds_interruption(here & ~(uint64_t)7, SCAN, busy))
+	if (!may_read(here) || finds_interruption(here & ~(uint64_t)7, busy))
 		return 1;
 	__atomic_store_n(&slot->busy, 0, __ATOMIC_RELAXED);
 	return 0;

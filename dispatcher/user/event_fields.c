@@ -35,20 +35,12 @@ void fay_fields_names(struct fay_emitter *e, const struct fay_part *part, unsign
 		}
 }
 
-/* The stub's address is what its call pushed at the entry, and is told by its distance from a base when the call returns. */
+/* The stub's address is what its call pushed. */
 static void emit_stub_names(struct fay_emitter *e, const struct fay_part *part)
 {
-	unsigned t = part->temporary;
-
 	if (!(part->fields & (FAY_FIELD_FUNCTION | FAY_FIELD_MODULE | FAY_FIELD_ADDRESS)))
 		return;
 	fay_emit_load64(e, FAY_RSI, FAY_RSP, part->frame - part->pushed);
-	if (!(part->kinds >> FAY_PROBE_ENTRY & 1)) {
-		fay_emit_rip_relative(e, 0x8d, t, part->spec->base); /* lea */
-		fay_emit_byte(e, t >= 8 ? 0x4c : 0x48);              /* add %t, %rsi */
-		fay_emit_byte(e, 0x01);
-		fay_emit_byte(e, 0xc0 | (t & 7) << 3 | FAY_RSI);
-	}
 	fay_fields_names(e, part, FAY_RSI);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the trampolines' parts (entry, return, exception, offset) have in common, private to the trampoline generator. */
+/* What the trampolines' parts (entry, exit, routine, offset) have in common, private to the trampoline generator. */
 #ifndef FAY_DISPATCHER_PARTS_H
 #define FAY_DISPATCHER_PARTS_H
 
@@ -17,9 +17,8 @@ enum {
 	FAY_AT_BUSY = (int)offsetof(struct fay_slot_header, busy) - (int)FAY_SLOT_HEADER,
 	FAY_AT_PID = (int)offsetof(struct fay_slot_header, pid) - (int)FAY_SLOT_HEADER,
 	FAY_AT_LOST_REENTRANT = (int)offsetof(struct fay_slot_header, lost_reentrant) - (int)FAY_SLOT_HEADER,
-	FAY_AT_LOST_CALLS = (int)offsetof(struct fay_slot_header, lost_calls) - (int)FAY_SLOT_HEADER,
-	FAY_AT_CALLS_LIMIT = (int)offsetof(struct fay_slot_header, calls_limit) - (int)FAY_SLOT_HEADER,
-	FAY_AT_ENTRY = (int)offsetof(struct fay_slot_header, entry) - (int)FAY_SLOT_HEADER,
+	FAY_AT_RECORDS = (int)offsetof(struct fay_slot_header, records) - (int)FAY_SLOT_HEADER,
+	FAY_AT_SWEPT_FROM = (int)offsetof(struct fay_slot_header, swept_from) - (int)FAY_SLOT_HEADER,
 };
 
 /* What one part needs, gathered over its probes. */
@@ -30,10 +29,10 @@ struct fay_part {
 	uint32_t fields; /* of the event */
 	unsigned temporary;
 	bool spill_local; /* some probe clobbers rsi */
-	bool keeps_entry; /* `temporary` still points to the thread's entry when the probes have run */
 	int32_t local_at; /* rsp offset where LOCAL is kept, if spilled */
 	struct fay_vectors vectors;
 	int32_t vectors_at; /* rsp offset where they are kept */
+	int32_t target_at; /* rsp offset of where a jump leads */
 	int32_t cost_at;  /* rsp offset of the time at which the event began, 4 bytes; 0 there: it is not timed */
 	int32_t area;     /* bytes between the pushes and rsp */
 	int32_t pushed;   /* by a stub: bytes between the part's begin and the program's stack */
@@ -46,7 +45,7 @@ bool fay_part_empty(const struct fay_part *part);
 /* push ...; lea -area(%rsp), %rsp and the reverse */
 void fay_part_open(struct fay_emitter *e, const struct fay_part *part);
 void fay_part_close(struct fay_emitter *e, const struct fay_part *part);
-/* rsi = LOCAL, part->temporary = the thread's entry; or a jump to what fay_part_slow() writes. */
+/* rsi = LOCAL; or a jump to what fay_part_slow() writes. */
 struct fay_lookup {
 	size_t slow;
 	size_t other, left_out; /* where only some threads are traced: the entry is another thread's; LOCAL is 0 */
@@ -86,25 +85,35 @@ void fay_fields_rdtsc(struct fay_emitter *e);
 /* function, module and address of a point with a stub; `stub` holds its address and is kept, part->temporary is not. */
 void fay_fields_names(struct fay_emitter *e, const struct fay_part *part, unsigned stub);
 
-/* trampoline.c: the part that runs at the entry, up to the displaced instructions; what is out of line follows behind `room` bytes for them. */
-void fay_entry_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room, struct fay_trampoline *trampoline);
 bool fay_spec_has_kind(const struct fay_trampoline_spec *spec, uint32_t kinds);
+/* trampoline.c: the kinds of probes that run at a place of the spec's role. */
+uint32_t fay_role_kinds(const struct fay_trampoline_spec *spec);
+/* A whole trampoline for a function's entry or exit; the hole is followed by what is out of line. */
+void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room, struct fay_trampoline *trampoline);
 
-/* trampoline_shared.c: what a stub's parts are. Bytes from the address that the stub's call of the body leaves on the stack. */
-size_t fay_stub_unwatched(const struct fay_trampoline_spec *spec);
+/* trampoline_shared.c. Bytes from the address that a stub's call of the body leaves on the stack back to the names. */
 #define FAY_STUB_CALL 5
-#define FAY_STUB_NAMES 24 /* function, module, address: in front of the stub */
+#define FAY_STUB_NAMES 32 /* function, module, address, watched */
 
-/* trampoline_call.c: watching a call until it returns. */
-uint32_t fay_watch_uses(const struct fay_trampoline_spec *spec); /* registers that are changed */
-/*
- * Returns the place of the jump to what fay_watch_grow() writes, which returns that of the jump taken if the runtime has to make room. At `push` rdi is the
- * thread's entry and rsi LOCAL.
- */
-size_t fay_watch_push(struct fay_emitter *e, const struct fay_part *part, size_t *push);
-size_t fay_watch_grow(struct fay_emitter *e, size_t push);
-void fay_return_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec);
-void fay_exception_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec);
+/* trampoline_record.c: a call's record. rsi = LOCAL throughout. */
+struct fay_record_code {
+	size_t aside, done; /* places of a jump to what is out of line, and of where that goes on */
+};
+uint32_t fay_record_uses(const struct fay_trampoline_spec *spec); /* registers that are changed */
+/* While the registers are the program's: where the jump leads, to target_at. */
+void fay_record_target(struct fay_emitter *e, const struct fay_part *part);
+/* Before the probes: at a function's end, takes the record, and the time from it to the event's duration. */
+void fay_record_end(struct fay_emitter *e, const struct fay_part *part, struct fay_record_code *code);
+/* Behind the probes: at its begin. */
+void fay_record_begin(struct fay_emitter *e, const struct fay_part *part, struct fay_record_code *code);
+/* Out of line; `restore` is where a part goes on that has nothing more to do. */
+void fay_record_aside(struct fay_emitter *e, const struct fay_part *part, const struct fay_record_code *code, size_t restore);
+/* The same, each as one call of the runtime; for careful trampolines, where rbp leads to all registers and all are free. */
+void fay_record_carefully(struct fay_emitter *e, const struct fay_trampoline_spec *spec);
+/* The routine for probes of one kind (fay_routine_emit). */
+void fay_routine_write(struct fay_emitter *e, const struct fay_trampoline_spec *spec, uint32_t kind);
+/* rax = where the jump leads, 0 if not known. The other registers are the program's. */
+void fay_record_load_target(struct fay_emitter *e, const struct fay_jump_target *target);
 
 /* trampoline_marker.c: a marker's operands to event.arg[], inside fay_offset_emit(). */
 void fay_marker_arguments(struct fay_emitter *e, const struct fay_trampoline_spec *spec, uint32_t fields);

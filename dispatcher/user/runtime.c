@@ -44,8 +44,8 @@ static uint64_t slot_enter(uint32_t index, struct fay_thread_entry *entry, uint6
 	struct fay_slot_header *slot = slot_at(index);
 
 	slot->entry = (uint64_t)entry;
-	if (fay_config.calls)
-		fay_rt_calls_init(slot, index, entry, key);
+	if (fay_config.records)
+		fay_rt_records_init(slot, index);
 	entry->local = (uint64_t)slot + FAY_SLOT_HEADER;
 	entry->tid = tid;
 	__atomic_store_n(&entry->key, key, __ATOMIC_RELEASE);

@@ -19,7 +19,7 @@
  */
 #define FAY_THREAD_TABLE_BITS 13u
 #define FAY_THREAD_TABLE_ENTRIES (1u << FAY_THREAD_TABLE_BITS)
-#define FAY_THREAD_ENTRY_BITS 6u /* a cache line each: `top` is written */
+#define FAY_THREAD_ENTRY_BITS 6u /* a cache line each */
 /* Behind the table, and wiped on fork like it: the number of the process, a uint32_t. FAY_PROCESS_TRACED: written by the loader; 0: a forked child without events. */
 #define FAY_PROCESS_AT (FAY_THREAD_TABLE_ENTRIES << FAY_THREAD_ENTRY_BITS)
 #define FAY_THREAD_TABLE_BYTES (FAY_PROCESS_AT + 4096u)
@@ -34,10 +34,8 @@
 struct fay_thread_entry {
 	uint64_t key;   /* fs base + fay_config.key_step; 0: empty; FAY_THREAD_TAKEN: being filled */
 	uint64_t local; /* address of the slot's LOCAL; 0: the thread is left out */
-	uint64_t top;   /* of the thread's struct fay_call_stack: address behind the last place that was taken. Calls in these places may have ended; all places
-			   behind are empty */
 	uint32_t tid;   /* of the thread that it was filled for, if only some threads are traced */
-	uint32_t reserved[9];
+	uint32_t reserved[11];
 };
 _Static_assert(sizeof(struct fay_thread_entry) == 1u << FAY_THREAD_ENTRY_BITS, "thread entry");
 /* Where the search for a thread's entry begins. The trampoline looks there only. */
@@ -56,60 +54,50 @@ struct fay_runtime_state {
 };
 
 /*
- * Calls that are watched until they return: one stack a slot, in memory that is private to the process, so that a forked child has its own
- * copy of its caller's. See docs/dispatcher.md for who writes what, and calls.c.
+ * Calls under way whose beginning is to be known when they end: a table for each slot, in memory that is private to the process, so that a forked child has its
+ * own copy of its parent's. A call is found by the place of its return address on the program's stack (`slot` below), which no two calls under way share, on
+ * whatever stack and in whatever thread. See records.c.
  */
-struct fay_call {
-	uint64_t slot;    /* where on the thread's stack the return address was, and how it was left; 0: no call */
-	uint64_t address; /* the real return address; 0: no call, or one that is being begun */
-	uint64_t cycles;  /* time stamp counter at the call, if somebody asks for durations */
+struct fay_record {
+	uint64_t slot;	 /* 0: free. With FAY_RECORD_PENDING: its function has been left by a jump to another one, and ends with that. With FAY_RECORD_LEFT: by longjmp, it seems */
+	uint64_t cycles; /* time stamp counter at the call */
+	uint64_t watched; /* address of the function's struct fay_watched; 0: being filled */
+	uint64_t target; /* of one that is pending: the function that was jumped to */
 };
-/* In fay_call.slot, whose lowest bits are 0 otherwise. */
-#define FAY_CALL_LEFT 1u /* by a longjmp: it returns if that was a switch of stacks */
-#define FAY_CALL_GONE 2u /* by the unwinder, or returned in another thread: it does not return */
-#define FAY_CALL_MARKS (FAY_CALL_LEFT | FAY_CALL_GONE)
-#define FAY_CALLS_FIRST 1728u /* bytes from the call stack's start to its first call */
-struct fay_call_stack {
-	uint64_t used;  /* 1 once a thread has taken it */
-	uint64_t entry; /* address of the thread's struct fay_thread_entry; wiped on fork */
-	uint64_t key;   /* of the thread, as in the thread table */
-	uint64_t zero;
-	uint32_t full, patience; /* times found full; the count at which dead calls are looked for again */
-	uint64_t switches; /* a longjmp has led down the stack, that is, to another: so may those have done that lead up */
-	uint64_t moves;    /* odd while calls are copied to other places: some lie here twice, or in another stack, too */
-	uint8_t unwind[FAY_CALLS_FIRST - 80]; /* unwind information for this thread: .eh_frame_hdr, CIE, FDE */
-	struct fay_call before; /* looks like a call under way that is nobody's, so that an empty stack needs no test */
+#define FAY_RECORD_PENDING 1u
+#define FAY_RECORD_LEFT 2u
+#define FAY_RECORD_MARKS 7u
+#define FAY_RECORDS 4096u /* a slot; a power of two */
+#define FAY_RECORDS_PROBED 16u /* places from its home at which a call may have its record */
+struct fay_records {
+	uint64_t used; /* 1 once a thread of this process has had the slot */
+	uint64_t reserved[3];
+	struct fay_record items[FAY_RECORDS];
 };
-_Static_assert(sizeof(struct fay_call_stack) == FAY_CALLS_FIRST, "call stack");
-#define FAY_CALLS_MAX 4096u /* calls under way in one thread */
-#define FAY_CALLS_SPARE 64u /* by which the limit may be exceeded */
-#define FAY_CALLS_STRIDE 102400u
-_Static_assert(FAY_CALLS_FIRST + (FAY_CALLS_MAX + FAY_CALLS_SPARE) * sizeof(struct fay_call) <= FAY_CALLS_STRIDE && FAY_CALLS_STRIDE % 4096 == 0,
-	       "stride of call stacks");
+#define FAY_RECORDS_STRIDE 135168u
+_Static_assert(sizeof(struct fay_records) <= FAY_RECORDS_STRIDE && FAY_RECORDS_STRIDE % 4096 == 0, "stride of records");
+/* Bytes from the first record to a call's home. Frames lie some words apart, and stacks at equal distances, as threads' fs bases do. */
+#define FAY_RECORD_HASH_SHIFT 25u
+static inline uint64_t fay_record_home(uint64_t slot)
+{
+	return slot * FAY_THREAD_HASH_MULTIPLIER >> FAY_RECORD_HASH_SHIFT & (uint64_t)(FAY_RECORDS - 1) * sizeof(struct fay_record);
+}
 
 #define FAY_RUNTIME_MAX_ZONES 8u
 
-/*
- * Where the code of the process's other sessions that watch calls lies. Of several sessions that watch a call one has its return point in the slot, each other in the record of the one
- * before it. On a page of its own behind the call stacks; written by the loader, while the process is stopped, as sessions come and go. A range keeps its place; empty ones are { 0, 0 }.
- * It may become or stop being empty between a thread's two reads: no address of the program lies within a size of 0, or within any range's size from 0.
- */
-#define FAY_WATCHING_SESSIONS 7u
-#define FAY_OTHERS_MAX (FAY_WATCHING_SESSIONS * FAY_RUNTIME_MAX_ZONES)
-#define FAY_OTHERS_BYTES 4096u
-struct fay_others {
-	uint64_t end; /* address behind the last range that is not empty; 0: there is none */
-	uint64_t reserved;
-	struct fay_other_code {
-		uint64_t start, size;
-	} ranges[FAY_OTHERS_MAX];
+/* A function whose exits are patched, in a session that has records. */
+struct fay_watched {
+	uint64_t function; /* its first byte */
+	uint64_t returned; /* void returned(uint64_t cycles, void *local, uint64_t slot, const struct fay_returned *); 0: no return probe */
+	uint64_t left;	   /* likewise, for a call that was left otherwise; 0: no exception probe */
+	uint64_t sweeps;   /* enum fay_sweep */
 };
-_Static_assert(sizeof(struct fay_others) <= FAY_OTHERS_BYTES, "other sessions' code");
-
-/* Where watched calls of one function return to. */
-struct fay_return_point {
-	uint64_t address;
-	uint64_t exception; /* void exception(uint64_t cycles, void *local, uint64_t slot); 0: no exception probe */
+/* Functions by which calls are left other than by returning. At their exits all calls between their own frame and the stack pointer are. */
+enum fay_sweep { FAY_SWEEP_NONE, FAY_SWEEP_UNWINDER, FAY_SWEEP_LONGJMP };
+#define FAY_SWEPT_PERHAPS 1u /* in fay_slot_header.swept_from: it is longjmp */
+/* What a function returned, as far as probes can read it. */
+struct fay_returned {
+	uint64_t rax, rdx, xmm0;
 };
 
 /* All addresses are the target's. */
@@ -125,10 +113,9 @@ struct fay_runtime_config {
 	uint32_t slot_max;
 	uint64_t time_multiplier; /* event.time = (tsc * multiplier >> 32) + offset */
 	uint64_t time_offset;
-	uint64_t calls;       /* slot_max call stacks, behind them struct fay_others; 0: no call is watched */
+	uint64_t records;     /* slot_max of struct fay_records, FAY_RECORDS_STRIDE apart; 0: there are none */
 	uint64_t hosted_pid;  /* the runtime is mapped in fay itself: the traced process, whose memory is read; else 0 */
 	uint64_t key_step;    /* 0 where the trampolines read the fs base at fs:0, and so none is 0; else 1 */
-	uint64_t unwind_step; /* 1 to FAY_WATCHING_SESSIONS, different for each session in a process; see calls_unwind.c */
 	uint32_t tids[16];    /* the threads that are traced, tid_count of them; 0: all */
 	uint64_t tid_count;
 	uint64_t pid_namespace[2]; /* st_dev, st_ino of the traced process's /proc/PID/ns/pid; 0: not known */
@@ -136,12 +123,10 @@ struct fay_runtime_config {
 	uint64_t when_full;        /* enum fay_when_full */
 	uint64_t rendezvous;   /* struct r_debug, which the dynamic linker writes; 0: not known */
 	uint64_t owner;        /* the fay that answers, as the traced process sees it; 0: it cannot */
-	uint64_t sees_exceptions;  /* 1: the session has exception probes; else 0 */
 	uint64_t zone_count;   /* 0: there are too many (none of them watches calls) */
 	struct fay_runtime_zone {
 		uint64_t start, end; /* of a zone's code */
-		uint64_t returns;    /* struct fay_return_point[return_count], sorted; behind it alias_count more, sorted, for the same functions: the return points of sessions that were there before */
-		uint32_t return_count, alias_count;
+		uint64_t watched, watched_count; /* struct fay_watched, by function */
 	} zones[FAY_RUNTIME_MAX_ZONES];
 };
 #define FAY_RUNTIME_CONFIG_ROOM 512u
@@ -154,11 +139,10 @@ struct fay_runtime_header {
 	uint32_t slow;     /* rsi = key -> rsi = LOCAL or 0; keeps every other register */
 	uint32_t comm;     /* rdi = where to put the thread's name; clobbers rax rcx r11 rdi */
 	uint32_t helper[3]; /* by enum fay_helper */
-	uint32_t leave;    /* rsi = LOCAL or 0, rax = fay_call.slot -> rax = return address, rdi = cycles; keeps every other register */
-	uint32_t full;     /* rsi = LOCAL -> zero flag set: no room for a further call; keeps every register */
-	uint32_t find_object; /* hook at the start of _dl_find_object */
-	uint32_t find_fde;    /* hook at the start of _Unwind_Find_FDE */
-	uint32_t longjmp;     /* hook at the start of longjmp */
+	uint32_t begin;    /* rsi = LOCAL, rax = slot, rdx = struct fay_watched -> rdi = a free record. Keeps every other register */
+	uint32_t end;      /* rsi = LOCAL, rax = slot, rdi and rdx = the function's rax and rdx: does all that is to be done at a return. Keeps every register */
+	uint32_t jump;     /* rsi = LOCAL, rax = slot, rdi = where the jump leads: likewise where a function is left by a jump. Keeps every register */
+	uint32_t sweep;    /* rsi = LOCAL, rax = what the stack pointer will be: calls below are left. Keeps every register */
 	uint32_t busy;        /* rsi = LOCAL of a thread that is marked busy -> zero flag set: by a probe that was left for good; it is no longer marked. Keeps every
 				 register */
 	uint32_t modules;     /* hook at the start of the function that the dynamic linker calls for debuggers */

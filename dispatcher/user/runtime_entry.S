@@ -13,11 +13,10 @@ fay_runtime_start:
 	.long fay_rt_flush - fay_runtime_start
 	.long fay_rt_emit - fay_runtime_start
 	.long fay_rt_try_read - fay_runtime_start
-	.long fay_rt_leave_entry - fay_runtime_start
-	.long fay_rt_full_entry - fay_runtime_start
-	.long fay_rt_find_object_hook - fay_runtime_start
-	.long fay_rt_find_fde_hook - fay_runtime_start
-	.long fay_rt_longjmp_hook - fay_runtime_start
+	.long fay_rt_begin_entry - fay_runtime_start
+	.long fay_rt_end_entry - fay_runtime_start
+	.long fay_rt_jump_entry - fay_runtime_start
+	.long fay_rt_sweep_entry - fay_runtime_start
 	.long fay_rt_busy_entry - fay_runtime_start
 	.long fay_rt_modules_hook - fay_runtime_start
 	.balign 64
@@ -102,29 +101,54 @@ fay_rt_comm:
 	pop %rbp
 	.endm
 
-/* rsi = LOCAL or 0, rax = fay_call.slot. Out: rax = return address, rdi = cycles. */
-	.globl fay_rt_leave_entry
-	.type fay_rt_leave_entry, @function
-fay_rt_leave_entry:
+/* rsi = LOCAL, rax = slot, rdx = struct fay_watched. Out: rdi = a free record. */
+	.globl fay_rt_begin_entry
+	.type fay_rt_begin_entry, @function
+fay_rt_begin_entry:
 	enter_c
 	mov %rsi, %rdi
 	mov %rax, %rsi
-	lea -40(%rbp), %rdx
-	call fay_rt_leave
-	mov %rax, -8(%rbp)
+	call fay_rt_begin
+	mov %rax, -40(%rbp)
 	leave_c
 	ret
 
-/* rsi = LOCAL. Out: rdi = the thread's entry; zero flag set if there is no room. */
-	.globl fay_rt_full_entry
-	.type fay_rt_full_entry, @function
-fay_rt_full_entry:
+/* rsi = LOCAL, rax = slot, rdi, rdx = the function's rax and rdx, xmm0 its own: struct fay_returned lies on the stack. */
+	.globl fay_rt_end_entry
+	.type fay_rt_end_entry, @function
+fay_rt_end_entry:
+	enter_c
+	lea -32(%rsp), %rsp
+	mov %rdi, (%rsp)
+	mov %rdx, 8(%rsp)
+	movq %xmm0, 16(%rsp)
+	mov %rsi, %rdi
+	mov %rax, %rsi
+	mov %rsp, %rdx
+	call fay_rt_end
+	leave_c
+	ret
+
+/* rsi = LOCAL, rax = slot, rdi = where the jump leads. */
+	.globl fay_rt_jump_entry
+	.type fay_rt_jump_entry, @function
+fay_rt_jump_entry:
+	enter_c
+	mov %rdi, %rdx
+	mov %rsi, %rdi
+	mov %rax, %rsi
+	call fay_rt_jump
+	leave_c
+	ret
+
+/* rsi = LOCAL, rax = where the stack pointer will be. */
+	.globl fay_rt_sweep_entry
+	.type fay_rt_sweep_entry, @function
+fay_rt_sweep_entry:
 	enter_c
 	mov %rsi, %rdi
-	lea 16(%rbp), %rsi
-	call fay_rt_full
-	test %rax, %rax
-	mov %rax, -40(%rbp)
+	mov %rax, %rsi
+	call fay_rt_sweep
 	leave_c
 	ret
 
@@ -137,48 +161,6 @@ fay_rt_busy_entry:
 	lea 16(%rbp), %rsi
 	call fay_rt_still_busy
 	test %eax, %eax
-	leave_c
-	ret
-
-/*
- * Called first thing in _dl_find_object(rdi = address, rsi = result) of the program's libc. If the address is one of ours, answers in
- * its place: returns 0 to its caller. The program's vector registers hold nothing at this point that the ABI keeps.
- */
-	.globl fay_rt_find_object_hook
-	.type fay_rt_find_object_hook, @function
-fay_rt_find_object_hook:
-	enter_c
-	call fay_rt_find_object
-	test %eax, %eax
-	leave_c
-	jnz 1f
-	ret
-1:	lea 8(%rsp), %rsp
-	xor %eax, %eax
-	ret
-
-/* Likewise _Unwind_Find_FDE(rdi = address, rsi = bases), which returns the FDE. */
-	.globl fay_rt_find_fde_hook
-	.type fay_rt_find_fde_hook, @function
-fay_rt_find_fde_hook:
-	enter_c
-	call fay_rt_find_fde
-	test %rax, %rax
-	jz 1f
-	mov %rax, -8(%rbp)
-	leave_c
-	lea 8(%rsp), %rsp
-	ret
-1:	leave_c
-	ret
-
-/* Called first thing in longjmp(rdi = jmp_buf). */
-	.globl fay_rt_longjmp_hook
-	.type fay_rt_longjmp_hook, @function
-fay_rt_longjmp_hook:
-	enter_c
-	lea 16(%rbp), %rsi
-	call fay_rt_longjmp
 	leave_c
 	ret
 

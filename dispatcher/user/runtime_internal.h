@@ -42,55 +42,10 @@ uint32_t fay_rt_slot_take(void);
 /* The process's number: no two that have events have the same. No system call. */
 uint32_t fay_rt_process(void);
 
-/* busy.c: whether the event whose trampoline has its frame at `here` seems to be in a signal handler. In doubt it is. */
-bool fay_rt_in_handler(uint64_t here);
-
-/* calls.c: whether this process's memory has anything in a slot's call stack. */
-bool fay_rt_calls_used(uint32_t index);
-/* A slot's call stack for the thread `key`, which has just taken the slot and claimed the entry. */
-void fay_rt_calls_init(struct fay_slot_header *slot, uint32_t index, struct fay_thread_entry *entry, uint64_t key);
-
-static inline struct fay_call *fay_first_call(struct fay_call_stack *stack)
-{
-	return (struct fay_call *)(stack + 1);
-}
-struct fay_call_stack *fay_rt_call_stack(uint32_t index);
-/* The word that says where the taken places end: written by the stack's own thread only. */
-uint64_t *fay_rt_calls_known_top(struct fay_call_stack *stack);
-/* Where they do end. */
-struct fay_call *fay_rt_calls_top(struct fay_call_stack *stack);
-/* The newest call with this slot, its mark included; NULL if there is none. */
-struct fay_call *fay_rt_find_call(struct fay_call_stack *stack, uint64_t slot);
-void fay_rt_end_call(struct fay_call *call);
-/* Around what copies calls to other places of the stack, or into it: by its own thread only. */
-void fay_rt_move_begin(struct fay_call_stack *stack);
-void fay_rt_move_end(struct fay_call_stack *stack);
-/* Whether calls may have been moved since stack->moves was as in `before`: what was not found then may be found now. */
-bool fay_rt_moved(const struct fay_call_stack *stack, uint64_t before);
-#define FAY_MOVED_TRIES 8u /* looks at a stack whose calls are being moved meanwhile */
-/* The return point at this address; NULL if there is none. */
-const struct fay_return_point *fay_rt_return_point(uint64_t address);
-/* Likewise; for one of another session that was there before, our own of the same function. */
-const struct fay_return_point *fay_rt_point_of(uint64_t address);
-/* Whether a word that was found in a slot, or as a call's address, is a return point, ours or another session's. */
-bool fay_rt_is_return_point(uint64_t address);
-static inline const struct fay_others *fay_others(void)
-{
-	return (const struct fay_others *)(fay_config.calls + (uint64_t)fay_config.slot_max * FAY_CALLS_STRIDE);
-}
-/* This thread's LOCAL; NULL if it has none. */
-void *fay_rt_own_local(void);
-#define FAY_CALLS_NEWER 64u /* calls above one that are searched for another at its slot */
-
-/* calls_unwind.c: .eh_frame_hdr, CIE and FDE for the return points on this stack. */
-#define FAY_UNWIND_FDE_AT 52u /* in fay_call_stack.unwind */
-/* In a CFA within a chain of return points: the address, and how often the unwinder has come to the return points of each session there. */
-#define FAY_UNWIND_ADDRESS ((UINT64_C(1) << 48) - 1)
-#define FAY_UNWIND_VISITS 3u
-#define FAY_UNWIND_VISITS_AT(step) (48 + 2 * ((step)-1))
-#define FAY_UNWIND_LAST_VISIT 2u
-void fay_rt_unwind_write(struct fay_call_stack *stack);
-uint32_t fay_rt_personality(int version, uint32_t actions, uint64_t class, void *exception, const uint64_t *context);
+/* records.c: whether this process's memory has records in a slot's table. */
+bool fay_rt_records_used(uint32_t index);
+/* The slot's table is a thread's of this process. */
+void fay_rt_records_init(struct fay_slot_header *slot, uint32_t index);
 
 static inline int64_t system_call(uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
 			   uint64_t e, uint64_t f)

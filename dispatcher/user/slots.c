@@ -11,7 +11,7 @@
  *	- the number in it, which no process has any more, is one of the traced program's PID namespace, and this process is in the same: a child in
  *	  a namespace of its own neither takes slots in this way nor leaves any;
  *	- no probe and no flush was under way in it: a child that was killed there leaves what its next reader has to know (aggregator/snapshot.c);
- *	- this process's memory has no calls for it, as a child of that child's has.
+ *	- this process's memory has no records for it, as a child of that child's has.
  *
  * Ordering guarantees: `pid` and `taken` change by one compare-and-swap, so of two children only one gets the slot, also if the number has gone round. Once
  * kill() has said that there is no such process all that it has written is there to be read. A process's number is set by a compare-and-swap, so all its
@@ -62,7 +62,7 @@ static bool retake(uint32_t index, uint32_t pid)
 		return false;
 	if (system_call(SYS_KILL, other, 0, 0, 0, 0, 0) != -NO_SUCH_PROCESS)
 		return false;
-	if (__atomic_load_n(&slot->busy, __ATOMIC_ACQUIRE) || slot->sequence % 2 || fay_rt_calls_used(index))
+	if (__atomic_load_n(&slot->busy, __ATOMIC_ACQUIRE) || slot->sequence % 2 || fay_rt_records_used(index))
 		return false;
 	if (!__atomic_compare_exchange_n(owner, &found, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;

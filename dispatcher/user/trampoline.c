@@ -15,22 +15,23 @@
  *	[vector registers and MXCSR -> stack; default MXCSR]       vectors.c
  *	[lea event, %rdi] [movabs $global, %rdx] call probe        for each probe; with rsp aligned if it asks for that
  *	[vector registers and MXCSR as they were]
- *	[watch the call: trampoline_call.c]
  *	movq $0, busy(%rsi)
+ *	[begin a record of the call: trampoline_record.c]
  *   restore:
  *	[lea  area(%rsp), %rsp]
  *	pop   ...
- *	[lea 8(%rsp), %rsp; call displaced; returns: ...]
  *   displaced:
- *	(displaced instructions and the jump back: the loader's)
+ *	(displaced instructions and the jump back, or the exit: the loader's)
  *   slow:
  *	call runtime.slow; test %rsi, %rsi; jne have; jmp restore
  *   reentrant:
  *	call runtime.busy; je have; incq lost_reentrant(%rsi); jmp restore
  *
+ * In front of an exit it is the same, and the call's record is taken where `have` is.
+ *
  * Flags are dead at a function's entry (System V ABI; gcc's -fipa-ra does not keep them across calls either). Everything else is kept: r10 and r11
  * too, which callers compiled with -fipa-ra may rely on. At entry rsp is 8 modulo 16, and so it is at each probe's entry.
- * Nothing below rsp is live at entry, so pushing is safe.
+ * Nothing below rsp is live at entry, so pushing is safe. All of this holds in front of a ret and of a jump to another function, too.
  *
  * rdfsbase alone takes 3 cycles, but among stores it held up the pipeline for some 15 on the AMD machine where it was tried (5.8 of 8.0 ns added a
  * call): so the thread pointer's own copy at fs:0 (System V ABI, x86-64 TLS) is read where the loader found it right in every thread.
@@ -45,7 +46,7 @@
 
 #define SYSCALL_CLOBBERS (FAY_BIT(FAY_RAX) | FAY_BIT(FAY_RCX) | FAY_BIT(FAY_R11))
 #define ENTRY_KINDS (1u << FAY_PROBE_ENTRY | 1u << FAY_PROBE_THREAD_BEGIN | 1u << FAY_PROBE_THREAD_END)
-#define WATCHING_KINDS (1u << FAY_PROBE_RETURN | 1u << FAY_PROBE_EXCEPTION)
+#define LEAVING_KINDS (1u << FAY_PROBE_RETURN | 1u << FAY_PROBE_EXCEPTION)
 
 static bool runs_here(const struct fay_part *part, const struct fay_probe_facts *facts)
 {
@@ -73,7 +74,6 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 	struct fay_part part = { .spec = spec, .kinds = kinds, .saved = saved | FAY_BIT(FAY_RSI) };
 	uint32_t others;
 	bool calls = false; /* inlined probes do without an aligned stack */
-	bool rdi_changed = false;
 
 	for (size_t i = 0; i < spec->probe_count; i++) {
 		const struct fay_probe_facts *facts = spec->probes[i].facts;
@@ -81,7 +81,6 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 		if (!runs_here(&part, facts))
 			continue;
 		calls |= !spec->probes[i].inlined;
-		rdi_changed |= ((facts->clobbered_gprs | facts->arguments_used) & FAY_BIT(FAY_RDI)) != 0;
 		part.fields |= facts->event_fields;
 		part.saved |= facts->clobbered_gprs | facts->arguments_used;
 		if (facts->event_fields)
@@ -102,11 +101,13 @@ struct fay_part fay_part_plan(const struct fay_trampoline_spec *spec, uint32_t k
 	if (!others)
 		part.saved |= others = FAY_BIT(FAY_RDI);
 	part.temporary = others & FAY_BIT(FAY_RDI) ? FAY_RDI : (unsigned)__builtin_ctz(others);
-	part.keeps_entry = part.temporary == FAY_RDI && !rdi_changed && !part.fields;
 
 	part.area += event_bytes(part.fields);
 	part.local_at = part.area;
 	if (part.spill_local)
+		part.area += 8;
+	part.target_at = part.area;
+	if (spec->records && spec->role == FAY_ROLE_JUMP)
 		part.area += 8;
 	part.cost_at = part.area;
 	if (spec->cost)
@@ -223,7 +224,6 @@ void fay_part_slow(struct fay_emitter *e, const struct fay_part *part, const str
 		fay_emit_land(e, lookup->left_out);
 	fay_emit_bytes(e, test_rsi, sizeof(test_rsi));
 	none = fay_emit_jump_if(e, FAY_IF_EQUAL);
-	fay_emit_load64(e, part->temporary, FAY_RSI, FAY_AT_ENTRY);
 	fay_emit_jump(e, e->address + have);
 	fay_emit_land(e, none);
 }
@@ -298,7 +298,7 @@ void fay_part_probes(struct fay_emitter *e, const struct fay_part *part)
 
 bool fay_trampoline_watches(const struct fay_probe_facts *facts)
 {
-	return WATCHING_KINDS >> facts->kind & 1;
+	return LEAVING_KINDS >> facts->kind & 1;
 }
 
 bool fay_spec_has_kind(const struct fay_trampoline_spec *spec, uint32_t kinds)
@@ -309,99 +309,61 @@ bool fay_spec_has_kind(const struct fay_trampoline_spec *spec, uint32_t kinds)
 	return false;
 }
 
+/* With records, a call that goes on in another function has not returned yet. */
+uint32_t fay_role_kinds(const struct fay_trampoline_spec *spec)
+{
+	if (spec->role == FAY_ROLE_ENTRY)
+		return ENTRY_KINDS | 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER;
+	return spec->role == FAY_ROLE_JUMP && spec->records ? 0 : 1u << FAY_PROBE_RETURN;
+}
+
 static void leave_hole(struct fay_emitter *e, size_t room)
 {
 	for (size_t i = 0; i < room; i++)
 		fay_emit_byte(e, 0xcc);
 }
 
-/* Places of jumps to what is out of line. */
-struct aside {
+void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room, struct fay_trampoline *trampoline)
+{
+	struct fay_part part = fay_part_plan(spec, fay_role_kinds(spec), fay_record_uses(spec));
+	struct fay_record_code record = { 0 };
 	struct fay_lookup lookup;
-	size_t have, grow, push;
-	struct fay_guard guard;
-	struct fay_cost cost;
-};
-
-static void emit_aside(struct fay_emitter *e, const struct fay_part *part, const struct aside *aside, bool watch, size_t restore,
-		       size_t displaced)
-{
-	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
-	size_t unwatched;
-
-	fay_cost_aside(e, part, &aside->cost);
-	fay_part_slow(e, part, &aside->lookup, aside->have);
-	if (!watch) {
-		fay_emit_jump(e, e->address + restore);
-		if (part->spec->unguarded)
-			return;
-		fay_part_reentrant(e, part, &aside->guard);
-		fay_emit_jump(e, e->address + restore);
-		return;
-	}
-	unwatched = e->size;
-	if (part->spec->shared) { /* the stub goes on behind the watching */
-		fay_emit_memory(e, true, 0x83, 0, FAY_RSP, part->frame - part->pushed);
-		fay_emit_byte(e, (unsigned)fay_stub_unwatched(part->spec));
-		fay_part_close(e, part);
-		fay_emit_byte(e, 0xc3);
-	} else {
-		fay_part_close(e, part);
-		fay_emit_jump(e, e->address + displaced);
-	}
-	if (!part->spec->unguarded) {
-		fay_part_reentrant(e, part, &aside->guard);
-		fay_emit_jump(e, e->address + unwatched);
-	}
-	fay_emit_land(e, aside->grow);
-	fay_emit_land(e, fay_watch_grow(e, aside->push));
-	fay_emit_call(e, part->spec->runtime + runtime->full); /* rdi = the thread's entry; or the zero flag is set: it found no room */
-	fay_emit_jump_back_if(e, FAY_IF_NOT_EQUAL, aside->push);
-	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_CALLS);
-	if (!part->spec->unguarded)
-		fay_part_leave(e);
-	fay_emit_jump(e, e->address + unwatched);
-}
-
-void fay_entry_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room, struct fay_trampoline *trampoline)
-{
-	bool watch = fay_spec_has_kind(spec, WATCHING_KINDS);
-	struct fay_part part = fay_part_plan(spec, ENTRY_KINDS, watch ? fay_watch_uses(spec) : 0);
-	struct aside aside = { 0 };
-	size_t restore, watched = 0;
+	struct fay_guard guard = { 0 };
+	struct fay_cost cost = { 0 };
+	size_t have, restore;
 
 	fay_part_open(e, &part);
+	fay_record_target(e, &part);
 	fay_fields_early(e, &part);
-	aside.lookup = fay_part_lookup(e, &part);
-	aside.have = e->size;
-	if (!spec->unguarded)
-		aside.guard = fay_part_enter(e);
-	fay_cost_begin(e, &part, &aside.cost);
-	fay_fields_late(e, &part);
-	fay_part_probes(e, &part);
-	fay_cost_end(e, &part, &aside.cost);
-	if (watch)
-		aside.grow = fay_watch_push(e, &part, &aside.push);
-	if (!spec->unguarded)
-		fay_part_leave(e);
+	lookup = fay_part_lookup(e, &part);
+	have = e->size;
+	fay_record_end(e, &part, &record);
+	if (!fay_part_empty(&part)) {
+		if (!spec->unguarded)
+			guard = fay_part_enter(e);
+		fay_cost_begin(e, &part, &cost);
+		fay_fields_late(e, &part);
+		fay_part_probes(e, &part);
+		fay_cost_end(e, &part, &cost);
+		if (!spec->unguarded)
+			fay_part_leave(e);
+	}
+	fay_record_begin(e, &part, &record);
 	restore = e->size;
 	fay_part_close(e, &part);
-	if (spec->shared) {
+	if (spec->shared)
 		fay_emit_byte(e, 0xc3);
-	} else if (watch) {
-		fay_emit_lea(e, FAY_RSP, FAY_RSP, 8);
-		watched = fay_emit_call_ahead(e);
-		trampoline->returns = e->size;
-		fay_return_emit(e, spec);
-		fay_emit_land(e, watched);
-	}
 	trampoline->displaced = e->size;
 	leave_hole(e, room);
-	emit_aside(e, &part, &aside, watch, restore, trampoline->displaced);
-	if (fay_spec_has_kind(spec, 1u << FAY_PROBE_EXCEPTION)) {
-		trampoline->exception = e->size;
-		fay_exception_emit(e, spec);
+
+	fay_cost_aside(e, &part, &cost);
+	fay_part_slow(e, &part, &lookup, have);
+	fay_emit_jump(e, e->address + restore);
+	if (guard.reentrant) {
+		fay_part_reentrant(e, &part, &guard);
+		fay_emit_jump(e, e->address + restore);
 	}
+	fay_record_aside(e, &part, &record, restore);
 }
 
 bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displaced_room, uint8_t *code, size_t capacity,
@@ -412,13 +374,13 @@ bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displace
 	*trampoline = (struct fay_trampoline){ 0 };
 	if (spec->hook)
 		fay_emit_call(&e, spec->hook);
-	if (spec->careful || fay_spec_has_kind(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER)) {
-		trampoline->displaced = fay_offset_emit(&e, spec, displaced_room);
-	} else if (spec->probe_count) {
-		fay_entry_emit(&e, spec, displaced_room, trampoline);
-	} else {
+	if (!spec->records && !fay_spec_has_kind(spec, fay_role_kinds(spec))) {
 		trampoline->displaced = e.size;
 		leave_hole(&e, displaced_room);
+	} else if (spec->careful || fay_spec_has_kind(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER)) {
+		trampoline->displaced = fay_offset_emit(&e, spec, displaced_room);
+	} else {
+		fay_place_emit(&e, spec, displaced_room, trampoline);
 	}
 	trampoline->size = e.size;
 	return !e.failed;

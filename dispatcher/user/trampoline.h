@@ -15,10 +15,10 @@
 #include "fay/verify.h"
 #include "operand.h"
 
-/* Upper bounds, in bytes, for sizing a zone before its address is known. */
+/* Upper bounds, in bytes, of a trampoline without its hole, for sizing a zone before its address is known. */
 #define FAY_TRAMPOLINE_BASE_MAX 640u
-#define FAY_TRAMPOLINE_VECTORS_MAX 448u /* more, if any probe of the point clobbers vectors or uses_mxcsr; thrice if calls are watched */
-#define FAY_TRAMPOLINE_CALL_MAX 1152u   /* more where calls are watched until they return */
+#define FAY_TRAMPOLINE_VECTORS_MAX 448u /* more, if any probe of the point clobbers vectors or uses_mxcsr */
+#define FAY_TRAMPOLINE_RECORD_MAX 192u  /* more where calls have records */
 #define FAY_TRAMPOLINE_COST_MAX 384u    /* more where the cost is measured */
 #define FAY_TRAMPOLINE_PROBE_MAX 128u
 #define FAY_TRAMPOLINE_OPERAND_MAX 112u /* more for each of a marker's operands */
@@ -29,6 +29,20 @@ struct fay_trampoline_probe {
 	bool inlined;	      /* these bytes, the same code here without its ret, are copied into the trampoline; otherwise it is called */
 	const uint8_t *bytes;
 	size_t size;
+};
+
+/* Where in a function a trampoline is: what runs there, and what is done with the call's record. */
+enum fay_role {
+	FAY_ROLE_ENTRY,	 /* or a place inside */
+	FAY_ROLE_RETURN, /* in front of a ret */
+	FAY_ROLE_JUMP,	 /* in front of a jump to another function */
+};
+
+/* Where such a jump leads. The instruction `load`, load_size bytes, puts that into rax while all other registers are the program's; none: it is `address`, 0 if not known. */
+struct fay_jump_target {
+	uint64_t address; /* of the word that is loaded, if rip_at */
+	uint8_t load[16], load_size;
+	uint8_t rip_at; /* bytes from the instruction's begin to its displacement to `address`, which is its end; 0: it has none */
 };
 
 struct fay_trampoline_spec {
@@ -46,7 +60,11 @@ struct fay_trampoline_spec {
 	bool careful; /* the place may be reached with flags and red zone in use: everything is kept, as inside a function */
 	bool go; /* event.arg[i] is the i-th register of Go's calling convention */
 	bool shared; /* fay_shared_emit()'s: what is a point's own lies at its stub */
-	uint64_t base; /* then: the stubs' returning sides push their distance from it */
+	enum fay_role role;
+	bool records; /* calls have records: return and exception probes run when these end */
+	uint64_t watched; /* then: address of the function's struct fay_watched */
+	uint64_t sweeps; /* enum fay_sweep */
+	struct fay_jump_target target; /* of FAY_ROLE_JUMP */
 	int32_t cost; /* bytes from LOCAL to the thread's struct fay_place_cost of this point; 0: its cost is not measured */
 	bool marker; /* the probes are of kind FAY_PROBE_MARKER, and event.arg[i] is operands[i] */
 	const struct fay_operand *operands;
@@ -58,10 +76,8 @@ struct fay_trampoline_spec {
 /* Offsets from the first byte. */
 struct fay_trampoline {
 	size_t size;
-	size_t entry;     /* where the patched place jumps to */
+	size_t entry;	  /* where execution begins */
 	size_t displaced; /* the hole: execution goes on here after the probes */
-	size_t returns;   /* where a watched call returns to; 0: calls are not watched */
-	size_t exception; /* routine that the runtime calls when a watched call is left by unwinding; 0 none */
 };
 
 /* Writes the trampoline to `code`. False if `capacity` is too small or something is out of a rel32's reach. */
@@ -69,24 +85,32 @@ bool fay_trampoline_emit(const struct fay_trampoline_spec *spec, size_t displace
 			 struct fay_trampoline *trampoline);
 
 /*
- * The shared strategy: one body for all points with the same probes, and for each of them a stub of some bytes, which calls the body and then runs the
- * displaced instructions (trampoline_shared.c). Neither hooks nor offset probes.
+ * What struct fay_watched leads to: the probes of one kind, FAY_PROBE_RETURN or FAY_PROBE_EXCEPTION, as a C function (runtime.h). *size is 0 if the point has none.
  */
-#define FAY_SHARED_STUB_MAX 80u
+bool fay_routine_emit(const struct fay_trampoline_spec *spec, uint32_t kind, uint8_t *code, size_t capacity, size_t *size);
+
+/*
+ * The shared strategy: bodies for all points with the same probes, and for each of their places a stub of some bytes, which calls the body and then runs what
+ * is in its hole (trampoline_shared.c). Neither hooks nor offset probes.
+ */
+#define FAY_SHARED_STUB_MAX 48u
+#define FAY_SHARED_BODIES 4u /* an upper bound for the trampolines that they are together */
 struct fay_shared {
-	uint64_t entry, returns, exception; /* addresses of the body's parts; 0: there is none */
-	uint64_t base;
-	bool names; /* the stub carries function, module, address */
+	uint64_t entry, leave;	 /* addresses of the bodies; 0: there is none, and a place of that role has a trampoline of its own, or none */
+	uint64_t returned, left; /* likewise of routines */
+	bool names; /* stubs carry function, module, address and `watched` */
 	size_t size;
 };
 bool fay_shared_possible(const struct fay_trampoline_spec *spec);
-/* Writes the body. spec->function, module and place are not looked at. */
+/* Writes the bodies. spec->role, function, module, place and watched are not looked at. */
 bool fay_shared_emit(const struct fay_trampoline_spec *spec, uint8_t *code, size_t capacity, struct fay_shared *shared);
-/* Writes one point's stub; of the spec only address, function, module and place are looked at. The displaced instructions go behind its end. */
+/* Writes one place's stub, if its role has a body. The hole's bytes go behind its end. */
 bool fay_shared_stub(const struct fay_shared *shared, const struct fay_trampoline_spec *spec, uint8_t *code, size_t capacity,
 		     struct fay_trampoline *trampoline);
+/* Writes the stub of a routine for a point whose entry's stub is at `stub`. */
+bool fay_shared_routine(uint64_t routine, uint64_t stub, uint64_t address, uint8_t *code, size_t capacity, size_t *size);
 
-/* Do these probes need calls to be watched until they return? */
+/* Whether these probes are about the end of calls. */
 bool fay_trampoline_watches(const struct fay_probe_facts *facts);
 
 /* NULL if these probes can be dispatched, else why not. */

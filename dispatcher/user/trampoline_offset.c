@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trampolines for a place inside a function, where everything is live:
+ * Trampolines for a place where everything may be live, inside a function, or at the entry or an exit of what is perhaps none:
  *
  *	lea -128(%rsp), %rsp                  the red zone (System V ABI, 3.2.2)
- *	pushfq; push rbp; push ...            all general registers
+ *	pushfq; andb $~1, 1(%rsp); push rbp; push ...   all general registers; the flags without the trap flag
  *	mov %rsp, %rbp; and $-16, %rsp; lea -area(%rsp), %rsp; cld
  *	registers -> event; [a marker's operands -> event: trampoline_marker.c]; rsi = LOCAL, busy, other fields, probes: as at an entry
  *	mov %rbp, %rsp; pop ...; pop rbp; popfq
@@ -30,6 +30,7 @@ static void open_all(struct fay_emitter *e, int32_t area)
 {
 	fay_emit_lea(e, FAY_RSP, FAY_RSP, -RED_ZONE);
 	fay_emit_byte(e, 0x9c); /* pushfq */
+	fay_emit_bytes(e, "\x80\x64\x24\x01\xfe", 5); /* andb $~1, 1(%rsp): a debugger that steps has set the trap flag, and may have let go when popfq is reached */
 	fay_emit_push(e, FAY_RBP);
 	for (unsigned i = 0; i < PUSHED; i++)
 		fay_emit_push(e, pushed[i]);
@@ -82,14 +83,20 @@ static void fill_registers(struct fay_emitter *e, uint32_t fields)
 /* Ends with the hole for the displaced instructions, the offset of which is returned, and what is out of line. */
 size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spec, size_t room)
 {
-	struct fay_part part = fay_part_plan(spec, 1u << FAY_PROBE_OFFSET | 1u << FAY_PROBE_MARKER | 1u << FAY_PROBE_ENTRY, 0);
+	uint32_t kinds = spec->records && spec->role != FAY_ROLE_ENTRY ? 0 : fay_role_kinds(spec); /* at an exit the runtime calls the probes */
+	struct fay_part part = fay_part_plan(spec, kinds, 0);
 	uint32_t arguments = part.fields & FAY_FIELDS_ARGUMENTS;
 	struct fay_lookup lookup;
 	struct fay_cost cost = { 0 };
-	struct fay_guard guard;
+	struct fay_guard guard = { 0 };
 	size_t have, restore, displaced;
 
 	open_all(e, (part.area + 15) & ~15);
+	if (spec->records && spec->role == FAY_ROLE_JUMP) { /* all registers but rsp and rbp are the program's still */
+		fay_record_load_target(e, &spec->target);
+		fay_emit_store64(e, FAY_RSP, part.target_at, FAY_RAX);
+		fay_emit_load64(e, FAY_RAX, FAY_RBP, fay_offset_saved(FAY_RAX));
+	}
 	if (spec->marker)
 		part.fields &= ~arguments;
 	fay_fields_early(e, &part);
@@ -106,6 +113,8 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	fay_part_probes(e, &part);
 	fay_cost_end(e, &part, &cost);
 	fay_part_leave(e);
+	if (spec->records)
+		fay_record_carefully(e, spec);
 	restore = e->size;
 	close_all(e);
 	displaced = e->size;

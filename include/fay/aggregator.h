@@ -59,7 +59,8 @@ struct fay_result {
 	size_t row_count;
 	uint8_t *rows;      /* row_count * row_size bytes */
 	uint64_t events_lost_reentrant, events_lost_full, events_lost_no_slot;
-	uint64_t calls_lost; /* calls whose return was not watched: too many under way in one thread */
+	uint64_t calls_lost; /* calls whose end is no event: there was no room for their record */
+	uint64_t calls_jumped; /* calls that ended in a jump to a function whose end is not seen: events without a return value */
 	uint32_t threads;   /* slots that contributed */
 	uint64_t live_rows; /* rows that lay in the threads' cells and tables at that moment */
 	bool torn;          /* a thread's table was handed on faster than it could be read: rows that an earlier snapshot had may be missing, or smaller */

@@ -172,8 +172,6 @@ bool fay_session_modules_asked(struct fay_session *session, uint32_t *number);
 void fay_session_modules_answer(struct fay_session *session, uint32_t number);
 /* How often it went on without an answer. */
 uint32_t fay_session_modules_late(const struct fay_session *session);
-/* How many modules with functions that are asked for came when no more sessions could watch their calls: they are not traced. Of a process's first session. */
-size_t fay_session_modules_refused(const struct fay_session *session);
 /*
  * All sessions of one process that have the same image forget their points in modules that are no longer there, each in one stop if it has any, so that what is mapped in their place is
  * not taken for them.
@@ -209,12 +207,10 @@ struct fay_point_cost {
 /* Adds what came since the last call; `costs` is fay_session_point_count() of them, in the order of fay_session_point(), zero at first. */
 void fay_session_costs(struct fay_session *session, struct fay_point_cost *costs);
 /*
- * Takes points out for good, in one stop: the program's bytes are put back there, the session goes on without them. Calls that are under way still
- * return through the session. An error means that some may still be in place.
+ * Takes points out for good, in one stop: the program's bytes are put back there, the session goes on without them. Calls that are under way
+ * there have no event at their end. An error means that some may still be in place.
  */
 int fay_session_take_out(struct fay_session *session, const size_t *points, size_t count, struct fay_error *error);
-/* How many functions were taken out since it was last asked, because their calls cannot be watched any more: the program has loaded *system. */
-size_t fay_session_unwatched(struct fay_session *session, const char **system);
 /* Nanoseconds of processor time that a process has used, all its threads; 0: it is gone. */
 uint64_t fay_process_cpu_ns(pid_t pid);
 

@@ -81,12 +81,13 @@ struct fay_slot_header {
 	uint32_t process;   /* number of the last of these processes: FAY_PROCESS_TRACED, or a forked child's */
 	uint64_t lost_reentrant; /* events that came while busy */
 	uint64_t lost_full;      /* events lost because the spill ring had no room */
-	uint64_t lost_calls;     /* calls whose return was not watched: too many under way */
-	uint64_t calls_limit;    /* address behind the call stack's last place that may be taken */
+	uint64_t lost_calls;     /* calls whose end is no event: there was no room for their record */
+	uint64_t swept_from;     /* where the stack was when the function that now leaves calls was called (dispatcher/user/records.c) */
 	uint64_t entry;          /* address of the thread's struct fay_thread_entry in the process */
 	_Alignas(64) uint64_t spill_head; /* bytes ever produced */
-	uint64_t calls;          /* address of the thread's struct fay_call_stack in the process; 0: none */
+	uint64_t records;        /* address of the slot's struct fay_record[] in the process; 0: none */
 	uint32_t may_retake;     /* `pid` is one of the traced program's own PID namespace: once it means no process, another may take the slot */
+	uint64_t left_by_jump;   /* calls that ended with a jump to a function whose own end is not seen: events without a return value */
 	_Alignas(64) uint64_t spill_tail; /* bytes ever consumed */
 };
 _Static_assert(sizeof(struct fay_slot_header) <= FAY_SLOT_HEADER, "slot header");

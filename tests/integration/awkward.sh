@@ -16,10 +16,13 @@ for program in awkward_target awkward_static_target awkward_static_pie_target; d
 			equal "text of $program" "$before" "$(text_hash "$target")"
 		done
 	done
+	contains "no room at an exit" "$work/trace.err" "by_retpoline: has no room for a jump"
+	trace_awkward $program Function --verbose
+	run 1
+	end_trace
 	contains "too short" "$work/trace.err" "short_crowded: is 4 bytes long"
 	contains "a loop to within the first bytes" "$work/trace.err" "loop_inside: has a jump into its first 5 bytes"
 	contains "entered behind its first instruction" "$work/trace.err" "entered_inside: is entered at"
-	contains "returns from another place" "$work/trace.err" "ffi_call_unix64: moves its own return address; its return cannot be watched"
 	run 1
 done
 

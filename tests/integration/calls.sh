@@ -24,11 +24,22 @@ exact() {
 }
 
 make_probe calls_target
-for scenario in values recursion tail exceptions mirror jumps signals coroutines migration thread_exit forks processes threads exit exec; do
+for scenario in values recursion tail exceptions mirror coroutines migration thread_exit forks processes threads exit exec; do
 	exact calls_target $scenario
 done
 exact calls_target uncaught
 contains "a child's std::terminate" "$work/err" "forked children"
+# Calls that longjmp has left, or that went with their stacks, are noticed when their place on the stack is used again: all but the last ones.
+noticed() {
+	run "$@"
+	equal "$* entries, returns" "$e $r" "$(value entries) $(value returns)"
+	equal "$* lost" 0 "$(ending events_lost)"
+	local seen
+	seen=$(value exceptions)
+	[ "$seen" -le "$x" ] && [ "$seen" -ge $((x - 10)) ] || fail "$* exceptions: $seen, not some few less than $x"
+	echo "ok: $* exceptions: $seen of $x"
+}
+for scenario in jumps signals; do noticed calls_target $scenario; done
 
 run calls_target deep
 equal "calls too deep: entries" "$e" "$(value entries)"
@@ -40,8 +51,13 @@ equal "interrupted: entries and lost ones" "$e" $(($(value entries) + lost))
 equal "interrupted: returns, exceptions and lost ones" "$((r + x))" $(($(value returns) + $(value exceptions) + lost + $(ending lost_calls)))
 
 make_probe calls_c_target
-exact calls_c_target
-for scenario in bottom crowd again; do exact calls_c_target $scenario; done
+noticed calls_c_target
+exact calls_c_target crowd
+noticed calls_c_target again
+# More stacks than there is room for records: what lies on those that are gone makes room, and counts as lost.
+run calls_c_target bottom
+equal "stacks that are gone: entries" "$e" "$(value entries)"
+[ "$(value returns)" -le "$r" ] && [ $(($(value returns) + $(ending lost_calls))) -ge "$r" ] || fail "stacks that are gone: $(value returns) returns of $r, $(ending lost_calls) lost"
 make_probe calls_static_target
 for scenario in values tail exceptions threads forks; do
 	exact calls_static_target $scenario
@@ -49,7 +65,9 @@ done
 
 # Calls that return in another thread, or are left there by exceptions, and coroutines that switch by longjmp.
 make_probe switched_target
-for mode in stolen thrown jumped; do exact switched_target $mode; done
+exact switched_target stolen
+noticed switched_target thrown
+noticed switched_target jumped
 
 # A signal at each instruction of a call, whose handler unwinds inside itself. First the probes of before, which keep handlers' calls out while they run; then probes that let them in.
 make_probe stepped_target
@@ -57,13 +75,15 @@ for mode in throw throw-again throw-caught jump jump-caught return switch; do
 	run stepped_target $mode
 	lost=$(ending lost_reentrant)
 	equal "stepped, $mode: entries and lost ones" "$e" $(($(value entries) + lost))
-	equal "stepped, $mode: returns and exceptions" "$((r + x))" $(($(value returns) + $(value exceptions) + lost))
+	missing=$((r + x - $(value returns) - $(value exceptions) - lost))
+	[ $missing -ge 0 ] && [ $missing -le 10 ] || fail "stepped, $mode: $missing calls did not end"
 done
 for mode in full-return full-unwind; do
 	run stepped_target $mode
 	lost=$(ending lost_reentrant)
-	equal "stepped, $mode: entries and lost ones" "$e" $(($(value entries) + lost))
-	equal "stepped, $mode: returns, exceptions and lost ones" "$((r + x))" $(($(value returns) + $(value exceptions) + lost + $(ending lost_calls)))
+	[ "$(value entries)" -le "$e" ] && [ $(($(value entries) + lost)) -ge "$e" ] || fail "stepped, $mode: $(value entries) entries and $lost lost of $e"
+	missing=$((r + x - $(value returns) - $(value exceptions) - lost - $(ending lost_calls)))
+	[ $missing -ge 0 ] && [ $missing -le 4200 ] || fail "stepped, $mode: $missing calls did not end" # those that the last longjmp has left
 done
 sed -i '/EXCEPTION/,/^}/d; /hist/Id; /exceptions/d' "$work/stepped_target.c"
 "$FAY" cc "$work/stepped_target.c" -o "$work/stepped_target.fay" || fail "the probe without exceptions does not compile"

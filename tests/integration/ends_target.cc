@@ -18,7 +18,7 @@
 // A function that ends in a jump to another: a tail call, whatever the compiler thinks of it.
 #define TAIL_CALL(name, to)                                                                                                                                        \
 	TRACED long name(long x);                                                                                                                                  \
-	asm(".text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n\tlea 1(%rdi),%rdi\n\tlea (%rdi),%rdi\n\tjmp " #to "\n.cfi_endproc\n.size " #name ",.-" #name "\n")
+	asm(".text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n\tlea 1(%rdi),%rdi\n\tlea (%rdi),%rdi\n\tlea (%rdi),%rdi\n\tjmp " #to "\n.cfi_endproc\n.size " #name ",.-" #name "\n")
 
 enum { TIMES = 6000, STEPS = 40 };
 static long entries, returns, exceptions;
@@ -169,9 +169,9 @@ TRACED long traced_step(long x)
 	expect(frames < 100, "a walk over the stack has no end");
 	throw x;
 }
-asm(".text\n.globl traced_even\n.type traced_even,@function\ntraced_even:\n.cfi_startproc\n\tlea -1(%rdi),%rdi\n\ttest %rdi,%rdi\n\tjg traced_odd\n\tjmp traced_step\n"
+asm(".text\n.globl traced_even\n.type traced_even,@function\ntraced_even:\n.cfi_startproc\n\tlea -1(%rdi),%rdi\n\ttest %rdi,%rdi\n\t{disp32} jg traced_odd\n\t{disp32} jmp traced_step\n"
     ".cfi_endproc\n.size traced_even,.-traced_even\n"
-    ".globl traced_odd\n.type traced_odd,@function\ntraced_odd:\n.cfi_startproc\n\tlea -1(%rdi),%rdi\n\ttest %rdi,%rdi\n\tjg traced_even\n\tjmp traced_step\n"
+    ".globl traced_odd\n.type traced_odd,@function\ntraced_odd:\n.cfi_startproc\n\tlea -1(%rdi),%rdi\n\ttest %rdi,%rdi\n\t{disp32} jg traced_even\n\t{disp32} jmp traced_step\n"
     ".cfi_endproc\n.size traced_odd,.-traced_odd\n");
 TRACED long traced_even(long x);
 static void chain()

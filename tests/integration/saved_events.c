@@ -43,12 +43,12 @@ bool is_duration(const struct column *c)
 }
 
 /*
- * In a program the session that came last sees a call begin first and end last, so its durations are the longest. In the kernel the one that came first sees both first; the clock is the same there.
+ * Of two sessions one sees a call both begin and end before the other does: in a program the one that came last, in the kernel the one that came first.
  */
 struct range range_of(const struct column *c, const struct event *e)
 {
 	int64_t a = number(c, e, 0), b = number(c, e, 1);
-	if (is_duration(c) && readers[0].streams[streams[c->side]].is.flags & FAY_SAVED_OF_KERNEL) {
+	if (is_duration(c)) {
 		struct column time = find_column(!paired ? "time" : c->side ? "r.time" : "l.time");
 		int64_t ends[2] = {number(&time, e, 0), number(&time, e, 1)}, begins[2] = {ends[0] - a, ends[1] - b};
 		a = (ends[0] < ends[1] ? ends[0] : ends[1]) - (begins[0] < begins[1] ? begins[1] : begins[0]);

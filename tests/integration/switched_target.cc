@@ -247,7 +247,7 @@ int main(int argc, char **argv)
 		waits = !strcmp(mode, "waiting");
 		jumped();
 		// Each round has a call on either stack; the lower one's seems to be left, and returns, but for the last.
-		printf("%ld %ld %ld\n", 2 * ROUNDS + 1, 2 * ROUNDS - 1, ROUNDS);
+		printf("%ld %ld 2\n", 2 * ROUNDS + 1, 2 * ROUNDS - 1);
 	}
 	fflush(stdout);
 	_exit(0);

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Addresses of code in an ELF file's data, for the analysis of functions (flow.h):
+ *
+ *	addends of relocations (R_X86_64_RELATIVE, IRELATIVE, and others against symbols), and what DT_RELR relocations apply to
+ *	aligned words of the data of a program that is not position-independent
+ *	landing pads: .eh_frame leads to a table for each function that has any (LSDA; Itanium C++ ABI, exception handling, 1.6)
+ *
+ * The file may be anything: every read is bounded.
+ */
+#include "flow_taken.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bisect.h"
+
+#define SECTIONS_MAX 4096u
+#define ADDRESSES_MAX (1u << 26)
+
+struct section {
+	uint64_t start, end;
+	const uint8_t *bytes; /* NULL: none in the file */
+	bool code, writable;
+};
+
+struct fay_taken {
+	uint64_t *items;
+	size_t count, room;
+	bool failed;
+	struct section *sections;
+	size_t section_count;
+};
+
+static const struct section *section_of(const struct fay_taken *taken, uint64_t address)
+{
+	for (size_t i = 0; i < taken->section_count; i++)
+		if (address >= taken->sections[i].start && address < taken->sections[i].end)
+			return &taken->sections[i];
+	return NULL;
+}
+
+static void add(struct fay_taken *taken, uint64_t address)
+{
+	const struct section *section = section_of(taken, address);
+
+	if (!section || !section->code || taken->failed)
+		return;
+	if (taken->count == taken->room) {
+		size_t room = taken->room ? 2 * taken->room : 1024;
+		uint64_t *grown = room > ADDRESSES_MAX ? NULL : realloc(taken->items, room * sizeof(*grown));
+
+		if (!grown) {
+			taken->failed = true;
+			return;
+		}
+		taken->items = grown;
+		taken->room = room;
+	}
+	taken->items[taken->count++] = address;
+}
+
+static bool read_sections(struct fay_taken *taken, Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+
+	taken->sections = calloc(SECTIONS_MAX, sizeof(*taken->sections));
+	while (taken->sections && (scn = elf_nextscn(elf, scn)) && taken->section_count < SECTIONS_MAX) {
+		const Elf64_Shdr *header = elf64_getshdr(scn);
+		Elf_Data *data;
+		struct section *section;
+
+		if (!header || !(header->sh_flags & SHF_ALLOC) || header->sh_addr + header->sh_size < header->sh_addr || header->sh_flags & SHF_TLS)
+			continue;
+		section = &taken->sections[taken->section_count++];
+		*section = (struct section){ .start = header->sh_addr, .end = header->sh_addr + header->sh_size,
+					     .code = header->sh_flags & SHF_EXECINSTR, .writable = header->sh_flags & SHF_WRITE };
+		data = header->sh_type == SHT_NOBITS ? NULL : elf_rawdata(scn, NULL);
+		if (data && data->d_buf && data->d_size == header->sh_size)
+			section->bytes = data->d_buf;
+	}
+	return taken->sections != NULL;
+}
+
+static bool word_at(const struct fay_taken *taken, uint64_t address, uint64_t *word)
+{
+	const struct section *section = section_of(taken, address);
+
+	if (!section || !section->bytes || section->end - address < 8)
+		return false;
+	memcpy(word, section->bytes + (address - section->start), 8);
+	return true;
+}
+
+static void read_relocations(struct fay_taken *taken, const Elf64_Shdr *header, Elf_Data *data)
+{
+	uint64_t word;
+
+	if (header->sh_type == SHT_RELA)
+		for (size_t i = 0; i + 1 <= data->d_size / sizeof(Elf64_Rela); i++) {
+			Elf64_Rela rela;
+
+			memcpy(&rela, (const char *)data->d_buf + i * sizeof(rela), sizeof(rela));
+			add(taken, (uint64_t)rela.r_addend);
+		}
+	if (header->sh_type != 19) /* SHT_RELR */
+		return;
+	for (size_t i = 0, at = 0; i < data->d_size / 8; i++) {
+		uint64_t entry;
+
+		memcpy(&entry, (const char *)data->d_buf + 8 * i, 8);
+		if (!(entry & 1)) {
+			if (word_at(taken, entry, &word))
+				add(taken, word);
+			at = entry + 8;
+			continue;
+		}
+		for (unsigned bit = 1; bit < 64; bit++)
+			if (entry >> bit & 1 && word_at(taken, at + 8 * (bit - 1), &word))
+				add(taken, word);
+		at += 8 * 63;
+	}
+}
+
+static void read_data(struct fay_taken *taken)
+{
+	for (size_t i = 0; i < taken->section_count; i++) {
+		const struct section *section = &taken->sections[i];
+
+		if (section->code || !section->bytes)
+			continue;
+		for (uint64_t at = (section->start + 7) & ~(uint64_t)7; at + 8 <= section->end; at += 8) {
+			uint64_t word;
+
+			memcpy(&word, section->bytes + (at - section->start), 8);
+			add(taken, word);
+		}
+	}
+}
+
+/* A bounded reader of what unwind tables are made of. */
+struct cursor {
+	const uint8_t *at, *end;
+	uint64_t address; /* of `at` */
+	bool failed;
+};
+
+static uint64_t take(struct cursor *c, size_t size, bool is_signed)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(c->end - c->at) < size) {
+		c->failed = true;
+		return 0;
+	}
+	memcpy(&value, c->at, size);
+	c->at += size;
+	c->address += size;
+	if (is_signed && size < 8)
+		value = (uint64_t)((int64_t)(value << (64 - 8 * size)) >> (64 - 8 * size));
+	return value;
+}
+
+static uint64_t take_uleb(struct cursor *c)
+{
+	uint64_t value = 0, byte;
+	unsigned shift = 0;
+
+	do {
+		byte = take(c, 1, false);
+		if (shift < 64)
+			value |= (byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80 && !c->failed);
+	return value;
+}
+
+static uint64_t take_encoded(struct cursor *c, uint8_t encoding)
+{
+	uint64_t from = c->address, value;
+
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8: value = take(c, 8, false); break;
+	case DW_EH_PE_uleb128: value = take_uleb(c); break;
+	case DW_EH_PE_udata2: value = take(c, 2, false); break;
+	case DW_EH_PE_sdata2: value = take(c, 2, true); break;
+	case DW_EH_PE_udata4: value = take(c, 4, false); break;
+	case DW_EH_PE_sdata4: value = take(c, 4, true); break;
+	default: c->failed = true; return 0;
+	}
+	if ((encoding & 0x70) == DW_EH_PE_pcrel && value)
+		value += from;
+	else if (encoding & 0x70)
+		c->failed = true;
+	return value;
+}
+
+static void read_handlers(struct fay_taken *taken, uint64_t function, uint64_t table)
+{
+	const struct section *section = section_of(taken, table);
+	struct cursor c;
+	uint64_t base = function, end;
+	uint8_t encoding;
+
+	if (!section || !section->bytes)
+		return;
+	c = (struct cursor){ section->bytes + (table - section->start), section->bytes + (section->end - section->start), table, false };
+	encoding = (uint8_t)take(&c, 1, false);
+	if (encoding != DW_EH_PE_omit)
+		base = take_encoded(&c, encoding);
+	encoding = (uint8_t)take(&c, 1, false);
+	if (encoding != DW_EH_PE_omit)
+		take_uleb(&c);
+	encoding = (uint8_t)take(&c, 1, false);
+	end = take_uleb(&c);
+	end += c.address;
+	while (c.address < end && !c.failed) {
+		uint64_t pad;
+
+		take_encoded(&c, encoding);
+		take_encoded(&c, encoding);
+		pad = take_encoded(&c, encoding);
+		take_uleb(&c);
+		if (pad && !c.failed)
+			add(taken, base + pad);
+	}
+	taken->failed |= c.failed; /* doubt */
+}
+
+struct encodings {
+	uint8_t pointers, handlers;
+	bool augmented;
+};
+
+static struct encodings encodings_of(const Dwarf_CIE *cie)
+{
+	const uint8_t *data = cie->augmentation_data, *end = data + cie->augmentation_data_size;
+	struct encodings encodings = { DW_EH_PE_absptr, DW_EH_PE_omit, false };
+
+	if (!cie->augmentation || cie->augmentation[0] != 'z')
+		return encodings;
+	encodings.augmented = true;
+	for (const char *letter = cie->augmentation + 1; *letter && data < end; letter++) {
+		if (*letter == 'S' || *letter == 'B')
+			continue;
+		if (*letter == 'R')
+			encodings.pointers = *data;
+		if (*letter == 'L')
+			encodings.handlers = *data;
+		if (*letter == 'P')
+			data += (*data & 7) == DW_EH_PE_udata4 ? 4 : (*data & 7) == DW_EH_PE_udata2 ? 2 : 8;
+		data++;
+	}
+	return encodings;
+}
+
+static void read_frames(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *header, Elf_Data *data)
+{
+	const unsigned char *ident = (const unsigned char *)elf_getident(elf, NULL);
+	struct encodings encodings = { DW_EH_PE_omit, DW_EH_PE_omit, false };
+	const uint8_t *begin = data->d_buf;
+	Dwarf_Off at = 0, next, cie_at = (Dwarf_Off)-1, behind;
+	Dwarf_CFI_Entry entry, cie;
+
+	for (; !dwarf_next_cfi(ident, data, true, at, &next, &entry) && next > at && !taken->failed; at = next) {
+		struct cursor c;
+		uint64_t function, table;
+
+		if (dwarf_cfi_cie_p(&entry))
+			continue;
+		if (entry.fde.CIE_pointer != cie_at) {
+			cie_at = entry.fde.CIE_pointer;
+			if (dwarf_next_cfi(ident, data, true, cie_at, &behind, &cie) || !dwarf_cfi_cie_p(&cie))
+				return;
+			encodings = encodings_of(&cie.cie);
+		}
+		if (!encodings.augmented || encodings.handlers == DW_EH_PE_omit || entry.fde.start < begin || entry.fde.end > begin + data->d_size)
+			continue;
+		c = (struct cursor){ entry.fde.start, entry.fde.end, header->sh_addr + (uint64_t)(entry.fde.start - begin), false };
+		function = take_encoded(&c, encodings.pointers);
+		take_encoded(&c, encodings.pointers & 0x0f);
+		if (take_uleb(&c) == 0)
+			continue;
+		table = take_encoded(&c, encodings.handlers & ~DW_EH_PE_indirect);
+		if (table && !c.failed)
+			read_handlers(taken, function, table);
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void read_all(struct fay_taken *taken, Elf *elf)
+{
+	const Elf64_Ehdr *file = elf64_getehdr(elf);
+	Elf_Scn *scn = NULL;
+	size_t strings;
+
+	if (!file || elf_getshdrstrndx(elf, &strings))
+		return;
+	while ((scn = elf_nextscn(elf, scn))) {
+		const Elf64_Shdr *header = elf64_getshdr(scn);
+		const char *name = header ? elf_strptr(elf, strings, header->sh_name) : NULL;
+		Elf_Data *data = name && header->sh_flags & SHF_ALLOC && header->sh_type != SHT_NOBITS ? elf_rawdata(scn, NULL) : NULL;
+
+		if (!data || !data->d_buf)
+			continue;
+		read_relocations(taken, header, data);
+		if (!strcmp(name, ".eh_frame"))
+			read_frames(taken, elf, header, data);
+	}
+	if (file->e_type == ET_EXEC)
+		read_data(taken);
+}
+
+struct fay_taken *fay_taken_create(Elf *elf)
+{
+	struct fay_taken *taken = calloc(1, sizeof(*taken));
+	size_t kept = 0;
+
+	if (!taken)
+		return NULL;
+	if (!read_sections(taken, elf)) {
+		fay_taken_destroy(taken);
+		return NULL;
+	}
+	read_all(taken, elf);
+	if (taken->failed) {
+		fay_taken_destroy(taken);
+		return NULL;
+	}
+	if (taken->count)
+		qsort(taken->items, taken->count, sizeof(*taken->items), by_value);
+	for (size_t i = 0; i < taken->count; i++)
+		if (!kept || taken->items[kept - 1] != taken->items[i])
+			taken->items[kept++] = taken->items[i];
+	taken->count = kept;
+	return taken;
+}
+
+void fay_taken_destroy(struct fay_taken *taken)
+{
+	if (!taken)
+		return;
+	free(taken->items);
+	free(taken->sections);
+	free(taken);
+}
+
+const uint64_t *fay_taken_in(const struct fay_taken *taken, uint64_t start, uint64_t end, size_t *count)
+{
+	size_t first = fay_count_below(taken->items, 0, sizeof(*taken->items), taken->count, start);
+	size_t last = fay_count_below(taken->items, 0, sizeof(*taken->items), taken->count, end);
+
+	*count = last > first ? last - first : 0;
+	return taken->items + first;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is to be known of functions whose calls' ends somebody wants: how they are left (flow.h), whether calls need records (dispatcher/user/records.c), and which functions else
+ * have to be patched then.
+ *
+ * A call has a record if what is wanted of its end cannot be told at the exit: when it began, what it returned if it goes on in another function by a jump, that it
+ * was left otherwise. Then the functions that such jumps lead to are patched, too (helpers), and, if somebody wants to know of calls that are left, those that leave them.
+ */
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "flow_taken.h"
+#include "target.h"
+#include "thread.h"
+
+#define HELPER_ROUNDS 16u
+#define PLT_BYTES 16u
+
+/* A process as the analysis sees it. */
+struct program {
+	struct fay_session *session;
+	struct fay_target *target;
+	const struct fay_zones *present;
+	int memory;
+	struct fay_flow_program flow;
+	/* The module that was asked about last: what its file tells. */
+	const struct fay_module *module;
+	struct fay_taken *taken;
+	uint64_t bias;
+	uint64_t *addresses; /* the taken ones that were asked for last, in the process */
+	size_t address_room;
+};
+
+static size_t read_bytes(void *context, uint64_t address, void *to, size_t size)
+{
+	struct program *program = context;
+	size_t got = fay_read_program(program->present, program->memory, address, to, size);
+
+	return got;
+}
+
+static enum fay_flow_place place(void *context, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	return fay_target_place(((struct program *)context)->target, address, start, end);
+}
+
+static bool enter_module(struct program *program, uint64_t address)
+{
+	const struct fay_module *module = fay_target_module_at(program->target, address);
+
+	if (!module)
+		return false;
+	for (size_t k = 0; k < module->range_count; k++)
+		if (module->ranges[k].placed && address >= module->ranges[k].start && address < module->ranges[k].end)
+			program->bias = module->ranges[k].bias;
+	if (module == program->module)
+		return program->taken != NULL;
+	program->module = module;
+	fay_taken_destroy(program->taken);
+	program->taken = module->object ? fay_taken_create(module->object->elf) : NULL;
+	return program->taken != NULL;
+}
+
+static const uint64_t *taken(void *context, uint64_t start, uint64_t end, size_t *count)
+{
+	struct program *program = context;
+	const uint64_t *found;
+
+	*count = 0;
+	if (!enter_module(program, start))
+		return NULL;
+	found = fay_taken_in(program->taken, start - program->bias, end - program->bias, count);
+	if (*count > program->address_room) {
+		free(program->addresses);
+		program->addresses = malloc(*count * sizeof(*program->addresses));
+		program->address_room = program->addresses ? *count : 0;
+	}
+	if (*count > program->address_room)
+		*count = 0;
+	for (size_t i = 0; i < *count; i++)
+		program->addresses[i] = found[i] + program->bias;
+	return program->addresses;
+}
+
+bool fay_exit_by_word(const struct fay_zones *present, int memory, uint64_t target, uint64_t *word)
+{
+	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	uint8_t bytes[PLT_BYTES];
+	size_t at = 0;
+	int32_t distance;
+
+	if (fay_read_program(present, memory, target, bytes, sizeof(bytes)) != sizeof(bytes))
+		return false;
+	if (!memcmp(bytes, endbr64, sizeof(endbr64)))
+		at = sizeof(endbr64);
+	at += bytes[at] == 0xf2; /* bnd */
+	if (bytes[at] != 0xff || bytes[at + 1] != 0x25) /* jmp *distance(%rip) */
+		return false;
+	memcpy(&distance, bytes + at + 2, 4);
+	*word = target + at + 6 + (uint64_t)(int64_t)distance;
+	return true;
+}
+
+/* Functions that leave calls without returning from them: of gcc's and LLVM's unwinders, and of C libraries. */
+static const struct {
+	const char *name;
+	enum fay_sweep sweep;
+} leaving[] = {
+	{ "_Unwind_RaiseException", FAY_SWEEP_UNWINDER },
+	{ "_Unwind_Resume", FAY_SWEEP_UNWINDER },
+	{ "_Unwind_Resume_or_Rethrow", FAY_SWEEP_UNWINDER },
+	{ "_Unwind_ForcedUnwind", FAY_SWEEP_UNWINDER },
+	{ "__libunwind_Registers_x86_64_jumpto", FAY_SWEEP_UNWINDER },
+	{ "__longjmp", FAY_SWEEP_LONGJMP },
+	{ "____longjmp_chk", FAY_SWEEP_LONGJMP },
+};
+
+static enum fay_sweep sweep_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(leaving) / sizeof(leaving[0]); i++)
+		if (!strcmp(name, leaving[i].name))
+			return leaving[i].sweep;
+	return FAY_SWEEP_NONE;
+}
+
+static bool has_kind(const struct fay_session *session, uint32_t kind)
+{
+	for (uint32_t i = 0; i < session->verdict->probe_count; i++)
+		if (session->verdict->probes[i].kind == kind)
+			return true;
+	return false;
+}
+
+static int add_helper(struct fay_session *session, size_t *capacity, const struct fay_function *function)
+{
+	if (fay_point_append(session, capacity, function, NULL, FAY_HOOK_NONE))
+		return -1;
+	session->points[session->point_count - 1].helper = true;
+	return 0;
+}
+
+static int add_leaving(struct fay_session *session, size_t *capacity)
+{
+	struct fay_target *target = session->target;
+
+	for (size_t m = 0; m < target->module_count; m++) {
+		struct fay_object *object = fay_module_object(target, &target->modules[m]);
+
+		for (size_t i = 0; object && i < object->symbol_count; i++) {
+			const struct fay_symbol *symbol = &object->symbols[i];
+			struct fay_function function;
+			char name[64];
+
+			if (symbol->kind != FAY_SYMBOL_FUNCTION || symbol->length >= sizeof(name))
+				continue;
+			memcpy(name, symbol->name, symbol->length);
+			name[symbol->length] = 0;
+			if (sweep_of(name) == FAY_SWEEP_NONE)
+				continue;
+			for (size_t k = 0; k < target->modules[m].range_count; k++)
+				if (target->modules[m].ranges[k].placed &&
+				    fay_target_function_at(target, symbol->address + target->modules[m].ranges[k].bias, &function) &&
+				    !fay_points_at(session, function.address) && add_helper(session, capacity, &function))
+					return -1;
+		}
+	}
+	return 0;
+}
+
+static int read_flow(struct program *program, struct fay_point *point)
+{
+	const struct fay_function *function = &point->function;
+
+	point->flow = calloc(1, sizeof(*point->flow));
+	if (!point->flow || !fay_flow_read(&program->flow, function->address, function->address + function->size, true, point->flow))
+		return -1;
+	if (!*point->flow->reason || fay_point_enters(program->session, point))
+		return 0;
+	/* The entry need not be patched, unless there are records; then planning finds that it cannot be. */
+	fay_flow_deinit(point->flow);
+	memset(point->flow, 0, sizeof(*point->flow));
+	return fay_flow_read(&program->flow, function->address, function->address + function->size, false, point->flow) ? 0 : -1;
+}
+
+static int read_flows(struct program *program)
+{
+	struct fay_session *session = program->session;
+
+	for (size_t i = 0; i < session->point_count; i++) {
+		struct fay_point *point = &session->points[i];
+
+		point->sweeps = point->inside ? FAY_SWEEP_NONE : sweep_of(point->function.name);
+		if (point->inside || point->flow || (!point->leaves && !point->helper))
+			continue;
+		if (read_flow(program, point))
+			return -1;
+	}
+	return 0;
+}
+
+static bool is_jumped_on(const struct fay_session *session)
+{
+	for (size_t i = 0; i < session->point_count; i++)
+		for (size_t k = 0; session->points[i].flow && k < session->points[i].flow->exit_count; k++)
+			if (session->points[i].flow->exits[k].kind != FAY_EXIT_RETURN)
+				return true;
+	return false;
+}
+
+static bool needs_records(const struct fay_session *session)
+{
+	if (has_kind(session, FAY_PROBE_EXCEPTION) || fay_session_reads(session, FAY_FIELD_DURATION))
+		return true;
+	return fay_session_reads(session, FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT) && is_jumped_on(session);
+}
+
+/* The functions that calls go on in. *added: there are new ones. */
+static int add_continuing(struct program *program, size_t *capacity, bool *added)
+{
+	struct fay_session *session = program->session;
+	size_t count = session->point_count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct fay_flow *flow = session->points[i].flow;
+
+		for (size_t k = 0; flow && !*flow->reason && k < flow->exit_count; k++) {
+			uint64_t target = flow->exits[k].target, *word = &flow->exits[k].word;
+			struct fay_function function;
+			struct fay_point *known;
+
+			if (flow->exits[k].kind != FAY_EXIT_JUMP)
+				continue;
+			if (fay_exit_by_word(program->present, program->memory, target, word) && pread(program->memory, &target, 8, (off_t)*word) != 8)
+				continue;
+			known = fay_points_at(session, target);
+			if (known) {
+				*added |= !known->leaves && !known->helper;
+				known->leaves |= !known->helper;
+				continue;
+			}
+			if (!fay_target_function_at(program->target, target, &function))
+				continue;
+			if (add_helper(session, capacity, &function))
+				return -1;
+			*added = true;
+		}
+	}
+	return fay_points_fold(session);
+}
+
+static int resolve(struct program *program, size_t *capacity)
+{
+	struct fay_session *session = program->session;
+	bool added = true;
+
+	if (read_flows(program))
+		return -1;
+	session->records = needs_records(session);
+	session->records_size = fay_records_size(session);
+	if (has_kind(session, FAY_PROBE_EXCEPTION) && (add_leaving(session, capacity) || fay_points_fold(session) || read_flows(program)))
+		return -1;
+	for (unsigned round = 0; round < HELPER_ROUNDS && added && session->records; round++) {
+		added = false;
+		if (add_continuing(program, capacity, &added) || read_flows(program))
+			return -1;
+	}
+	return 0;
+}
+
+static bool any_leaves(const struct fay_session *session)
+{
+	for (size_t i = 0; i < session->point_count; i++)
+		if (session->points[i].leaves)
+			return true;
+	return false;
+}
+
+int fay_exits_resolve(struct fay_session *session, size_t *capacity, struct fay_error *error)
+{
+	struct fay_zones present = { 0 };
+	struct program program = { .session = session, .target = session->target, .present = &present };
+	struct fay_maps maps;
+	int code;
+
+	if (!any_leaves(session))
+		return 0;
+	code = fay_maps_read(session->pid, &maps, error);
+	if (code)
+		return code;
+	program.memory = fay_process_memory(session->pid, O_RDONLY);
+	program.flow = (struct fay_flow_program){ &program, read_bytes, place, taken };
+	if (program.memory < 0)
+		code = fay_error_set(error, FAY_E_REFUSED, "memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)", (int)session->pid, strerror(errno));
+	if (!code)
+		code = fay_zones_read(&maps, program.memory, &present, error);
+	if (!code && resolve(&program, capacity))
+		code = fay_points_full(session, error);
+	if (program.memory >= 0)
+		close(program.memory);
+	fay_taken_destroy(program.taken);
+	free(program.addresses);
+	fay_zones_deinit(&present);
+	fay_maps_deinit(&maps);
+	return code;
+}

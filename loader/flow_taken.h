@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What an ELF file tells of addresses in its code that are entered by other ways than branches: see struct fay_flow_program. */
+#ifndef FAY_LOADER_FLOW_TAKEN_H
+#define FAY_LOADER_FLOW_TAKEN_H
+
+#include <libelf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fay_taken;
+
+/* Reads relocations, data and tables of handlers. NULL: out of memory, or the file is malformed in a way that leaves doubt. */
+struct fay_taken *fay_taken_create(Elf *elf);
+void fay_taken_destroy(struct fay_taken *taken); /* NULL is allowed */
+/* Those in [start, end), sorted, as virtual addresses in the file. Owned by `taken`. */
+const uint64_t *fay_taken_in(const struct fay_taken *taken, uint64_t start, uint64_t end, size_t *count);
+
+#endif
