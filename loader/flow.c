@@ -176,46 +176,78 @@ static bool is_near(uint64_t from, uint64_t hole)
 	return hole <= from + NEAR && hole + NEAR >= from && hole / PAGE == from / PAGE && (hole + FAY_JUMP_BYTES - 1) / PAGE == from / PAGE;
 }
 
+static bool may_follow(const struct choice *choice, size_t last, size_t not_this)
+{
+	const struct fay_step *next = &choice->code.steps[last + 1];
+
+	return last + 1 < choice->code.step_count && last + 1 != not_this && fay_code_follows(&choice->code, last + 1) && !next->entered &&
+	       !next->first_join && !next->used && is_movable(next);
+}
+
+/* The last step of a window from `first` that is at least up to `last` and has room for two jumps; SIZE_MAX: there is none. */
+static size_t host_end(const struct choice *choice, size_t first, size_t last, size_t not_this)
+{
+	while (bytes_of(choice, first, last) < 2 * FAY_JUMP_BYTES && !fay_step_ends(&choice->code.steps[last]) && may_follow(choice, last, not_this))
+		last++;
+	return bytes_of(choice, first, last) >= 2 * FAY_JUMP_BYTES && bytes_of(choice, first, last) <= FAY_FLOW_WINDOW_MAX ? last : SIZE_MAX;
+}
+
 /*
- * A window of which more than a jump's bytes are displaced, or can be, has a hole behind its jump: its index, and the last step that it has to have then. SIZE_MAX: there is none.
+ * A window that has, or can have, room for another jump behind its own, within a short jump's reach of `step`: one that is there, or instructions for which one can be made. Its first
+ * step and its last one then; *span is its index, SIZE_MAX: it is new. SIZE_MAX: there is none.
  */
-static size_t host_near(const struct choice *choice, size_t step, size_t *last)
+static size_t host_near(const struct choice *choice, size_t step, size_t *last, size_t *span)
 {
 	const struct fay_step *steps = choice->code.steps;
+	uint64_t from = steps[step].at + FAY_HOP_BYTES;
 
-	for (size_t i = 0; i < choice->span_count; i++) {
-		const struct span *span = &choice->spans[i];
+	for (*span = 0; *span < choice->span_count; ++*span) {
+		const struct span *host = &choice->spans[*span];
 
-		*last = span->last;
-		if (span->hosts || span->hole || !is_near(steps[step].at + FAY_HOP_BYTES, steps[span->first].at + FAY_JUMP_BYTES))
-			continue;
-		while (bytes_of(choice, span->first, *last) < 2 * FAY_JUMP_BYTES && !fay_step_ends(&steps[*last]) && *last + 1 < choice->code.step_count &&
-		       fay_code_follows(&choice->code, *last + 1) && !steps[*last + 1].entered && !steps[*last + 1].first_join && !steps[*last + 1].used &&
-		       *last + 1 != step && is_movable(&steps[*last + 1]))
-			++*last;
-		if (bytes_of(choice, span->first, *last) >= 2 * FAY_JUMP_BYTES && bytes_of(choice, span->first, *last) <= FAY_FLOW_WINDOW_MAX)
-			return i;
+		if (!host->hosts && !host->hole && is_near(from, steps[host->first].at + FAY_JUMP_BYTES) &&
+		    (*last = host_end(choice, host->first, host->last, step)) != SIZE_MAX)
+			return host->first;
 	}
+	*span = SIZE_MAX;
+	for (size_t i = step > NEAR + FAY_HOP_BYTES ? step - NEAR - FAY_HOP_BYTES : 0; i < choice->code.step_count && i <= step + NEAR; i++)
+		if (i != step && !steps[i].used && steps[i].reached && is_movable(&steps[i]) && is_near(from, steps[i].at + FAY_JUMP_BYTES) &&
+		    (*last = host_end(choice, i, i, step)) != SIZE_MAX)
+			return i;
 	return SIZE_MAX;
+}
+
+static bool span_push(struct choice *choice, const struct span *span)
+{
+	if (!grow(choice, (void **)&choice->spans, sizeof(*choice->spans), choice->span_count, &choice->span_room))
+		return false;
+	choice->spans[choice->span_count++] = *span;
+	for (size_t i = span->first; i <= span->last; i++)
+		choice->code.steps[i].used = true;
+	return true;
 }
 
 static uint64_t hole_take(struct choice *choice, size_t first, size_t last)
 {
 	uint64_t hole = hole_near(choice, first, last);
-	size_t until, host;
+	size_t until, span, host;
 
 	if (hole) {
 		claim(choice, hole, FAY_JUMP_BYTES);
 		return hole;
 	}
-	host = host_near(choice, first, &until);
+	host = host_near(choice, first, &until, &span);
 	if (host == SIZE_MAX)
 		return 0;
-	for (size_t i = choice->spans[host].last; i <= until; i++)
+	if (span == SIZE_MAX) {
+		span = choice->span_count;
+		if (!span_push(choice, &(struct span){ .first = host, .last = until }))
+			return 0;
+	}
+	for (size_t i = choice->spans[span].last; i <= until; i++)
 		choice->code.steps[i].used = true;
-	choice->spans[host].last = until;
-	choice->spans[host].hosts = true;
-	return choice->code.steps[choice->spans[host].first].at + FAY_JUMP_BYTES;
+	choice->spans[span].last = until;
+	choice->spans[span].hosts = true;
+	return choice->code.steps[host].at + FAY_JUMP_BYTES;
 }
 
 static bool span_add(struct choice *choice, size_t first, size_t last, bool entry)
@@ -226,8 +258,6 @@ static bool span_add(struct choice *choice, size_t first, size_t last, bool entr
 
 	if (bytes_of(choice, first, last) > FAY_FLOW_WINDOW_MAX)
 		return fay_code_refuse(code, "has too many instructions to move at +%#lx", offset_of(choice, first));
-	if (!grow(choice, (void **)&choice->spans, sizeof(*choice->spans), choice->span_count, &choice->span_room))
-		return false;
 	for (size_t i = first; i <= last; i++) {
 		code->steps[i].used = true;
 		if (i > first && code->steps[i].first_join && !block_want(choice, i))
@@ -239,16 +269,16 @@ static bool span_add(struct choice *choice, size_t first, size_t last, bool entr
 		hole = hole_take(choice, first, last);
 	if (!room && !hole)
 		return fay_code_refuse(code, "has no room for a jump at +%#lx", offset_of(choice, first));
-	choice->spans[choice->span_count++] = (struct span){ .first = first, .last = last, .entry = entry, .hole = hole };
-	return true;
+	return span_push(choice, &(struct span){ .first = first, .last = last, .entry = entry, .hole = hole });
 }
 
 /* Whether a short jump has room, and a hole to lead to. */
 static bool hops(const struct choice *choice, size_t first, size_t last)
 {
-	size_t until;
+	size_t until, span;
 
-	return bytes_of(choice, first, last) >= FAY_HOP_BYTES && (hole_near(choice, first, last) || host_near(choice, first, &until) != SIZE_MAX);
+	return bytes_of(choice, first, last) >= FAY_HOP_BYTES &&
+	       (hole_near(choice, first, last) || host_near(choice, first, &until, &span) != SIZE_MAX);
 }
 
 static struct span *span_ending_before(struct choice *choice, size_t step)

@@ -66,13 +66,14 @@ void fay_fields_early(struct fay_emitter *e, const struct fay_part *part)
 		emit_stub_names(e, part);
 }
 
-/* rax = rax * multiplier >> 32, bits 32..95 of the product; clobbers rdx. */
+/* rax = (rax << FAY_TIME_SHIFT) * multiplier >> 64; clobbers rdx. A shift of the whole product would take longer than both. */
 static void emit_scale(struct fay_emitter *e, uint64_t config)
 {
-	static const uint8_t shrd_rax_rdx_32[] = { 0x48, 0x0f, 0xac, 0xd0, 0x20 };
+	static const uint8_t shl_rax[] = { 0x48, 0xc1, 0xe0, FAY_TIME_SHIFT }, mov_rdx_rax[] = { 0x48, 0x89, 0xd0 };
 
+	fay_emit_bytes(e, shl_rax, sizeof(shl_rax));
 	fay_emit_rip_relative(e, 0xf7, 4, config + offsetof(struct fay_runtime_config, time_multiplier));
-	fay_emit_bytes(e, shrd_rax_rdx_32, sizeof(shrd_rax_rdx_32));
+	fay_emit_bytes(e, mov_rdx_rax, sizeof(mov_rdx_rax));
 }
 
 /* event.duration holds the counter at the call's begin; it becomes nanoseconds. rax = counter now, and stays so if `again`. */

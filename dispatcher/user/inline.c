@@ -9,12 +9,19 @@ struct scan {
 	uint64_t starts[2]; /* bit per byte: an instruction begins here */
 	uint64_t targets[2];
 	unsigned state_operands; /* memory operands other than the event's */
+	bool state_kept;	 /* something of it may be in a register or decide a jump */
 	bool event_moved;	 /* rdi changed */
 };
 
 static void set_bit(uint64_t bits[2], size_t at)
 {
 	bits[at / 64] |= UINT64_C(1) << at % 64;
+}
+
+/* add $n, memory and the like: run twice in any order, they do the same. Jumps may look at the flags, which say something of what was there. */
+static bool only_adds(ZydisMnemonic mnemonic)
+{
+	return mnemonic == ZYDIS_MNEMONIC_INC || mnemonic == ZYDIS_MNEMONIC_DEC || mnemonic == ZYDIS_MNEMONIC_ADD || mnemonic == ZYDIS_MNEMONIC_SUB;
 }
 
 /* False: this instruction keeps the probe from being inlined. */
@@ -33,8 +40,10 @@ static bool scan_operands(struct scan *scan, const ZydisDecodedInstruction *insn
 			if (operand->mem.base == ZYDIS_REGISTER_RSP || operand->mem.base == ZYDIS_REGISTER_RIP ||
 			    operand->mem.base == ZYDIS_REGISTER_EIP || operand->mem.index == ZYDIS_REGISTER_RSP)
 				return false;
-			if (operand->mem.type != ZYDIS_MEMOP_TYPE_AGEN && operand->mem.base != ZYDIS_REGISTER_RDI)
-				scan->state_operands++;
+			if (operand->mem.type == ZYDIS_MEMOP_TYPE_AGEN || operand->mem.base == ZYDIS_REGISTER_RDI)
+				continue;
+			scan->state_operands++;
+			scan->state_kept |= !only_adds(insn->mnemonic) || !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE);
 		}
 	}
 	return true;
@@ -88,7 +97,7 @@ struct fay_inline fay_inline_judge(const uint8_t *code, size_t available)
 				return none;
 			return (struct fay_inline){ .possible = true,
 						    .size = at,
-						    .reentrant = scan.state_operands <= 1 && !scan.event_moved };
+						    .reentrant = (scan.state_operands <= 1 || !scan.state_kept) && !scan.event_moved };
 		}
 		if (!scan_flow(&scan, &insn, at) || !scan_operands(&scan, &insn, operands))
 			return none;

@@ -15,8 +15,9 @@ struct fay_inline {
 	bool possible;
 	size_t size;	/* bytes before the ret */
 	/*
-	 * One instruction at most touches memory other than the event, so that the same probe run by a signal handler between any two of its
-	 * instructions does no harm. That holds only if all probes of the image are so: another one may keep a value of the state in a register.
+	 * Memory other than the event is touched by one instruction at most, or only by such as add to it and keep nothing of it: then the same
+	 * probe run by a signal handler between any two of its instructions does no harm. That holds only if all probes of the image are so:
+	 * another one may keep a value of the state in a register.
 	 */
 	bool reentrant;
 };

@@ -100,6 +100,8 @@ struct fay_returned {
 	uint64_t rax, rdx, xmm0;
 };
 
+#define FAY_TIME_SHIFT 4u
+
 /* All addresses are the target's. */
 struct fay_runtime_config {
 	uint64_t thread_table;
@@ -111,7 +113,10 @@ struct fay_runtime_config {
 	uint64_t states; /* struct fay_runtime_state[state_count] */
 	uint32_t state_count;
 	uint32_t slot_max;
-	uint64_t time_multiplier; /* event.time = (tsc * multiplier >> 32) + offset */
+	/*
+	 * event.time = ((tsc << FAY_TIME_SHIFT) * multiplier >> 64) + offset: right for 2^60 cycles of a counter of at least 62.5 MHz.
+	 */
+	uint64_t time_multiplier;
 	uint64_t time_offset;
 	uint64_t records;     /* slot_max of struct fay_records, FAY_RECORDS_STRIDE apart; 0: there are none */
 	uint64_t hosted_pid;  /* the runtime is mapped in fay itself: the traced process, whose memory is read; else 0 */
