@@ -248,7 +248,7 @@ static bool write_before(struct fay_writer *writer, struct fay_site *site)
 	if (writer->zone->capacity - writer->zone->code_size < displaced.size)
 		return does_not_fit(writer);
 	site->boundary_count = 0;
-	for (unsigned i = 0; i < displaced.count && displaced.map[i].from < fay_site_overwritten(site); i++) {
+	for (unsigned i = 0; i < displaced.count && displaced.map[i].from < fay_site_closed(site); i++) {
 		site->boundaries[i].from = displaced.map[i].from;
 		site->boundaries[i].to = fay_writer_at(writer) + displaced.map[i].to;
 		site->boundary_count++;
@@ -271,7 +271,7 @@ static bool write_displaced(struct fay_writer *writer, struct fay_site *site, ui
 		return does_not_fit(writer);
 	memcpy(fay_writer_code(writer), displaced.code, displaced.size);
 	writer->zone->code_size += displaced.size;
-	for (unsigned i = 0; i < displaced.count && !site->back && displaced.map[i].from < fay_site_overwritten(site); i++) {
+	for (unsigned i = 0; i < displaced.count && !site->back && displaced.map[i].from < fay_site_closed(site); i++) {
 		site->boundaries[i].from = displaced.map[i].from;
 		site->boundaries[i].to = *copy + displaced.map[i].to;
 		site->boundary_count = (uint8_t)(i + 1);

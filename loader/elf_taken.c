@@ -27,9 +27,13 @@ struct section {
 	bool code, writable;
 };
 
-struct fay_taken {
+struct list {
 	uint64_t *items;
 	size_t count, room;
+};
+
+struct fay_taken {
+	struct list lists[FAY_TAKEN_KINDS]; /* enum fay_taken_kind */
 	bool failed;
 	struct section *sections;
 	size_t section_count;
@@ -43,24 +47,25 @@ static const struct section *section_of(const struct fay_taken *taken, uint64_t 
 	return NULL;
 }
 
-static void add(struct fay_taken *taken, uint64_t address)
+static void add(struct fay_taken *taken, enum fay_taken_kind kind, uint64_t address)
 {
 	const struct section *section = section_of(taken, address);
+	struct list *list = &taken->lists[kind];
 
 	if (!section || !section->code || taken->failed)
 		return;
-	if (taken->count == taken->room) {
-		size_t room = taken->room ? 2 * taken->room : 1024;
-		uint64_t *grown = room > ADDRESSES_MAX ? NULL : realloc(taken->items, room * sizeof(*grown));
+	if (list->count == list->room) {
+		size_t room = list->room ? 2 * list->room : 1024;
+		uint64_t *grown = room > ADDRESSES_MAX ? NULL : realloc(list->items, room * sizeof(*grown));
 
 		if (!grown) {
 			taken->failed = true;
 			return;
 		}
-		taken->items = grown;
-		taken->room = room;
+		list->items = grown;
+		list->room = room;
 	}
-	taken->items[taken->count++] = address;
+	list->items[list->count++] = address;
 }
 
 static bool read_sections(struct fay_taken *taken, Elf *elf)
@@ -95,7 +100,19 @@ static bool word_at(const struct fay_taken *taken, uint64_t address, uint64_t *w
 	return true;
 }
 
-static void read_relocations(struct fay_taken *taken, const Elf64_Shdr *header, Elf_Data *data)
+/* 0 for index 0, or if there is none. */
+static uint64_t symbol_value(Elf *elf, uint32_t table, size_t index)
+{
+	Elf_Scn *scn = elf_getscn(elf, table);
+	Elf_Data *data = scn && index ? elf_rawdata(scn, NULL) : NULL;
+	Elf64_Sym symbol = { 0 };
+
+	if (data && data->d_buf && index < data->d_size / sizeof(symbol))
+		memcpy(&symbol, (const char *)data->d_buf + index * sizeof(symbol), sizeof(symbol));
+	return symbol.st_value;
+}
+
+static void read_relocations(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *header, Elf_Data *data)
 {
 	uint64_t word;
 
@@ -104,7 +121,7 @@ static void read_relocations(struct fay_taken *taken, const Elf64_Shdr *header, 
 			Elf64_Rela rela;
 
 			memcpy(&rela, (const char *)data->d_buf + i * sizeof(rela), sizeof(rela));
-			add(taken, (uint64_t)rela.r_addend);
+			add(taken, FAY_TAKEN_WORD, symbol_value(elf, header->sh_link, ELF64_R_SYM(rela.r_info)) + (uint64_t)rela.r_addend);
 		}
 	if (header->sh_type != 19) /* SHT_RELR */
 		return;
@@ -114,13 +131,13 @@ static void read_relocations(struct fay_taken *taken, const Elf64_Shdr *header, 
 		memcpy(&entry, (const char *)data->d_buf + 8 * i, 8);
 		if (!(entry & 1)) {
 			if (word_at(taken, entry, &word))
-				add(taken, word);
+				add(taken, FAY_TAKEN_WORD, word);
 			at = entry + 8;
 			continue;
 		}
 		for (unsigned bit = 1; bit < 64; bit++)
 			if (entry >> bit & 1 && word_at(taken, at + 8 * (bit - 1), &word))
-				add(taken, word);
+				add(taken, FAY_TAKEN_WORD, word);
 		at += 8 * 63;
 	}
 }
@@ -136,7 +153,7 @@ static void read_data(struct fay_taken *taken)
 			uint64_t word;
 
 			memcpy(&word, section->bytes + (at - section->start), 8);
-			add(taken, word);
+			add(taken, FAY_TAKEN_WORD, word);
 		}
 	}
 }
@@ -227,9 +244,10 @@ static void read_handlers(struct fay_taken *taken, uint64_t function, uint64_t t
 		pad = take_encoded(&c, encoding);
 		take_uleb(&c);
 		if (pad && !c.failed)
-			add(taken, base + pad);
+			add(taken, FAY_TAKEN_HANDLER, base + pad);
 	}
-	taken->failed |= c.failed; /* doubt */
+	if (c.failed)
+		add(taken, FAY_TAKEN_DOUBT, function);
 }
 
 struct encodings {
@@ -292,11 +310,39 @@ static void read_frames(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *hea
 	}
 }
 
+/* Whatever has a name may be entered there. */
+static void read_symbols(struct fay_taken *taken, Elf_Data *data)
+{
+	for (size_t i = 0; i < data->d_size / sizeof(Elf64_Sym); i++) {
+		Elf64_Sym symbol;
+
+		memcpy(&symbol, (const char *)data->d_buf + i * sizeof(symbol), sizeof(symbol));
+		switch (ELF64_ST_TYPE(symbol.st_info)) {
+		case STT_FUNC:
+		case STT_GNU_IFUNC: add(taken, FAY_TAKEN_ENTRY, symbol.st_value); break;
+		case STT_NOTYPE: add(taken, ELF64_ST_BIND(symbol.st_info) == STB_LOCAL ? FAY_TAKEN_HANDLER : FAY_TAKEN_ENTRY, symbol.st_value); break;
+		default: break;
+		}
+	}
+}
+
 static int by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return x < y ? -1 : x > y;
+}
+
+static void sort(struct list *list)
+{
+	size_t kept = 0;
+
+	if (list->count)
+		qsort(list->items, list->count, sizeof(*list->items), by_value);
+	for (size_t i = 0; i < list->count; i++)
+		if (!kept || list->items[kept - 1] != list->items[i])
+			list->items[kept++] = list->items[i];
+	list->count = kept;
 }
 
 static void read_all(struct fay_taken *taken, Elf *elf)
@@ -310,11 +356,15 @@ static void read_all(struct fay_taken *taken, Elf *elf)
 	while ((scn = elf_nextscn(elf, scn))) {
 		const Elf64_Shdr *header = elf64_getshdr(scn);
 		const char *name = header ? elf_strptr(elf, strings, header->sh_name) : NULL;
-		Elf_Data *data = name && header->sh_flags & SHF_ALLOC && header->sh_type != SHT_NOBITS ? elf_rawdata(scn, NULL) : NULL;
+		Elf_Data *data = name && header->sh_type != SHT_NOBITS ? elf_rawdata(scn, NULL) : NULL;
 
 		if (!data || !data->d_buf)
 			continue;
-		read_relocations(taken, header, data);
+		if (header->sh_type == SHT_SYMTAB || header->sh_type == SHT_DYNSYM)
+			read_symbols(taken, data);
+		if (!(header->sh_flags & SHF_ALLOC))
+			continue;
+		read_relocations(taken, elf, header, data);
 		if (!strcmp(name, ".eh_frame"))
 			read_frames(taken, elf, header, data);
 	}
@@ -325,7 +375,6 @@ static void read_all(struct fay_taken *taken, Elf *elf)
 struct fay_taken *fay_taken_create(Elf *elf)
 {
 	struct fay_taken *taken = calloc(1, sizeof(*taken));
-	size_t kept = 0;
 
 	if (!taken)
 		return NULL;
@@ -338,12 +387,8 @@ struct fay_taken *fay_taken_create(Elf *elf)
 		fay_taken_destroy(taken);
 		return NULL;
 	}
-	if (taken->count)
-		qsort(taken->items, taken->count, sizeof(*taken->items), by_value);
-	for (size_t i = 0; i < taken->count; i++)
-		if (!kept || taken->items[kept - 1] != taken->items[i])
-			taken->items[kept++] = taken->items[i];
-	taken->count = kept;
+	for (unsigned k = 0; k < FAY_TAKEN_KINDS; k++)
+		sort(&taken->lists[k]);
 	return taken;
 }
 
@@ -351,16 +396,19 @@ void fay_taken_destroy(struct fay_taken *taken)
 {
 	if (!taken)
 		return;
-	free(taken->items);
+	for (unsigned k = 0; k < FAY_TAKEN_KINDS; k++)
+		free(taken->lists[k].items);
 	free(taken->sections);
 	free(taken);
 }
 
-const uint64_t *fay_taken_in(const struct fay_taken *taken, uint64_t start, uint64_t end, size_t *count)
+const uint64_t *fay_taken_in(const struct fay_taken *taken, enum fay_taken_kind kind, uint64_t start, uint64_t end, size_t *count)
 {
-	size_t first = fay_count_below(taken->items, 0, sizeof(*taken->items), taken->count, start);
-	size_t last = fay_count_below(taken->items, 0, sizeof(*taken->items), taken->count, end);
+	static const uint64_t nothing;
+	const struct list *list = &taken->lists[kind];
+	size_t first = fay_count_below(list->items, 0, sizeof(*list->items), list->count, start);
+	size_t last = fay_count_below(list->items, 0, sizeof(*list->items), list->count, end);
 
 	*count = last > first ? last - first : 0;
-	return taken->items + first;
+	return *count ? list->items + first : &nothing;
 }

@@ -66,7 +66,7 @@ static bool enter_module(struct program *program, uint64_t address)
 	return program->taken != NULL;
 }
 
-static const uint64_t *taken(void *context, uint64_t start, uint64_t end, size_t *count)
+static const uint64_t *taken(void *context, enum fay_taken_kind kind, uint64_t start, uint64_t end, size_t *count)
 {
 	struct program *program = context;
 	const uint64_t *found;
@@ -74,14 +74,14 @@ static const uint64_t *taken(void *context, uint64_t start, uint64_t end, size_t
 	*count = 0;
 	if (!enter_module(program, start))
 		return NULL;
-	found = fay_taken_in(program->taken, start - program->bias, end - program->bias, count);
-	if (*count > program->address_room) {
+	found = fay_taken_in(program->taken, kind, start - program->bias, end - program->bias, count);
+	if (*count >= program->address_room) {
 		free(program->addresses);
-		program->addresses = malloc(*count * sizeof(*program->addresses));
-		program->address_room = program->addresses ? *count : 0;
+		program->address_room = *count + 64;
+		program->addresses = malloc(program->address_room * sizeof(*program->addresses));
+		if (!program->addresses)
+			return program->address_room = *count = 0, NULL;
 	}
-	if (*count > program->address_room)
-		*count = 0;
 	for (size_t i = 0; i < *count; i++)
 		program->addresses[i] = found[i] + program->bias;
 	return program->addresses;
@@ -239,6 +239,7 @@ static int add_continuing(struct program *program, size_t *capacity, bool *added
 				continue;
 			known = fay_points_at(session, target);
 			if (known) {
+				known->careful |= flow->exits[k].careful; /* flags may be in use there, too */
 				*added |= !known->leaves && !known->helper;
 				known->leaves |= !known->helper;
 				continue;

@@ -17,6 +17,7 @@
 
 #define PAGE 4096u
 #define NEAR 127u /* bytes that a short jump reaches */
+#define FLAGS_STEPS 12u
 #define BEHIND 64u /* bytes behind a function's end that may be padding */
 
 struct choice {
@@ -528,6 +529,22 @@ static uint32_t exit_index(const struct fay_flow *flow, uint64_t at)
 	return low;
 }
 
+/* Whether flags that were set in front of an exit are for what comes behind it: assembly may return them. */
+static bool carries_flags(const struct fay_code *code, size_t exit)
+{
+	for (size_t i = exit; i > 0 && i + FLAGS_STEPS > exit && fay_code_follows(code, i); i--) {
+		const struct fay_step *step = &code->steps[i - 1];
+
+		if (step->kind == FAY_STEP_PADDING)
+			continue;
+		if (step->kind != FAY_STEP_PLAIN || step->flags == FAY_FLAGS_USED)
+			return false;
+		if (step->flags == FAY_FLAGS_SET)
+			return true;
+	}
+	return false;
+}
+
 static bool write_exits(struct choice *choice)
 {
 	struct fay_flow *flow = choice->flow;
@@ -542,7 +559,7 @@ static bool write_exits(struct choice *choice)
 		const struct fay_step *step = &choice->code.steps[i];
 
 		if (step->runs_on)
-			flow->exits[flow->exit_count++] = (struct fay_exit){ .at = step->at + step->length, .target = step->runs_on, .kind = FAY_EXIT_JUMP };
+			flow->exits[flow->exit_count++] = (struct fay_exit){ .at = step->at + step->length, .target = step->runs_on, .kind = FAY_EXIT_JUMP, .careful = true };
 		if (!step->exit)
 			continue;
 		flow->exits[flow->exit_count++] = (struct fay_exit){
@@ -551,7 +568,7 @@ static bool write_exits(struct choice *choice)
 			.length = step->length,
 			.kind = step->kind == FAY_STEP_RETURN ? FAY_EXIT_RETURN : step->kind == FAY_STEP_INDIRECT ? FAY_EXIT_INDIRECT : FAY_EXIT_JUMP,
 			.conditional = step->kind == FAY_STEP_BRANCH,
-			.careful = step->careful,
+			.careful = step->careful || carries_flags(&choice->code, i),
 		};
 	}
 	qsort(flow->exits, flow->exit_count, sizeof(*flow->exits), by_at);
@@ -563,10 +580,13 @@ static bool write_flow(struct choice *choice)
 	struct fay_flow *flow = choice->flow;
 	const struct fay_step *steps = choice->code.steps;
 
+	flow->parts = calloc(choice->code.region_count, sizeof(*flow->parts));
+	for (size_t i = 0; flow->parts && i < choice->code.region_count; i++)
+		flow->parts[flow->part_count++] = (struct fay_flow_part){ choice->code.regions[i].start, choice->code.regions[i].end };
 	flow->windows = calloc(choice->span_count + 1, sizeof(*flow->windows));
 	flow->blocks = calloc(choice->block_count + 1, sizeof(*flow->blocks));
 	flow->redirects = calloc(choice->redirect_count + 1, sizeof(*flow->redirects));
-	if (!flow->windows || !flow->blocks || !flow->redirects || !write_exits(choice))
+	if (!flow->parts || !flow->windows || !flow->blocks || !flow->redirects || !write_exits(choice))
 		return false;
 	qsort_r(choice->spans, choice->span_count, sizeof(*choice->spans), by_first, choice->code.steps);
 	for (size_t i = 0; i < choice->span_count; i++) {
@@ -626,15 +646,17 @@ static void choice_deinit(struct choice *choice)
 
 static void forget(struct fay_flow *flow)
 {
+	free(flow->parts);
 	free(flow->exits);
 	free(flow->windows);
 	free(flow->blocks);
 	free(flow->redirects);
+	flow->parts = NULL;
 	flow->exits = NULL;
 	flow->windows = NULL;
 	flow->blocks = NULL;
 	flow->redirects = NULL;
-	flow->exit_count = flow->window_count = flow->block_count = flow->redirect_count = 0;
+	flow->part_count = flow->exit_count = flow->window_count = flow->block_count = flow->redirect_count = 0;
 }
 
 bool fay_flow_read(const struct fay_flow_program *program, uint64_t start, uint64_t end, bool entry, struct fay_flow *flow)

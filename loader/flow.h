@@ -36,6 +36,15 @@ enum fay_flow_place {
 	FAY_PLACE_FUNCTION, /* a function's first byte */
 };
 
+/* Why code may be entered at an address other than by branches and falling through. */
+enum fay_taken_kind {
+	FAY_TAKEN_WORD,	   /* it is in the program's data: an indirect jump may lead there */
+	FAY_TAKEN_HANDLER, /* of an exception, or a label that has a symbol */
+	FAY_TAKEN_ENTRY,   /* a function's, or a symbol that other files may use */
+	FAY_TAKEN_DOUBT,   /* nobody knows where the function that begins there is entered: its table of handlers is not understood */
+	FAY_TAKEN_KINDS
+};
+
 /* How the analysis sees the program. All addresses are the process's. */
 struct fay_flow_program {
 	void *context;
@@ -45,9 +54,8 @@ struct fay_flow_program {
 	 * What is known of an address from symbols and the unwind table. For all but UNKNOWN *start and *end are the bounds of the function or part around it; both are claims only.
 	 */
 	enum fay_flow_place (*place)(void *context, uint64_t address, uint64_t *start, uint64_t *end);
-	/* Addresses in [start, end) that are known to be entered by other ways than branches and falling through: handlers of exceptions, addresses in the program's data.
-	 * Sorted; *count of them; owned by the program. */
-	const uint64_t *(*taken)(void *context, uint64_t start, uint64_t end, size_t *count);
+	/* Addresses of a kind in [start, end). Sorted; *count of them; owned by the program until the next call. NULL: that is not known. */
+	const uint64_t *(*taken)(void *context, enum fay_taken_kind kind, uint64_t start, uint64_t end, size_t *count);
 };
 
 enum fay_exit_kind {
@@ -83,7 +91,14 @@ struct fay_redirect {
 	uint32_t block; /* to its copy */
 };
 
+/* Where a function's instructions lie: first its own bounds. */
+struct fay_flow_part {
+	uint64_t start, end;
+};
+
 struct fay_flow {
+	struct fay_flow_part *parts;
+	size_t part_count;
 	struct fay_exit *exits; /* sorted by address */
 	size_t exit_count;
 	struct fay_window *windows; /* the entry's first, then by address; they do not overlap, nor do redirects lie in them */

@@ -147,6 +147,75 @@ size_t fay_padding_length(const uint8_t *bytes, size_t size)
 	return kind_of(&insn, bytes) == FAY_STEP_PADDING ? insn.length : 0;
 }
 
+/* Opcodes of the first two maps that do nothing but set flags: without a group's operations, which are told by modrm.reg. */
+static bool only_sets_flags(const ZydisDecodedInstruction *insn)
+{
+	bool first = insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
+
+	if (insn->opcode_map == ZYDIS_OPCODE_MAP_0F38)
+		return insn->opcode == 0x17 || insn->opcode == 0x0e || insn->opcode == 0x0f; /* ptest, vtestps, vtestpd */
+	if (insn->opcode_map == ZYDIS_OPCODE_MAP_0F)
+		return insn->opcode == 0xa3 || (insn->opcode == 0xba && insn->raw.modrm.reg == 4) || insn->opcode == 0x2e || insn->opcode == 0x2f;
+	if (!first)
+		return false;
+	switch (insn->opcode) {
+	case 0x38 ... 0x3d: /* cmp */
+	case 0x84: /* test */
+	case 0x85:
+	case 0xa8:
+	case 0xa9:
+	case 0x9d: /* popf, sahf, cmc, clc, stc, std, cld */
+	case 0x9e:
+	case 0xf5:
+	case 0xf8:
+	case 0xf9:
+	case 0xfc:
+	case 0xfd: return true;
+	case 0x80 ... 0x83: return insn->raw.modrm.reg == 7;
+	case 0xf6:
+	case 0xf7: return insn->raw.modrm.reg <= 1;
+	default: return false;
+	}
+}
+
+static enum fay_step_flags flags_of(const ZydisDecodedInstruction *insn)
+{
+	if (only_sets_flags(insn))
+		return FAY_FLAGS_SET;
+	if (insn->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+		return FAY_FLAGS_KEPT;
+	if (insn->opcode_map == ZYDIS_OPCODE_MAP_0F)
+		switch (insn->opcode) {
+		case 0x10 ... 0x17:
+		case 0x1e ... 0x1f:
+		case 0x28 ... 0x29:
+		case 0x57:
+		case 0x6e ... 0x6f:
+		case 0x7e ... 0x7f:
+		case 0xb6 ... 0xb7:
+		case 0xbe ... 0xbf:
+		case 0xc8 ... 0xcf:
+		case 0xd6:
+		case 0xef: return FAY_FLAGS_KEPT;
+		default: return FAY_FLAGS_USED;
+		}
+	if (insn->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
+		return FAY_FLAGS_USED;
+	switch (insn->opcode) {
+	case 0x50 ... 0x5f:
+	case 0x63:
+	case 0x86 ... 0x8b:
+	case 0x8d:
+	case 0x8f ... 0x99:
+	case 0xa4 ... 0xa5:
+	case 0xaa ... 0xab:
+	case 0xb0 ... 0xbf:
+	case 0xc6 ... 0xc7:
+	case 0xc9: return FAY_FLAGS_KEPT;
+	default: return FAY_FLAGS_USED;
+	}
+}
+
 /* How the instruction changes the stack's depth; false: that is not known. */
 static bool depth_after(const ZydisDecodedInstruction *insn, const uint8_t *bytes, int32_t *depth)
 {
@@ -204,7 +273,6 @@ struct reading {
 	struct mention mentions[TABLES_MAX];
 	size_t mention_count;
 	bool many_mentions;
-	int8_t *changes; /* by step: of the depth, in units of 8 bytes; not used */
 };
 
 static void mention(struct reading *reading, uint64_t address)
@@ -267,13 +335,7 @@ static bool decode_region(struct reading *reading, struct fay_code_region *regio
 			step->target = step->at + step->length + (uint64_t)insn.raw.imm[0].value.s;
 			step->is_short = insn.raw.imm[0].size != 32;
 		}
-		if (step->kind == FAY_STEP_INDIRECT) {
-			step->table_like = bytes[0] == 0x3e || (insn.raw.modrm.mod != 3 && insn.raw.modrm.rm == 4 && insn.raw.sib.index != 4);
-			/* through a word of memory: a stub's, or a pointer's */
-			step->is_short = insn.raw.modrm.mod == 0 && insn.raw.modrm.rm == 5;
-		}
-		if (insn.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && insn.opcode == 0x63 && insn.raw.modrm.mod != 3 && insn.raw.modrm.rm == 4 && insn.raw.sib.scale == 2)
-			step->table_like = true; /* movslq (table, index, 4) */
+		step->flags = (uint8_t)flags_of(&insn);
 		note_mentions(reading, step, &insn);
 		at += insn.length;
 	}
@@ -338,7 +400,7 @@ static bool resolve_jump(struct reading *reading, size_t index)
 		return fay_code_refuse(code, "leaves itself at +%#lx in an unusual way", offset_of(code, step->at));
 	place = code->program->place(code->program->context, target, &start, &end);
 	step->exit = true;
-	step->careful = place != FAY_PLACE_FUNCTION && place != FAY_PLACE_UNNAMED && !is_stub(code, target);
+	step->careful = place != FAY_PLACE_FUNCTION && !is_stub(code, target); /* an unwind entry without a symbol may be a part */
 	return true;
 }
 
@@ -347,6 +409,23 @@ static bool resolve_jumps(struct reading *reading)
 	for (size_t i = 0; i < reading->code->step_count; i++)
 		if (reading->code->steps[i].target && reading->code->steps[i].kind != FAY_STEP_CALL && !resolve_jump(reading, i))
 			return false;
+	return true;
+}
+
+/* False: the reason says why, or there is no memory. */
+static bool table_add(struct fay_code *code, uint64_t table)
+{
+	uint64_t *grown;
+
+	if (code->table_count && code->tables[code->table_count - 1] == table)
+		return true;
+	if (!(code->table_count & (code->table_count - 1))) {
+		grown = realloc(code->tables, (2 * code->table_count + 1) * sizeof(*grown));
+		if (!grown)
+			return code->no_memory = true, false;
+		code->tables = grown;
+	}
+	code->tables[code->table_count++] = table;
 	return true;
 }
 
@@ -373,6 +452,8 @@ static bool read_table(struct reading *reading, uint64_t table)
 			if (step == SIZE_MAX)
 				return true; /* no table, or its end */
 			code->steps[step].entered = true;
+			if (!table_add(code, table))
+				return false;
 		}
 		if (got < 64)
 			return true;
@@ -391,7 +472,7 @@ static bool resolve_mentions(struct reading *reading)
 		size_t step = fay_code_find(code, address);
 
 		if (step != SIZE_MAX)
-			code->steps[step].entered = true;
+			code->steps[step].entered = code->steps[step].label = true;
 		else if (!region_of(code, address) && !read_table(reading, address))
 			return false;
 	}
@@ -401,7 +482,7 @@ static bool resolve_mentions(struct reading *reading)
 /*
  * Data may look like an address in the midst of an instruction. If it is one, the instruction may be overwritten no more than one that begins there.
  */
-static void mark_taken(struct fay_code *code, uint64_t address)
+static void mark_taken(struct fay_code *code, uint64_t address, bool label)
 {
 	size_t step = SIZE_MAX;
 
@@ -410,25 +491,33 @@ static void mark_taken(struct fay_code *code, uint64_t address)
 		if (step == SIZE_MAX)
 			continue;
 		code->steps[step].entered = true;
+		code->steps[step].label |= label;
 		if (back && code->steps[step].kind == FAY_STEP_PLAIN)
 			code->steps[step].kind = FAY_STEP_FIXED;
 	}
 }
 
 /* Marks what others tell, and instructions behind calls. */
-static void mark_entered(struct fay_code *code)
+static bool mark_entered(struct fay_code *code)
 {
-	for (size_t r = 0; r < code->region_count; r++) {
-		size_t count;
-		const uint64_t *taken = code->program->taken(code->program->context, code->regions[r].start, code->regions[r].end, &count);
+	for (size_t r = 0; r < code->region_count; r++)
+		for (enum fay_taken_kind kind = 0; kind < FAY_TAKEN_KINDS; kind++) {
+			size_t count;
+			const uint64_t *taken =
+				code->program->taken(code->program->context, kind, code->regions[r].start, code->regions[r].end, &count);
 
-		for (size_t i = 0; i < count; i++) {
-			mark_taken(code, taken[i]);
+			if (!taken || (kind == FAY_TAKEN_DOUBT && count))
+				return fay_code_refuse(code, "is in a file whose relocations or unwind tables are not understood");
+			for (size_t i = 0; i < count; i++) {
+				if (kind == FAY_TAKEN_ENTRY && taken[i] != code->regions[r].start)
+					return fay_code_refuse(code, "has another entry at +%#lx", offset_of(code, taken[i]));
+				mark_taken(code, taken[i], kind == FAY_TAKEN_WORD);
+			}
 		}
-	}
 	for (size_t i = 1; i < code->step_count; i++)
 		if (fay_code_follows(code, i) && (code->steps[i - 1].kind == FAY_STEP_CALL || code->steps[i - 1].kind == FAY_STEP_FIXED))
 			code->steps[i].entered = true;
+	return true;
 }
 
 static bool join_jumps(struct fay_code *code)
@@ -440,9 +529,9 @@ static bool join_jumps(struct fay_code *code)
 		if (!step->target || step->exit)
 			continue;
 		to = fay_code_find(code, step->target);
-		if (step->kind == FAY_STEP_CALL) { /* of a part of itself: code that finds out where it is, or takes its return address away */
+		if (step->kind == FAY_STEP_CALL) { /* of a part of itself: which of its exits are whose is not known */
 			if (to != SIZE_MAX && to != code->regions[0].first)
-				code->steps[to].entered = true;
+				return fay_code_refuse(code, "calls a part of itself at +%#lx", offset_of(code, step->at));
 			continue;
 		}
 		if (to == SIZE_MAX) { /* past a lock prefix, or into something else */
@@ -567,47 +656,10 @@ static bool check_reached(struct fay_code *code)
 	return true;
 }
 
-static bool any_entered(const struct fay_code *code)
+static void find_returns(struct fay_code *code)
 {
-	for (size_t i = 1; i < code->step_count; i++)
-		if (code->steps[i].entered && fay_code_follows(code, i) && code->steps[i - 1].kind != FAY_STEP_CALL)
-			return true;
-	return false;
-}
-
-#define PATTERN_STEPS 12u
-
-/* Is the jump one through a table, and so not out of the function? */
-static bool by_table(const struct fay_code *code, size_t index, bool tables)
-{
-	const struct fay_step *step = &code->steps[index];
-
-	if (step->is_short)
-		return false; /* through a word of its own: a stub */
-	if (step->table_like)
-		return tables || step->depth > 0;
-	for (size_t i = index; i > 0 && i + PATTERN_STEPS > index && fay_code_follows(code, i); i--)
-		if (code->steps[i - 1].table_like && code->steps[i - 1].kind == FAY_STEP_PLAIN)
-			return true;
-	return step->depth > 0 || (step->depth < 0 && tables);
-}
-
-static bool find_exits(struct fay_code *code)
-{
-	bool tables = any_entered(code);
-
-	for (size_t i = 0; i < code->step_count; i++) {
-		struct fay_step *step = &code->steps[i];
-
-		if (step->kind == FAY_STEP_RETURN)
-			step->exit = true;
-		if (step->kind != FAY_STEP_INDIRECT)
-			continue;
-		step->exit = !by_table(code, i, tables);
-		if (!step->exit && !tables)
-			return fay_code_refuse(code, "has an indirect jump at +%#lx, and where that leads is not known", offset_of(code, step->at));
-	}
-	return true;
+	for (size_t i = 0; i < code->step_count; i++)
+		code->steps[i].exit |= code->steps[i].kind == FAY_STEP_RETURN;
 }
 
 bool fay_code_read(struct fay_code *code, uint64_t start, uint64_t end)
@@ -621,9 +673,9 @@ bool fay_code_read(struct fay_code *code, uint64_t start, uint64_t end)
 	ZydisDecoderInit(&reading->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	ZydisDecoderEnableMode(&reading->decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
 	read = region_add(reading, start, end) && resolve_jumps(reading) && resolve_mentions(reading) && resolve_jumps(reading);
+	read = read && mark_entered(code) && join_jumps(code) && reach(code) && check_ends(code) && check_reached(code) && fay_code_resolve_indirect(code);
 	if (read)
-		mark_entered(code);
-	read = read && join_jumps(code) && reach(code) && check_ends(code) && check_reached(code) && find_exits(code);
+		find_returns(code);
 	free(reading->bytes);
 	free(reading);
 	return read;
@@ -632,4 +684,5 @@ bool fay_code_read(struct fay_code *code, uint64_t start, uint64_t end)
 void fay_code_deinit(struct fay_code *code)
 {
 	free(code->steps);
+	free(code->tables);
 }

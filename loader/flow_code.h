@@ -19,6 +19,9 @@ enum fay_step_kind {
 	FAY_STEP_STOP, /* hlt, ud2: nothing behind it is run */
 };
 
+/* Nobody sets flags for nothing: where they are not used before an exit they are meant for behind it. */
+enum fay_step_flags { FAY_FLAGS_USED, FAY_FLAGS_KEPT, FAY_FLAGS_SET }; /* used, or set by the way; as before; set, and nothing else */
+
 /* An instruction. */
 struct fay_step {
 	uint64_t at, target; /* of JUMP and BRANCH */
@@ -29,7 +32,8 @@ struct fay_step {
 	bool exit;
 	uint64_t runs_on; /* the function behind, into which the flow goes on here: an exit, too; 0: it does not */
 	bool careful; /* such an exit may be taken in the middle of a function */
-	bool table_like; /* an indirect jump of the form that tables have */
+	bool label;	 /* its address is taken: an indirect jump through a pointer may lead there */
+	uint8_t flags;	 /* enum fay_step_flags */
 	bool used;    /* in a window, or redirected */
 	uint32_t first_join, next_join; /* jumps to here, as numbers of steps plus one; the next one to the same place */
 	uint32_t block; /* plus one: all jumps to here are led to a copy */
@@ -49,6 +53,8 @@ struct fay_code {
 	struct fay_code_region regions[FAY_FLOW_REGIONS_MAX]; /* the first is the function, as its symbol says */
 	size_t region_count;
 	size_t bytes; /* of all regions */
+	uint64_t *tables; /* of distances, that lead into the function */
+	size_t table_count;
 	bool no_memory;
 	char *reason; /* FAY_REASON_MAX */
 };
@@ -56,6 +62,8 @@ struct fay_code {
 /* Decodes all, and marks what is entered. False: no memory, or the reason says why nothing can be said of the function. */
 bool fay_code_read(struct fay_code *code, uint64_t start, uint64_t end);
 void fay_code_deinit(struct fay_code *code);
+/* flow_indirect.c: which indirect jumps are exits. False: the reason says of which that is not known. */
+bool fay_code_resolve_indirect(struct fay_code *code);
 /* The instruction that begins at an address; SIZE_MAX: none. */
 size_t fay_code_find(const struct fay_code *code, uint64_t at);
 /* Whether the instruction before is in the same region and directly before it. */

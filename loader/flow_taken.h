@@ -7,12 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "flow.h"
+
 struct fay_taken;
 
 /* Reads relocations, data and tables of handlers. NULL: out of memory, or the file is malformed in a way that leaves doubt. */
 struct fay_taken *fay_taken_create(Elf *elf);
 void fay_taken_destroy(struct fay_taken *taken); /* NULL is allowed */
-/* Those in [start, end), sorted, as virtual addresses in the file. Owned by `taken`. */
-const uint64_t *fay_taken_in(const struct fay_taken *taken, uint64_t start, uint64_t end, size_t *count);
+/* Those of a kind in [start, end), sorted, as virtual addresses in the file. Owned by `taken`; never NULL. */
+const uint64_t *fay_taken_in(const struct fay_taken *taken, enum fay_taken_kind kind, uint64_t start, uint64_t end, size_t *count);
 
 #endif

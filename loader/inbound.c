@@ -3,12 +3,13 @@
  * Jumps from one function into the first bytes of another. glibc's mempcpy, for one, sets its result and jumps behind memcpy's first instruction;
  * a jump written there would be entered in its middle. The text of each module that has points is searched, once for all of them:
  *
- *	at every byte: is it the opcode of a direct branch (e9, 0f 8x, e8, c7 f8 with 32 bits; eb, 7x, e0..e3 with 8), which leads there?
- *	32 bits: taken for a branch. That other bytes look like one happens once in a few thousand million bytes.
- *	8 bits: that is common, so the function around it is decoded from its start; only if an instruction begins there is it one. What does not
- *	decode, or has no known start, is taken for one.
+ *	at every byte: is it the opcode of a direct branch (e9, 0f 8x, e8, c7 f8 with 32 bits; eb, 7x, e0..e3 with 8), or of a lea, which leads there?
+ *	Are it and the next three such an address, in a program that is not position-independent?
+ *	32 bits from there: taken for one. That other bytes look like it happens once in a few thousand million bytes.
+ *	8 bits, and addresses: these are common, so the function around is decoded from its start; only if an instruction has that there is it one. What
+ *	does not decode, or has no known start, is taken for one.
  *
- * Branches of the function itself are not looked at here: fay_patchable(), or fay_flow_read(), has seen them.
+ * The function itself and its parts are not looked at here: fay_patchable(), or fay_flow_read(), has seen them.
  */
 #include "session.h"
 
@@ -25,6 +26,8 @@
 #define CHUNK (1u << 20)
 #define BRANCH_MAX 6u           /* bytes of the longest branch that is looked for */
 #define TEXT_MAX (UINT64_C(1) << 32) /* bytes of code in one mapping; a branch reaches half as far */
+#define DATA_MAX 16u
+#define ENTRIES_MAX (1u << 24)
 #define DECODE_MAX (1u << 20)   /* bytes from a function's start to a place in it */
 
 struct search {
@@ -33,10 +36,34 @@ struct search {
 	int memory;
 	struct fay_module *module;
 	const struct fay_range *range;
-	uint8_t *overwritten; /* a bit for each byte of the range: overwritten by a jump, but not its first byte */
+	uint64_t low, high;   /* the module's ranges */
+	uint8_t *overwritten; /* a bit for each byte from low on: overwritten by a jump, but not its first byte */
 	uint8_t *text;        /* CHUNK + BRANCH_MAX bytes, from `at` */
 	uint64_t at;
+	struct data {	      /* sections of the module's file that are no code */
+		uint64_t start, end; /* in the process */
+		const uint8_t *bytes;
+	} data[DATA_MAX];
+	size_t data_count;
+	uint64_t entries_left; /* of tables that may be read */
 };
+
+/* Those without any bytes in the file are left out. */
+static void find_data(struct search *s)
+{
+	Elf_Scn *scn = NULL;
+
+	s->data_count = 0;
+	s->entries_left = ENTRIES_MAX;
+	while ((scn = elf_nextscn(s->module->object->elf, scn)) && s->data_count < DATA_MAX) {
+		const Elf64_Shdr *header = elf64_getshdr(scn);
+		bool wanted = header && header->sh_flags & SHF_ALLOC && !(header->sh_flags & (SHF_EXECINSTR | SHF_WRITE)) && header->sh_type == SHT_PROGBITS;
+		Elf_Data *data = wanted ? elf_rawdata(scn, NULL) : NULL;
+
+		if (data && data->d_buf && data->d_size)
+			s->data[s->data_count++] = (struct data){ header->sh_addr + s->range->bias, header->sh_addr + data->d_size + s->range->bias, data->d_buf };
+	}
+}
 
 /* Bytes from the site to which nothing may jump, but for the first: the jump; up to a marker, or an exit, whose instructions before it are run elsewhere. */
 static uint64_t closed_bytes(const struct fay_site *site)
@@ -50,7 +77,7 @@ static uint64_t closed_bytes(const struct fay_site *site)
 
 static bool mark_sites(struct search *s)
 {
-	uint64_t start = s->range->start, size = s->range->end - start;
+	uint64_t start = s->low, size = s->high - start;
 	bool any = false;
 
 	for (size_t i = 0; i < s->session->order_count; i++) {
@@ -66,14 +93,15 @@ static bool mark_sites(struct search *s)
 	return any;
 }
 
-/* Whether an instruction begins at `source`: known from the start of the function that holds it. */
-static bool instruction_begins(struct search *s, uint64_t source)
+/* Whether an instruction begins at `source`, or has an address of 32 bits there: known from the start of the function that holds it. */
+static bool instruction_has(struct search *s, uint64_t source, bool address)
 {
 	uint64_t vaddr = source - s->range->bias, start = fay_object_start_before(s->module->object, vaddr);
 	size_t size = vaddr - start;
 	uint8_t *bytes;
-	bool begins = true;
+	ZydisDecodedInstruction insn = { 0 };
 	ZydisDecoder decoder;
+	size_t at;
 
 	if (start == UINT64_MAX || size > DECODE_MAX || start + s->range->bias < s->range->start)
 		return true;
@@ -83,19 +111,31 @@ static bool instruction_begins(struct search *s, uint64_t source)
 		return true;
 	}
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	for (size_t at = 0; at < size;) {
-		ZydisDecodedInstruction insn;
-
+	for (at = 0; at < size; at += insn.length)
 		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes + at, size + BRANCH_MAX - at, &insn)))
 			break; /* doubt */
-		at += insn.length;
-		begins = at <= size;
-	}
 	free(bytes);
-	return begins;
+	if (at <= size)
+		return at < size || !address;
+	at -= insn.length;
+	return address && (size == at + insn.raw.disp.offset || size == at + insn.raw.imm[0].offset);
 }
 
-static int found(struct search *s, uint64_t source, uint64_t to, bool is_short)
+static bool is_own(const struct fay_point *point, uint64_t source)
+{
+	uint64_t own = point->function.address - point->offset;
+
+	if (source >= own && source < point->function.address + point->function.size)
+		return true;
+	for (size_t i = 0; point->exits && i < point->flow->part_count; i++)
+		if (source >= point->flow->parts[i].start && source < point->flow->parts[i].end)
+			return true;
+	return false;
+}
+
+enum opcode { NO_BRANCH, SHORT, NEAR, TWO_BYTES, LEA, ADDRESS };
+
+static int found(struct search *s, uint64_t source, uint64_t to, enum opcode kind)
 {
 	struct fay_site *site = fay_site_around(s->session, to);
 	const struct fay_point *point;
@@ -106,20 +146,19 @@ static int found(struct search *s, uint64_t source, uint64_t to, bool is_short)
 		return 0;
 	point = &s->session->points[site->point];
 	own = point->function.address - point->offset;
-	if (source >= own && source < point->function.address + point->function.size)
+	if (is_own(point, source) || ((kind == SHORT || kind == ADDRESS) && !instruction_has(s, source, kind == ADDRESS)))
 		return 0;
-	if (is_short && !instruction_begins(s, source))
-		return 0;
-	snprintf(reason, sizeof(reason), "is entered at +%#lx by a jump from another function (at %s+%#lx)", (unsigned long)(to - own),
-		 s->module->name, (unsigned long)(source - s->range->bias));
+	snprintf(reason, sizeof(reason), "%s at +%#lx by %s another function (at %s+%#lx)", kind == LEA || kind == ADDRESS ? "may be entered" : "is entered",
+		 (unsigned long)(to - own), kind == LEA || kind == ADDRESS ? "what has its address," : "a jump from", s->module->name,
+		 (unsigned long)(source - s->range->bias));
 	return fay_site_refuse(s->session, site, reason);
 }
 
 static bool is_overwritten(const struct search *s, uint64_t address)
 {
-	uint64_t at = address - s->range->start;
+	uint64_t at = address - s->low;
 
-	return at < s->range->end - s->range->start && s->overwritten[at / 8] >> at % 8 & 1;
+	return at < s->high - s->low && s->overwritten[at / 8] >> at % 8 & 1;
 }
 
 static uint64_t rel32_target(const struct search *s, size_t i, unsigned length)
@@ -130,12 +169,33 @@ static uint64_t rel32_target(const struct search *s, size_t i, unsigned length)
 	return s->at + i + length + (uint64_t)(int64_t)distance;
 }
 
-enum opcode { NO_BRANCH, SHORT, NEAR, TWO_BYTES };
-
-/* What a branch may begin with. */
+/* What a branch, or the address of code, may begin with. */
 static const uint8_t opcodes[256] = {
-	[0x70 ... 0x7f] = SHORT, [0xe0 ... 0xe3] = SHORT, [0xeb] = SHORT, [0xe8] = NEAR, [0xe9] = NEAR, [0x0f] = TWO_BYTES, [0xc7] = TWO_BYTES,
+	[0x70 ... 0x7f] = SHORT, [0xe0 ... 0xe3] = SHORT, [0xeb] = SHORT, [0xe8] = NEAR, [0xe9] = NEAR, [0x0f] = TWO_BYTES, [0xc7] = TWO_BYTES, [0x8d] = LEA,
 };
+
+/* A table of 32-bit distances from itself that a function reads: none of another function's code but its begin. */
+static int search_table(struct search *s, uint64_t source, uint64_t table)
+{
+	const struct data *in = s->data;
+
+	while (in < s->data + s->data_count && table - in->start >= in->end - in->start)
+		in++;
+	for (uint64_t at = table; in < s->data + s->data_count && in->end - at >= 4; at += 4) {
+		int32_t distance;
+		uint64_t to;
+
+		memcpy(&distance, in->bytes + (at - in->start), 4);
+		to = table + (uint64_t)(int64_t)distance;
+		if (to - s->low >= s->high - s->low)
+			return 0;
+		if (s->entries_left-- == 0)
+			return -3;
+		if (is_overwritten(s, to) && found(s, source, to, LEA))
+			return -1;
+	}
+	return 0;
+}
 
 /* `count` bytes of the chunk; BRANCH_MAX more are there. */
 static int search_chunk(struct search *s, size_t count)
@@ -146,10 +206,29 @@ static int search_chunk(struct search *s, size_t count)
 
 		if (kind == NO_BRANCH)
 			continue;
-		if (kind == TWO_BYTES && (s->text[i] == 0x0f ? (next & 0xf0) != 0x80 : next != 0xf8))
+		if ((kind == TWO_BYTES && (s->text[i] == 0x0f ? (next & 0xf0) != 0x80 : next != 0xf8)) || (kind == LEA && (next & 0xc7) != 5))
 			continue;
 		to = kind == SHORT ? s->at + i + 2 + (uint64_t)(int64_t)(int8_t)next : rel32_target(s, i, kind == NEAR ? 5 : 6);
-		if (is_overwritten(s, to) && found(s, s->at + i, to, kind == SHORT))
+		if (is_overwritten(s, to) && found(s, s->at + i, to, kind))
+			return -1;
+		if (kind == LEA) {
+			int code = search_table(s, s->at + i, to);
+
+			if (code)
+				return code;
+		}
+	}
+	return 0;
+}
+
+/* Of a program that lies where it was linked to. */
+static int search_addresses(struct search *s, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t word;
+
+		memcpy(&word, s->text + i, 4);
+		if (is_overwritten(s, word) && found(s, s->at + i, word, ADDRESS))
 			return -1;
 	}
 	return 0;
@@ -167,42 +246,54 @@ static int search_range(struct search *s)
 		memset(s->text, 0, CHUNK + BRANCH_MAX);
 		got = fay_read_program(s->present, s->memory, s->at, s->text, end - s->at < CHUNK + BRANCH_MAX ? (size_t)(end - s->at) : CHUNK + BRANCH_MAX);
 		code = got < count ? -2 : search_chunk(s, count);
+		if (!code && !s->range->bias)
+			code = search_addresses(s, count);
 	}
 	return code;
 }
 
-static bool has_site(const struct search *s)
+static int search_ranges(struct search *s)
 {
-	for (size_t i = 0; i < s->session->order_count; i++) {
-		uint64_t site = s->session->sites[s->session->order[i]].site;
+	int code = 0;
 
-		if (site >= s->range->start && site < s->range->end)
-			return true;
+	for (size_t i = 0; i < s->module->range_count && !code; i++) {
+		s->range = &s->module->ranges[i];
+		if (!s->range->placed)
+			continue;
+		find_data(s);
+		code = search_range(s);
 	}
-	return false;
+	return code;
 }
 
 static int search_module(struct search *s, struct fay_error *error)
 {
-	for (size_t i = 0; i < s->module->range_count; i++) {
-		int code = 0;
+	int code = 0;
 
-		s->range = &s->module->ranges[i];
-		if (s->range->end - s->range->start > TEXT_MAX && !has_site(s))
-			continue;
-		if (s->range->end - s->range->start > TEXT_MAX)
-			return fay_error_set(error, FAY_E_LIMIT, "process %d: the code of %s is longer than 4 GiB, and is not searched", (int)s->session->pid, s->module->name);
-		s->overwritten = calloc((s->range->end - s->range->start) / 8 + 2, 1);
-		if (!s->overwritten)
-			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-		if (s->range->placed && mark_sites(s))
-			code = search_range(s);
-		free(s->overwritten);
-		if (code)
-			return code == -2 ? fay_error_set(error, FAY_E_INTERNAL, "process %d: the code of %s cannot be read", (int)s->session->pid, s->module->name) :
-					    fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	s->low = UINT64_MAX;
+	s->high = 0;
+	for (size_t i = 0; i < s->module->range_count; i++) {
+		const struct fay_range *range = &s->module->ranges[i];
+
+		s->low = range->start < s->low ? range->start : s->low;
+		s->high = range->end > s->high ? range->end : s->high;
 	}
-	return 0;
+	if (s->low >= s->high || !fay_site_between(s->session, s->low, s->high))
+		return 0;
+	if (s->high - s->low > TEXT_MAX)
+		return fay_error_set(error, FAY_E_LIMIT, "process %d: the code of %s is longer than 4 GiB, and is not searched", (int)s->session->pid, s->module->name);
+	s->overwritten = calloc((s->high - s->low) / 8 + 2, 1);
+	if (!s->overwritten)
+		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	if (mark_sites(s))
+		code = search_ranges(s);
+	free(s->overwritten);
+	if (!code)
+		return 0;
+	if (code == -3)
+		return fay_error_set(error, FAY_E_LIMIT, "process %d: %s has more tables than are looked at", (int)s->session->pid, s->module->name);
+	return code == -2 ? fay_error_set(error, FAY_E_INTERNAL, "process %d: the code of %s cannot be read", (int)s->session->pid, s->module->name) :
+			    fay_error_set(error, FAY_E_LIMIT, "out of memory");
 }
 
 int fay_inbound_search(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error)

@@ -48,7 +48,7 @@ static bool sites_unchanged(struct fay_session *session, const struct fay_stop *
 	return true;
 }
 
-/* The site whose overwritten bytes, but for the first, contain the address. */
+/* The site whose closed bytes, but for the first, contain the address. */
 static const struct fay_site *site_around(const struct fay_session *session, uint64_t address)
 {
 	const struct fay_site *site;
@@ -60,15 +60,18 @@ static const struct fay_site *site_around(const struct fay_session *session, uin
 	if (zone == session->zone_count)
 		return NULL;
 	site = fay_site_around(session, address);
-	return site && address < site->site + site->patch.size ? site : NULL;
+	if (site && site->kind == FAY_SITE_HOLE) /* of the window that it lies in, if any */
+		site = fay_site_around(session, site->site);
+	return site && site->kind != FAY_SITE_HOLE && address < site->site + fay_site_closed(site) ? site : NULL;
 }
 
 /* Notes the places; stops the search only when there is no more room for them. */
-static bool is_interrupted(void *context, uint64_t word)
+static bool is_interrupted(void *context, uint64_t address, uint64_t word)
 {
 	struct fay_session *session = context;
 	const struct fay_site *site = site_around(session, word);
 
+	(void)address;
 	for (size_t i = 0; site && i < session->held_count; i++)
 		if (session->held[i] == site->site)
 			return false;

@@ -154,6 +154,7 @@ static bool changes_write(struct fay_stop *stop, struct fay_zones *zones, struct
 struct inside_context {
 	const struct fay_zones *zones;
 	uint64_t session;
+	struct fay_stop *stop;
 	uint64_t before[2]; /* for fay_stop_interrupted_at */
 };
 
@@ -162,12 +163,74 @@ static const struct fay_zone *zone_around(const struct inside_context *inside, u
 	return fay_zones_around(inside->zones, inside->session, address);
 }
 
-static bool is_interrupted(void *context, uint64_t word)
+static bool is_interrupted(void *context, uint64_t address, uint64_t word)
 {
 	struct inside_context *inside = context;
 	uint64_t rip = fay_stop_interrupted_at(inside->before, word);
 
+	(void)address;
 	return rip && zone_around(inside, rip);
+}
+
+/* The short jump that leads to a hole, of the same session. 0: the address is none of its holes. */
+static uint64_t hop_to(const struct inside_context *inside, uint64_t hole)
+{
+	for (size_t i = 0; i < inside->zones->count; i++) {
+		const struct fay_zone *zone = &inside->zones->items[i];
+		uint32_t at = fay_zone_first_at(zone, hole);
+		const struct fay_zone_patch *patch = zone->header.session == inside->session ? fay_zone_next_at(zone, hole, &at) : NULL;
+
+		while (patch && patch->kind != FAY_PATCH_HOLE)
+			patch = fay_zone_next_at(zone, hole, &at);
+		for (uint32_t k = fay_zone_first_at(zone, hole - UINT8_MAX); patch && patch->removed && k < zone->header.patch_count; k++) {
+			const struct fay_zone_patch *hop = &zone->patches[zone->by_site[k]];
+
+			if (hop->site > hole + UINT8_MAX)
+				break;
+			if (hop->size == FAY_HOP_BYTES && hop->site + FAY_HOP_BYTES + (uint64_t)(int64_t)hop->hop == hole)
+				return hop->site;
+		}
+	}
+	return 0;
+}
+
+/* Somebody was interrupted between a short jump and the one in its hole: the signal's handler returns to the former's place. */
+static bool leave_hole(void *context, uint64_t address, uint64_t word)
+{
+	struct inside_context *inside = context;
+	uint64_t rip = fay_stop_interrupted_at(inside->before, word), hop = rip ? hop_to(inside, rip) : 0;
+
+	if (hop)
+		fay_stop_write(inside->stop, address - 2 * sizeof(word), &hop, sizeof(hop));
+	return false;
+}
+
+static bool has_holes(const struct fay_zones *zones, uint64_t session)
+{
+	for (size_t i = 0; i < zones->count; i++)
+		for (uint32_t k = 0; zones->items[i].header.session == session && k < zones->items[i].header.patch_count; k++)
+			if (zones->items[i].patches[k].kind == FAY_PATCH_HOLE)
+				return true;
+	return false;
+}
+
+/* What is in a removed hole is the program's again, which does not go on there. A short jump does nothing but lead there: so it is run again, or what it has replaced. */
+static void leave_holes(struct fay_stop *stop, const struct fay_zones *zones, uint64_t session)
+{
+	struct inside_context context = { .zones = zones, .session = session, .stop = stop };
+
+	if (!has_holes(zones, session))
+		return;
+	for (size_t i = 0; i < stop->count; i++) {
+		struct fay_stopped_thread *thread = &stop->threads[i];
+		uint64_t hop = thread->gone ? 0 : hop_to(&context, thread->registers.rip);
+
+		if (!hop)
+			continue;
+		thread->registers.rip = hop;
+		thread->dirty = true;
+	}
+	fay_stop_visit_words(stop, leave_hole, &context);
 }
 
 /*
@@ -308,6 +371,7 @@ static bool take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_
 		}
 	}
 	if (changes_write(stop, zones, text)) {
+		leave_holes(stop, zones, session);
 		for (size_t i = 0; i < zones->count; i++)
 			if (zones->items[i].header.session == session)
 				uncount_markers(stop, &zones->items[i], text);

@@ -81,11 +81,11 @@ struct fay_site {
 	uint8_t program[FAY_SITE_BYTES]; /* the same without other sessions' jumps */
 	uint64_t lower;	   /* linked: where the trampoline goes on */
 	uint64_t lower_part; /* likewise the part in front of the exit of a function that is whole in this window */
-	uint8_t boundary_count; /* instructions that begin within the bytes to be overwritten, */
+	uint8_t boundary_count; /* instructions that begin within fay_site_closed(), */
 	struct {
 		uint8_t from;
 		uint64_t to; /* and where threads that stand there go on */
-	} boundaries[FAY_JUMP_BYTES];
+	} boundaries[2 * FAY_JUMP_BYTES];
 	struct fay_zone_patch patch;
 };
 
@@ -99,6 +99,12 @@ static inline bool fay_site_whole(const struct fay_site *site)
 static inline uint8_t fay_site_overwritten(const struct fay_site *site)
 {
 	return site->hole ? FAY_HOP_BYTES : FAY_JUMP_BYTES;
+}
+
+/* Bytes in which instructions of the program are overwritten: its own, and those of a hole that lies behind them in the same window. */
+static inline uint8_t fay_site_closed(const struct fay_site *site)
+{
+	return site->reach < site->length ? site->reach + FAY_JUMP_BYTES : fay_site_overwritten(site);
 }
 
 #define FAY_HELD_MAX 64u
@@ -225,6 +231,8 @@ bool fay_exit_by_word(const struct fay_zones *present, int memory, uint64_t targ
  * sites.c: reads and checks every point's bytes; what cannot be patched goes to the skipped ones.
  */
 int fay_sites_plan(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error);
+/* Whether any usable site lies in [low, high). */
+bool fay_site_between(const struct fay_session *session, uint64_t low, uint64_t high);
 /* The usable site that has the address behind its first byte and within `reach` of it; NULL: there is none. */
 struct fay_site *fay_site_around(const struct fay_session *session, uint64_t address);
 /* It cannot be patched: sets the point aside, or its exits alone, then it has no usable sites until it is planned again. */

@@ -504,7 +504,7 @@ static uint64_t reach_closed(const struct fay_site *site)
 	return site->size > site->reach ? site->size : site->reach;
 }
 
-struct fay_site *fay_site_around(const struct fay_session *session, uint64_t address)
+static size_t order_below(const struct fay_session *session, uint64_t address)
 {
 	size_t low = 0, high = session->order_count;
 
@@ -516,8 +516,18 @@ struct fay_site *fay_site_around(const struct fay_session *session, uint64_t add
 		else
 			high = middle;
 	}
+	return low;
+}
+
+bool fay_site_between(const struct fay_session *session, uint64_t low, uint64_t high)
+{
+	return order_below(session, low) < order_below(session, high);
+}
+
+struct fay_site *fay_site_around(const struct fay_session *session, uint64_t address)
+{
 	/* They do not overlap. */
-	for (; low-- > 0;) {
+	for (size_t low = order_below(session, address); low-- > 0;) {
 		struct fay_site *site = &session->sites[session->order[low]];
 
 		if (address - site->site >= FAY_SITE_BYTES)

@@ -465,7 +465,7 @@ static bool visit_stack(pid_t tid, struct stacks *stacks, const struct fay_maps 
 	if (got > 0)
 		stacks->end[stacks->visited - 1] = rsp + (uint64_t)got;
 	for (ssize_t i = 0; i + 8 <= got; i += 8) {
-		if (visit(context, words[i / 8]))
+		if (visit(context, rsp + (uint64_t)i, words[i / 8]))
 			return true;
 		if (i >= 24)
 			note_interrupted(stacks, words + i / 8 - 3);

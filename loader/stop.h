@@ -65,7 +65,7 @@ bool fay_stop_confined(struct fay_stop *stop);
  * Every aligned word on every thread's stack, from rsp up; where signal handlers have stacks of their own, on the interrupted ones, too. Stops early if the visitor returns true, and returns
  * that; true too if it cannot look.
  */
-typedef bool fay_word_visitor(void *context, uint64_t word);
+typedef bool fay_word_visitor(void *context, uint64_t address, uint64_t word);
 bool fay_stop_visit_words(struct fay_stop *stop, fay_word_visitor *visit, void *context);
 /*
  * For visitors. A signal frame holds rip, eflags and the segment selectors, cs lowest, in this order (Linux, struct sigcontext): the rip, if this word may be the selectors; else 0. `before`

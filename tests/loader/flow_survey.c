@@ -45,12 +45,11 @@ static enum fay_flow_place place(void *context, uint64_t address, uint64_t *star
 	return fay_target_place(((struct survey *)context)->target, address, start, end);
 }
 
-static const uint64_t *taken(void *context, uint64_t start, uint64_t end, size_t *count)
+static const uint64_t *taken(void *context, enum fay_taken_kind kind, uint64_t start, uint64_t end, size_t *count)
 {
 	struct survey *survey = context;
 
-	*count = 0;
-	return survey->taken ? fay_taken_in(survey->taken, start, end, count) : NULL;
+	return survey->taken ? fay_taken_in(survey->taken, kind, start, end, count) : NULL;
 }
 
 struct tally {
