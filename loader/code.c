@@ -213,7 +213,7 @@ static int write_zone_list(struct fay_session *session, struct fay_error *error)
 
 	if (!session->zone_count)
 		return 0; /* nothing is usable, which the caller says */
-	if (!session->records && session->zone_count > FAY_RUNTIME_MAX_ZONES)
+	if (!session->some_records && session->zone_count > FAY_RUNTIME_MAX_ZONES)
 		return 0; /* whether a probe was left for good is then not found out (busy.c) */
 	if (session->zone_count > FAY_RUNTIME_MAX_ZONES)
 		return fay_error_set(error, FAY_E_LIMIT, "process %d: its modules lie too far apart to watch calls until they return (%zu regions, limit %u)",

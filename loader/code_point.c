@@ -44,7 +44,7 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 		.operand_count = point->marker ? point->marker->operand_count : 0,
 		.careful = point->careful,
 		.go = point->go,
-		.records = session->records && point->exits,
+		.records = fay_point_records(session, point) && point->exits,
 		.sweeps = session->records ? point->sweeps : FAY_SWEEP_NONE,
 		.cost = session->options.costs ? place_cost(session, point) : 0,
 		.probes = probes,
@@ -54,7 +54,7 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 
 static bool same_probes(const struct fay_point *a, const struct fay_point *b)
 {
-	return a->probe_count == b->probe_count && a->careful == b->careful && a->go == b->go && a->exits == b->exits && a->sweeps == b->sweeps &&
+	return a->probe_count == b->probe_count && a->careful == b->careful && a->unsure == b->unsure && a->go == b->go && a->exits == b->exits && a->sweeps == b->sweeps &&
 	       !memcmp(a->probes, b->probes, a->probe_count * sizeof(*a->probes));
 }
 
@@ -96,7 +96,7 @@ static uint64_t own_room(const struct fay_session *session, const struct fay_poi
 {
 	uint64_t room = FAY_TRAMPOLINE_BASE_MAX + point->probe_count * FAY_TRAMPOLINE_PROBE_MAX + FAY_DISPLACED_ROOM + 32;
 
-	if (session->records && point->exits)
+	if (fay_point_records(session, point) && point->exits)
 		room += FAY_TRAMPOLINE_RECORD_MAX;
 	if (session->options.costs)
 		room += FAY_TRAMPOLINE_COST_MAX;
@@ -119,7 +119,7 @@ uint64_t fay_zone_set_room(const struct fay_session *session, const struct fay_s
 static uint64_t stub_room(const struct fay_session *session)
 {
 	/* A jump to another function is seen by code of its own, if there are records. */
-	return session->records ? FAY_TRAMPOLINE_BASE_MAX : FAY_SHARED_STUB_MAX;
+	return session->some_records ? FAY_TRAMPOLINE_BASE_MAX : FAY_SHARED_STUB_MAX;
 }
 
 uint64_t fay_zone_point_room(const struct fay_session *session, const struct fay_zone_plan *zone, const struct fay_point *point)

@@ -66,7 +66,7 @@ static uint64_t cycles_since(const struct fay_session *session, const struct fay
 	if (mean > FAY_COST_LONGEST)
 		mean = FAY_COST_LONGEST;
 	mean = mean > session->stamp_cycles ? mean - session->stamp_cycles : 0;
-	return (now->events - before->events) * (mean + (session->records && point->leaves ? OUTSIDE_RECORD_CYCLES : OUTSIDE_CYCLES));
+	return (now->events - before->events) * (mean + (fay_point_records(session, point) && point->leaves ? OUTSIDE_RECORD_CYCLES : OUTSIDE_CYCLES));
 }
 
 /* The sums over the process's own threads. */

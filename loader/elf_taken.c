@@ -20,6 +20,7 @@
 
 #define SECTIONS_MAX 4096u
 #define ADDRESSES_MAX (1u << 26)
+#define WORK_MAX (1u << 28) /* records that are read, and sections that are looked at for them */
 
 struct section {
 	uint64_t start, end;
@@ -35,23 +36,30 @@ struct list {
 struct fay_taken {
 	struct list lists[FAY_TAKEN_KINDS]; /* enum fay_taken_kind */
 	bool failed;
+	bool faults; /* of code here become exceptions */
 	struct section *sections;
-	size_t section_count;
+	size_t section_count, last; /* the one that was found last */
+	uint64_t code_low, code_high, work;
 };
 
-static const struct section *section_of(const struct fay_taken *taken, uint64_t address)
+static const struct section *section_of(struct fay_taken *taken, uint64_t address)
 {
-	for (size_t i = 0; i < taken->section_count; i++)
-		if (address >= taken->sections[i].start && address < taken->sections[i].end)
-			return &taken->sections[i];
+	for (size_t i = 0; i < taken->section_count; i++) {
+		size_t at = (taken->last + i) % taken->section_count;
+
+		taken->failed |= ++taken->work > WORK_MAX;
+		if (address >= taken->sections[at].start && address < taken->sections[at].end)
+			return &taken->sections[taken->last = at];
+	}
 	return NULL;
 }
 
 static void add(struct fay_taken *taken, enum fay_taken_kind kind, uint64_t address)
 {
-	const struct section *section = section_of(taken, address);
+	const struct section *section = address >= taken->code_low && address < taken->code_high ? section_of(taken, address) : NULL;
 	struct list *list = &taken->lists[kind];
 
+	taken->failed |= ++taken->work > WORK_MAX;
 	if (!section || !section->code || taken->failed)
 		return;
 	if (list->count == list->room) {
@@ -73,6 +81,7 @@ static bool read_sections(struct fay_taken *taken, Elf *elf)
 	Elf_Scn *scn = NULL;
 
 	taken->sections = calloc(SECTIONS_MAX, sizeof(*taken->sections));
+	taken->code_low = UINT64_MAX;
 	while (taken->sections && (scn = elf_nextscn(elf, scn)) && taken->section_count < SECTIONS_MAX) {
 		const Elf64_Shdr *header = elf64_getshdr(scn);
 		Elf_Data *data;
@@ -83,6 +92,10 @@ static bool read_sections(struct fay_taken *taken, Elf *elf)
 		section = &taken->sections[taken->section_count++];
 		*section = (struct section){ .start = header->sh_addr, .end = header->sh_addr + header->sh_size,
 					     .code = header->sh_flags & SHF_EXECINSTR, .writable = header->sh_flags & SHF_WRITE };
+		if (section->code) {
+			taken->code_low = section->start < taken->code_low ? section->start : taken->code_low;
+			taken->code_high = section->end > taken->code_high ? section->end : taken->code_high;
+		}
 		data = header->sh_type == SHT_NOBITS ? NULL : elf_rawdata(scn, NULL);
 		if (data && data->d_buf && data->d_size == header->sh_size)
 			section->bytes = data->d_buf;
@@ -90,7 +103,7 @@ static bool read_sections(struct fay_taken *taken, Elf *elf)
 	return taken->sections != NULL;
 }
 
-static bool word_at(const struct fay_taken *taken, uint64_t address, uint64_t *word)
+static bool word_at(struct fay_taken *taken, uint64_t address, uint64_t *word)
 {
 	const struct section *section = section_of(taken, address);
 
@@ -117,7 +130,7 @@ static void read_relocations(struct fay_taken *taken, Elf *elf, const Elf64_Shdr
 	uint64_t word;
 
 	if (header->sh_type == SHT_RELA)
-		for (size_t i = 0; i + 1 <= data->d_size / sizeof(Elf64_Rela); i++) {
+		for (size_t i = 0; i + 1 <= data->d_size / sizeof(Elf64_Rela) && !taken->failed; i++) {
 			Elf64_Rela rela;
 
 			memcpy(&rela, (const char *)data->d_buf + i * sizeof(rela), sizeof(rela));
@@ -125,7 +138,7 @@ static void read_relocations(struct fay_taken *taken, Elf *elf, const Elf64_Shdr
 		}
 	if (header->sh_type != 19) /* SHT_RELR */
 		return;
-	for (size_t i = 0, at = 0; i < data->d_size / 8; i++) {
+	for (size_t i = 0, at = 0; i < data->d_size / 8 && !taken->failed; i++) {
 		uint64_t entry;
 
 		memcpy(&entry, (const char *)data->d_buf + 8 * i, 8);
@@ -149,7 +162,7 @@ static void read_data(struct fay_taken *taken)
 
 		if (section->code || !section->bytes)
 			continue;
-		for (uint64_t at = (section->start + 7) & ~(uint64_t)7; at + 8 <= section->end; at += 8) {
+		for (uint64_t at = (section->start + 7) & ~(uint64_t)7; at + 8 <= section->end && !taken->failed; at += 8) {
 			uint64_t word;
 
 			memcpy(&word, section->bytes + (at - section->start), 8);
@@ -236,8 +249,10 @@ static void read_handlers(struct fay_taken *taken, uint64_t function, uint64_t t
 	encoding = (uint8_t)take(&c, 1, false);
 	end = take_uleb(&c);
 	end += c.address;
-	while (c.address < end && !c.failed) {
+	while (c.address < end && !c.failed && !taken->failed) {
 		uint64_t pad;
+
+		taken->failed |= ++taken->work > WORK_MAX;
 
 		take_encoded(&c, encoding);
 		take_encoded(&c, encoding);
@@ -310,13 +325,26 @@ static void read_frames(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *hea
 	}
 }
 
-/* Whatever has a name may be entered there. */
-static void read_symbols(struct fay_taken *taken, Elf_Data *data)
+/* Run-time systems of languages in which a fault is an exception, which is thrown where it happened: Ada, Go, D, Modula-2. */
+static bool throws_faults(const char *name)
 {
-	for (size_t i = 0; i < data->d_size / sizeof(Elf64_Sym); i++) {
+	static const char *const names[] = { "__gnat_personality_v0", "__gccgo_personality_v0", "__gdc_personality_v0", "_d_eh_personality",
+					     "__gm2_personality_v0", "runtime.sigpanic" };
+
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Whatever has a name may be entered there. */
+static void read_symbols(struct fay_taken *taken, Elf *elf, const Elf64_Shdr *header, Elf_Data *data)
+{
+	for (size_t i = 0; i < data->d_size / sizeof(Elf64_Sym) && !taken->failed; i++) {
 		Elf64_Sym symbol;
 
 		memcpy(&symbol, (const char *)data->d_buf + i * sizeof(symbol), sizeof(symbol));
+		taken->faults |= throws_faults(elf_strptr(elf, header->sh_link, symbol.st_name));
 		switch (ELF64_ST_TYPE(symbol.st_info)) {
 		case STT_FUNC:
 		case STT_GNU_IFUNC: add(taken, FAY_TAKEN_ENTRY, symbol.st_value); break;
@@ -361,7 +389,7 @@ static void read_all(struct fay_taken *taken, Elf *elf)
 		if (!data || !data->d_buf)
 			continue;
 		if (header->sh_type == SHT_SYMTAB || header->sh_type == SHT_DYNSYM)
-			read_symbols(taken, data);
+			read_symbols(taken, elf, header, data);
 		if (!(header->sh_flags & SHF_ALLOC))
 			continue;
 		read_relocations(taken, elf, header, data);
@@ -400,6 +428,11 @@ void fay_taken_destroy(struct fay_taken *taken)
 		free(taken->lists[k].items);
 	free(taken->sections);
 	free(taken);
+}
+
+bool fay_taken_faults(const struct fay_taken *taken)
+{
+	return taken->faults;
 }
 
 const uint64_t *fay_taken_in(const struct fay_taken *taken, enum fay_taken_kind kind, uint64_t start, uint64_t end, size_t *count)

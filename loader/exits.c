@@ -4,7 +4,7 @@
  * have to be patched then.
  *
  * A call has a record if what is wanted of its end cannot be told at the exit: when it began, what it returned if it goes on in another function by a jump, that it
- * was left otherwise. Then the functions that such jumps lead to are patched, too (helpers), and, if somebody wants to know of calls that are left, those that leave them.
+ * was left otherwise, or whether it is this call that ends. Then the functions that such jumps lead to are patched, too (helpers), and, if somebody wants to know of calls that are left, those that leave them.
  */
 #include "session.h"
 
@@ -176,6 +176,7 @@ static int read_flow(struct program *program, struct fay_point *point)
 {
 	const struct fay_function *function = &point->function;
 
+	program->flow.keeps_faults = enter_module(program, function->address) && fay_taken_faults(program->taken);
 	point->flow = calloc(1, sizeof(*point->flow));
 	if (!point->flow || !fay_flow_read(&program->flow, function->address, function->address + function->size, true, point->flow))
 		return -1;
@@ -203,20 +204,29 @@ static int read_flows(struct program *program)
 	return 0;
 }
 
-static bool is_jumped_on(const struct fay_session *session)
+/* Whether some exit is a jump, or one at which perhaps another call returns. */
+static void look_at_exits(struct fay_session *session, bool *jumps, bool *unsure)
 {
-	for (size_t i = 0; i < session->point_count; i++)
-		for (size_t k = 0; session->points[i].flow && k < session->points[i].flow->exit_count; k++)
-			if (session->points[i].flow->exits[k].kind != FAY_EXIT_RETURN)
-				return true;
-	return false;
+	for (size_t i = 0; i < session->point_count; i++) {
+		struct fay_point *point = &session->points[i];
+
+		for (size_t k = 0; point->flow && k < point->flow->exit_count; k++) {
+			*jumps |= point->flow->exits[k].kind != FAY_EXIT_RETURN;
+			point->unsure |= point->flow->exits[k].unsure;
+		}
+		*unsure |= point->unsure;
+	}
 }
 
-static bool needs_records(const struct fay_session *session)
+static void choose_records(struct fay_session *session)
 {
-	if (has_kind(session, FAY_PROBE_EXCEPTION) || fay_session_reads(session, FAY_FIELD_DURATION))
-		return true;
-	return fay_session_reads(session, FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT) && is_jumped_on(session);
+	bool jumps = false, unsure = false;
+
+	look_at_exits(session, &jumps, &unsure);
+	session->records = has_kind(session, FAY_PROBE_EXCEPTION) || fay_session_reads(session, FAY_FIELD_DURATION) ||
+			   (jumps && fay_session_reads(session, FAY_FIELD_RETVAL | FAY_FIELD_RETVAL2 | FAY_FIELD_RETVAL_FLOAT));
+	session->some_records = session->records || unsure;
+	session->records_size = fay_records_size(session);
 }
 
 /* The functions that calls go on in. *added: there are new ones. */
@@ -261,8 +271,7 @@ static int resolve(struct program *program, size_t *capacity)
 
 	if (read_flows(program))
 		return -1;
-	session->records = needs_records(session);
-	session->records_size = fay_records_size(session);
+	choose_records(session);
 	if (has_kind(session, FAY_PROBE_EXCEPTION) && (add_leaving(session, capacity) || fay_points_fold(session) || read_flows(program)))
 		return -1;
 	for (unsigned round = 0; round < HELPER_ROUNDS && added && session->records; round++) {
@@ -294,7 +303,7 @@ int fay_exits_resolve(struct fay_session *session, size_t *capacity, struct fay_
 	if (code)
 		return code;
 	program.memory = fay_process_memory(session->pid, O_RDONLY);
-	program.flow = (struct fay_flow_program){ &program, read_bytes, place, taken };
+	program.flow = (struct fay_flow_program){ &program, false, read_bytes, place, taken };
 	if (program.memory < 0)
 		code = fay_error_set(error, FAY_E_REFUSED, "memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)", (int)session->pid, strerror(errno));
 	if (!code)

@@ -17,7 +17,7 @@
 
 #define PAGE 4096u
 #define NEAR 127u /* bytes that a short jump reaches */
-#define FLAGS_STEPS 12u
+#define LINE_STEPS 12u /* in front of an exit that are looked at */
 #define BEHIND 64u /* bytes behind a function's end that may be padding */
 
 struct choice {
@@ -58,7 +58,7 @@ static bool grow(struct choice *choice, void **items, size_t size, size_t count,
 
 static bool is_movable(const struct fay_step *step)
 {
-	return step->kind != FAY_STEP_CALL && step->kind != FAY_STEP_FIXED && step->kind != FAY_STEP_STOP;
+	return step->kind != FAY_STEP_CALL && step->kind != FAY_STEP_FIXED && step->kind != FAY_STEP_FAULTING && step->kind != FAY_STEP_STOP;
 }
 
 /* Bytes of nops and int3 behind a region, up to the next place that anything is known of. */
@@ -441,7 +441,7 @@ static bool cover_entry(struct choice *choice)
 
 		if (step->kind == FAY_STEP_STOP || (step->kind == FAY_STEP_CALL && size < FAY_JUMP_BYTES))
 			return fay_code_refuse(code, "has a call or a stop within its first %u bytes", FAY_JUMP_BYTES);
-		if (step->kind == FAY_STEP_FIXED)
+		if (step->kind == FAY_STEP_FIXED || step->kind == FAY_STEP_FAULTING)
 			return fay_code_refuse(code, "has an instruction within its first %u bytes that cannot be moved", FAY_JUMP_BYTES);
 		if (suffices(choice, first, last))
 			break;
@@ -532,7 +532,7 @@ static uint32_t exit_index(const struct fay_flow *flow, uint64_t at)
 /* Whether flags that were set in front of an exit are for what comes behind it: assembly may return them. */
 static bool carries_flags(const struct fay_code *code, size_t exit)
 {
-	for (size_t i = exit; i > 0 && i + FLAGS_STEPS > exit && fay_code_follows(code, i); i--) {
+	for (size_t i = exit; i > 0 && i + LINE_STEPS > exit && fay_code_follows(code, i); i--) {
 		const struct fay_step *step = &code->steps[i - 1];
 
 		if (step->kind == FAY_STEP_PADDING)
@@ -542,6 +542,14 @@ static bool carries_flags(const struct fay_code *code, size_t exit)
 		if (step->flags == FAY_FLAGS_SET)
 			return true;
 	}
+	return false;
+}
+
+static bool is_unsure(const struct fay_code *code, size_t exit)
+{
+	for (size_t i = exit; i > 0 && i + LINE_STEPS > exit && fay_code_follows(code, i); i--)
+		if (code->steps[i - 1].moves_stack)
+			return true;
 	return false;
 }
 
@@ -568,6 +576,7 @@ static bool write_exits(struct choice *choice)
 			.length = step->length,
 			.kind = step->kind == FAY_STEP_RETURN ? FAY_EXIT_RETURN : step->kind == FAY_STEP_INDIRECT ? FAY_EXIT_INDIRECT : FAY_EXIT_JUMP,
 			.conditional = step->kind == FAY_STEP_BRANCH,
+			.unsure = step->kind == FAY_STEP_RETURN && is_unsure(&choice->code, i),
 			.careful = step->careful || carries_flags(&choice->code, i),
 		};
 	}
@@ -588,15 +597,19 @@ static bool write_flow(struct choice *choice)
 	flow->redirects = calloc(choice->redirect_count + 1, sizeof(*flow->redirects));
 	if (!flow->parts || !flow->windows || !flow->blocks || !flow->redirects || !write_exits(choice))
 		return false;
-	qsort_r(choice->spans, choice->span_count, sizeof(*choice->spans), by_first, choice->code.steps);
+	if (choice->span_count)
+		qsort_r(choice->spans, choice->span_count, sizeof(*choice->spans), by_first, choice->code.steps);
 	for (size_t i = 0; i < choice->span_count; i++) {
 		const struct span *span = &choice->spans[i];
 		uint64_t site = steps[span->first].at, end = steps[span->last].at + steps[span->last].length;
 		uint32_t first = exit_index(flow, site);
-		bool runs_on = steps[span->last].runs_on != 0;
+		bool runs_on = steps[span->last].runs_on != 0, faults = false;
+
+		for (size_t k = span->first; k <= span->last; k++)
+			faults |= steps[k].faults;
 
 		flow->windows[flow->window_count++] = (struct fay_window){ .site = site, .length = (uint32_t)(end - site), .first = first,
-			.count = exit_index(flow, end) + runs_on - first, .entry = span->entry, .ends = fay_step_ends(&steps[span->last]), .hosts = span->hosts, .hole = span->hole };
+			.count = exit_index(flow, end) + runs_on - first, .entry = span->entry, .ends = fay_step_ends(&steps[span->last]), .faults = faults, .hosts = span->hosts, .hole = span->hole };
 	}
 	for (size_t i = 0; i < choice->block_count; i++) {
 		size_t end = 0;

@@ -48,6 +48,7 @@ enum fay_taken_kind {
 /* How the analysis sees the program. All addresses are the process's. */
 struct fay_flow_program {
 	void *context;
+	bool keeps_faults; /* an instruction that may fault stays where it is: a stack is unwound from there */
 	/* Bytes as the program has them, without any trace's jumps. Returns how many of them there are from `address` on. */
 	size_t (*read)(void *context, uint64_t address, void *to, size_t size);
 	/*
@@ -69,6 +70,7 @@ struct fay_exit {
 	uint64_t word; /* not looked at here: where the stub that it leads to has the address of where that leads; 0: it leads to no stub, or nobody has looked */
 	uint8_t length, kind; /* enum fay_exit_kind */
 	bool conditional; /* the function goes on behind it if the condition does not hold */
+	bool unsure; /* of a return: the stack pointer was set to something else before, so perhaps another call returns here */
 	bool careful; /* it may lead into the middle of something: flags and what is below the stack pointer may be in use */
 };
 
@@ -78,6 +80,7 @@ struct fay_window {
 	uint32_t first, count; /* its exits; in a window that is the entry's there may be none */
 	bool entry;	      /* it begins at the function's first instruction, or at the one behind endbr64 */
 	bool ends;	      /* the flow does not go on behind its last instruction */
+	bool faults;	      /* some instruction but the first may fault */
 	bool hosts;	      /* some hole lies in it, behind its first FAY_JUMP_BYTES: it is to be patched in any case */
 	uint64_t hole;	      /* where there is no room: FAY_HOP_BYTES at the site lead there, to FAY_JUMP_BYTES of padding that are overwritten instead; 0: there is room */
 };

@@ -216,6 +216,36 @@ static enum fay_step_flags flags_of(const ZydisDecodedInstruction *insn)
 	}
 }
 
+/* mov, or lea, of something else than rbp to rsp: to another stack, or, in OCaml, to a handler's frame. */
+static bool moves_stack(const ZydisDecodedInstruction *insn)
+{
+	bool legacy = insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && insn->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+	bool to_rm = legacy && insn->opcode == 0x89 && insn->raw.modrm.mod == 3 && insn->raw.modrm.rm == 4 && !insn->raw.rex.B;
+	bool to_reg = legacy && (insn->opcode == 0x8b || insn->opcode == 0x8d) && insn->raw.modrm.reg == 4 && !insn->raw.rex.R;
+	bool of_rsp = insn->raw.modrm.rm == 4 && insn->opcode == 0x8d;
+
+	if (to_rm)
+		return insn->raw.modrm.reg != 5 || insn->raw.rex.R;
+	return to_reg && !of_rsp && (insn->raw.modrm.rm != 5 || insn->raw.rex.B);
+}
+
+/* Other than by an access of the stack, or of the module's own data. */
+static bool may_fault(const ZydisDecodedInstruction *insn, const uint8_t *bytes)
+{
+	bool first = insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && insn->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+	uint8_t mod = insn->raw.modrm.mod, rm = insn->raw.modrm.rm;
+
+	if (first && ((insn->opcode >= 0xa4 && insn->opcode <= 0xa7) || (insn->opcode >= 0xaa && insn->opcode <= 0xaf)))
+		return true; /* strings */
+	if (first && (insn->opcode | 1) == 0xf7 && insn->raw.modrm.reg >= 6)
+		return true; /* div, idiv */
+	if (!insn->raw.modrm.offset || mod == 3 || (first && insn->opcode == 0x8d))
+		return false;
+	if (rm == 4 && !insn->raw.rex.B && (bytes[insn->raw.modrm.offset + 1] & 0x3f) == 0x24)
+		return false; /* rsp, without an index */
+	return rm != 5 || (mod != 0 && insn->raw.rex.B); /* neither rip nor rbp */
+}
+
 /* How the instruction changes the stack's depth; false: that is not known. */
 static bool depth_after(const ZydisDecodedInstruction *insn, const uint8_t *bytes, int32_t *depth)
 {
@@ -296,7 +326,7 @@ static void note_mentions(struct reading *reading, const struct fay_step *step, 
 		mention(reading, step->at + step->length + (uint64_t)insn->raw.disp.value);
 	else if (!rip && insn->raw.disp.size == 32 && insn->raw.disp.value >= 0x10000)
 		mention(reading, (uint64_t)insn->raw.disp.value);
-	if (step->kind == FAY_STEP_PLAIN && insn->raw.imm[0].size >= 32 && !insn->raw.imm[0].is_relative && insn->raw.imm[0].value.u >= 0x10000)
+	if ((step->kind == FAY_STEP_PLAIN || step->kind == FAY_STEP_FAULTING) && insn->raw.imm[0].size >= 32 && !insn->raw.imm[0].is_relative && insn->raw.imm[0].value.u >= 0x10000)
 		mention(reading, insn->raw.imm[0].size == 32 ? (uint32_t)insn->raw.imm[0].value.u : insn->raw.imm[0].value.u);
 }
 
@@ -336,6 +366,10 @@ static bool decode_region(struct reading *reading, struct fay_code_region *regio
 			step->is_short = insn.raw.imm[0].size != 32;
 		}
 		step->flags = (uint8_t)flags_of(&insn);
+		step->faults = step->kind == FAY_STEP_PLAIN && may_fault(&insn, bytes);
+		step->moves_stack = moves_stack(&insn);
+		if (step->faults && code->program->keeps_faults)
+			step->kind = FAY_STEP_FAULTING;
 		note_mentions(reading, step, &insn);
 		at += insn.length;
 	}

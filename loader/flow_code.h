@@ -13,6 +13,7 @@ enum fay_step_kind {
 	FAY_STEP_JUMP,	  /* direct */
 	FAY_STEP_BRANCH,  /* direct, conditional */
 	FAY_STEP_FIXED,	  /* cannot run elsewhere, though it goes on: system call, loop, transaction */
+	FAY_STEP_FAULTING, /* likewise: it may fault, which must be seen to happen where it is */
 	FAY_STEP_CALL,
 	FAY_STEP_INDIRECT, /* jump */
 	FAY_STEP_RETURN,
@@ -32,6 +33,8 @@ struct fay_step {
 	bool exit;
 	uint64_t runs_on; /* the function behind, into which the flow goes on here: an exit, too; 0: it does not */
 	bool careful; /* such an exit may be taken in the middle of a function */
+	bool faults;	 /* it may, where memory or a number is not as the program means: then somebody may look at where it lies */
+	bool moves_stack; /* it sets the stack pointer to something that is not of this frame */
 	bool label;	 /* its address is taken: an indirect jump through a pointer may lead there */
 	uint8_t flags;	 /* enum fay_step_flags */
 	bool used;    /* in a window, or redirected */

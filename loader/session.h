@@ -42,6 +42,7 @@ struct fay_point {
 	enum fay_sweep sweeps;
 	struct fay_flow *flow; /* how it is left; read once (exits.c) */
 	bool flow_has_entry;   /* it was read so that the entry can be patched, too */
+	bool unsure;	/* at some exit another call may return: its calls have records in any case */
 	char *no_exits; /* why its exits are not patched, although they should be; NULL: they can be */
 	uint32_t cost; /* index of its struct fay_place_cost in each slot */
 	/* Found when planning; again for each attempt. */
@@ -179,6 +180,7 @@ struct fay_session {
 	bool no_room; /* the last attempt found no room there */
 	uint64_t table_address, shm_address, records_address;
 	bool records;	      /* calls have records: what probes want of their ends is not known at an exit alone */
+	bool some_records; /* or those of some points */
 	size_t records_size;  /* 0: there are none */
 	bool table_mapped, shm_mapped, records_mapped; /* while installing */
 	struct fay_zone_plan *zones;
@@ -197,9 +199,13 @@ struct fay_session {
 int fay_places_find(struct fay_session *session, uint32_t probe, struct fay_function_list *list, struct fay_error *error);
 
 /* Bytes for the records of calls. */
+static inline bool fay_point_records(const struct fay_session *session, const struct fay_point *point)
+{
+	return session->records || point->unsure;
+}
 static inline size_t fay_records_size(const struct fay_session *session)
 {
-	return session->records ? (size_t)session->options.slot_max * FAY_RECORDS_STRIDE : 0;
+	return session->some_records ? (size_t)session->options.slot_max * FAY_RECORDS_STRIDE : 0;
 }
 
 /* points.c */

@@ -428,7 +428,7 @@ static bool point_plan(struct planner *planner, size_t index, char reason[FAY_RE
 {
 	struct fay_session *session = planner->session;
 	struct fay_point *point = &session->points[index];
-	bool enters = fay_point_enters(session, point) || session->records;
+	bool enters = fay_point_enters(session, point) || fay_point_records(session, point);
 
 	sites_drop(session, point);
 	if (fay_rendezvous_unsettled(session, point, reason))
