@@ -56,7 +56,7 @@ static void write_runtime(struct fay_session *session, struct fay_zone_plan *zon
 		.states = states,
 		.state_count = session->verdict->schema.state_count,
 		.slot_max = session->geometry.slot_max,
-		.time_multiplier = session->time_multiplier << (32 - FAY_TIME_SHIFT),
+		.time_multiplier = session->time_multiplier << (32 - fay_time_shift(session->time_multiplier)),
 		.time_offset = session->time_offset,
 		.records = session->records_address,
 		.key_step = session->thread_pointer ? 0 : 1,

@@ -43,6 +43,7 @@ static struct fay_trampoline_spec spec_of_probes(const struct fay_session *sessi
 		.operands = point->marker ? point->marker->operands : NULL,
 		.operand_count = point->marker ? point->marker->operand_count : 0,
 		.careful = point->careful,
+		.time_shift = fay_time_shift(session->time_multiplier),
 		.go = point->go,
 		.records = fay_point_records(session, point) && point->exits,
 		.sweeps = session->records ? point->sweeps : FAY_SWEEP_NONE,

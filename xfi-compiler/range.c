@@ -116,6 +116,10 @@ static struct fay_range range_call(LLVMValueRef value, LLVMValueRef at, int dept
 
 	if (!name)
 		return full(width);
+	if (!__builtin_strncmp(name, "llvm.ctlz", 9)) {
+		a = range_value(LLVMGetOperand(value, 0), at, depth + 1);
+		return (struct fay_range){0, a.lo ? (unsigned)__builtin_clzll(a.lo) - (64 - width) : width};
+	}
 	if (!__builtin_strncmp(name, "llvm.ct", 7))
 		return (struct fay_range){0, width};
 	if (__builtin_strncmp(name, "llvm.um", 7) && __builtin_strncmp(name, "llvm.smin.", 10) && __builtin_strncmp(name, "llvm.smax.", 10))

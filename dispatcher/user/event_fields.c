@@ -66,42 +66,43 @@ void fay_fields_early(struct fay_emitter *e, const struct fay_part *part)
 		emit_stub_names(e, part);
 }
 
-/* rax = (rax << FAY_TIME_SHIFT) * multiplier >> 64; clobbers rdx. A shift of the whole product would take longer than both. */
-static void emit_scale(struct fay_emitter *e, uint64_t config)
+/* rdx = (rax << shift) * multiplier >> 64; clobbers rax. A shift of the whole product would take longer than both. */
+static void emit_scale(struct fay_emitter *e, const struct fay_part *part)
 {
-	static const uint8_t shl_rax[] = { 0x48, 0xc1, 0xe0, FAY_TIME_SHIFT }, mov_rdx_rax[] = { 0x48, 0x89, 0xd0 };
+	const struct fay_trampoline_spec *spec = part->spec;
+	uint64_t config = spec->runtime + ((const struct fay_runtime_header *)fay_runtime_blob)->config;
+	uint8_t shl_rax[] = { 0x48, 0xc1, 0xe0, spec->time_shift };
 
-	fay_emit_bytes(e, shl_rax, sizeof(shl_rax));
-	fay_emit_rip_relative(e, 0xf7, 4, config + offsetof(struct fay_runtime_config, time_multiplier));
-	fay_emit_bytes(e, mov_rdx_rax, sizeof(mov_rdx_rax));
+	if (spec->time_shift)
+		fay_emit_bytes(e, shl_rax, sizeof(shl_rax));
+	fay_emit_rip_relative(e, 0xf7, 4, config + offsetof(struct fay_runtime_config, time_multiplier)); /* mul */
 }
 
-/* event.duration holds the counter at the call's begin; it becomes nanoseconds. rax = counter now, and stays so if `again`. */
-static void emit_duration(struct fay_emitter *e, uint64_t config, bool again)
+void fay_fields_duration(struct fay_emitter *e, const struct fay_part *part, unsigned base, int32_t at)
 {
-	if (again)
-		fay_emit_push(e, FAY_RAX);
-	fay_emit_memory(e, true, 0x2b, FAY_RAX, FAY_RSP, EVENT(duration) + (again ? 8 : 0)); /* sub */
-	emit_scale(e, config);
-	fay_emit_store64(e, FAY_RSP, EVENT(duration) + (again ? 8 : 0), FAY_RAX);
-	if (again)
-		fay_emit_pop(e, FAY_RAX);
+	fay_fields_rdtsc(e);
+	if (part->fields & (FAY_FIELD_TIME | FAY_FIELD_CYCLES))
+		fay_emit_store64(e, FAY_RSP, EVENT(cycles), FAY_RAX);
+	fay_emit_memory(e, true, 0x2b, FAY_RAX, base, at); /* sub */
+	emit_scale(e, part);
+	fay_emit_store64(e, FAY_RSP, EVENT(duration), FAY_RDX);
 }
 
 static void emit_time(struct fay_emitter *e, const struct fay_part *part, uint64_t config)
 {
-	if (!(part->fields & (FAY_FIELD_TIME | FAY_FIELD_CYCLES | FAY_FIELD_DURATION)))
+	if (!(part->fields & (FAY_FIELD_TIME | FAY_FIELD_CYCLES)))
 		return;
-	fay_fields_rdtsc(e);
+	if (part->fields & FAY_FIELD_DURATION)
+		fay_emit_load64(e, FAY_RAX, FAY_RSP, EVENT(cycles)); /* by fay_fields_duration() */
+	else
+		fay_fields_rdtsc(e);
 	if (part->fields & FAY_FIELD_CYCLES)
 		fay_emit_store64(e, FAY_RSP, EVENT(cycles), FAY_RAX);
-	if (part->fields & FAY_FIELD_DURATION)
-		emit_duration(e, config, part->fields & FAY_FIELD_TIME);
 	if (!(part->fields & FAY_FIELD_TIME))
 		return;
-	emit_scale(e, config);
-	fay_emit_rip_relative(e, 0x03, FAY_RAX, config + offsetof(struct fay_runtime_config, time_offset));
-	fay_emit_store64(e, FAY_RSP, EVENT(time), FAY_RAX);
+	emit_scale(e, part);
+	fay_emit_rip_relative(e, 0x03, FAY_RDX, config + offsetof(struct fay_runtime_config, time_offset));
+	fay_emit_store64(e, FAY_RSP, EVENT(time), FAY_RDX);
 }
 
 static void emit_tid(struct fay_emitter *e, const struct fay_trampoline_spec *spec, unsigned t)

@@ -81,6 +81,8 @@ void fay_fields_early(struct fay_emitter *e, const struct fay_part *part);
 void fay_fields_late(struct fay_emitter *e, const struct fay_part *part);
 /* rax = time stamp counter; clobbers rdx */
 void fay_fields_rdtsc(struct fay_emitter *e);
+/* event.duration, from the counter at the call's begin, at(%base); event.cycles too, if that or the time is wanted. rax and rdx are changed. */
+void fay_fields_duration(struct fay_emitter *e, const struct fay_part *part, unsigned base, int32_t at);
 
 /* function, module and address of a point with a stub; `stub` holds its address and is kept, part->temporary is not. */
 void fay_fields_names(struct fay_emitter *e, const struct fay_part *part, unsigned stub);

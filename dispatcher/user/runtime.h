@@ -100,7 +100,11 @@ struct fay_returned {
 	uint64_t rax, rdx, xmm0;
 };
 
-#define FAY_TIME_SHIFT 4u
+/* By how much the counter is shifted for a multiplier that is for a shift of 32 bits of the product: not at all, if it counts faster than 1 GHz; else 2^60 cycles of at least 62.5 MHz fit. */
+static inline uint8_t fay_time_shift(uint64_t multiplier)
+{
+	return multiplier >> 32 ? 4 : 0;
+}
 
 /* All addresses are the target's. */
 struct fay_runtime_config {
@@ -113,10 +117,7 @@ struct fay_runtime_config {
 	uint64_t states; /* struct fay_runtime_state[state_count] */
 	uint32_t state_count;
 	uint32_t slot_max;
-	/*
-	 * event.time = ((tsc << FAY_TIME_SHIFT) * multiplier >> 64) + offset: right for 2^60 cycles of a counter of at least 62.5 MHz.
-	 */
-	uint64_t time_multiplier;
+	uint64_t time_multiplier; /* event.time = ((tsc << time_shift) * multiplier >> 64) + offset: see fay_time_shift() */
 	uint64_t time_offset;
 	uint64_t records;     /* slot_max of struct fay_records, FAY_RECORDS_STRIDE apart; 0: there are none */
 	uint64_t hosted_pid;  /* the runtime is mapped in fay itself: the traced process, whose memory is read; else 0 */

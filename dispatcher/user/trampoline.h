@@ -56,6 +56,7 @@ struct fay_trampoline_spec {
 	int32_t tid_offset; /* fs:offset holds the thread id (glibc's TCB, checked by the loader); -1: ask the kernel */
 	bool selective; /* some threads are left out: an entry's LOCAL may be 0 */
 	bool thread_pointer; /* fs:0 holds the fs base (checked by the loader); else rdfsbase is used, which is slow */
+	uint8_t time_shift; /* runtime.h, fay_time_shift() */
 	bool unguarded; /* all probes of the image are inlined and reentrant (inline.h): a thread need not be marked as busy */
 	bool careful; /* the place may be reached with flags and red zone in use: everything is kept, as inside a function */
 	bool go; /* event.arg[i] is the i-th register of Go's calling convention */

@@ -17,7 +17,7 @@
  *
  *   in front of a ret, before the probes:
  *	(home); cmp %rax, (%rdi); jne aside   aside: runtime.end does all that is to be done, also for calls that wait at the slot
- *	[cycles -> event.duration]
+ *	[rdtsc; sub cycles(%rdi), %rax; ... -> event.duration]
  *	movq $0, watched(%rdi); movq $0, (%rdi)
  *
  *   in front of a jump to another function:
@@ -142,10 +142,8 @@ void fay_record_end(struct fay_emitter *e, const struct fay_part *part, struct f
 	emit_home(e, part);
 	fay_emit_memory(e, true, 0x39, FAY_RAX, FAY_RDI, 0);
 	code->aside = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
-	if (part->fields & FAY_FIELD_DURATION) {
-		fay_emit_load64(e, FAY_RAX, FAY_RDI, RECORD_CYCLES);
-		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, duration), FAY_RAX);
-	}
+	if (part->fields & FAY_FIELD_DURATION)
+		fay_fields_duration(e, part, FAY_RDI, RECORD_CYCLES);
 	store_zero(e, RECORD_WATCHED);
 	store_zero(e, 0);
 }
@@ -258,10 +256,12 @@ void fay_routine_write(struct fay_emitter *e, const struct fay_trampoline_spec *
 	part.frame = 0;
 	area = (part.area + 15) / 16 * 16 + 8;
 	fay_emit_lea(e, FAY_RSP, FAY_RSP, -area);
-	if (part.fields & FAY_FIELD_DURATION)
-		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, duration), FAY_RDI);
 	if (part.fields & FAY_FIELD_STACK_POINTER)
 		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, stack_pointer), FAY_RDX);
+	if (part.fields & FAY_FIELD_DURATION) {
+		fay_emit_store64(e, FAY_RSP, offsetof(struct fay_event, duration), FAY_RDI);
+		fay_fields_duration(e, &part, FAY_RSP, offsetof(struct fay_event, duration));
+	}
 	if (kind == FAY_PROBE_RETURN)
 		emit_returned(e, &part);
 	if (spec->shared)

@@ -125,10 +125,12 @@ static inline void fay_average(struct fay_average *a, int64_t x)
 	a->n++;
 }
 
-/* Bucket 0 for x <= 0, else 1 + floor(log2 x). */
+/* Bucket 0 for x <= 0, else 1 + floor(log2 x): the highest bit of 2x + 1. */
 static inline void fay_hist(struct fay_histogram *h, int64_t x)
 {
-	h->bucket[x <= 0 ? 0 : 64 - __builtin_clzll((uint64_t)x)]++;
+	uint64_t positive = x > 0 ? (uint64_t)x : 0;
+
+	h->bucket[63 ^ __builtin_clzll(positive << 1 | 1)]++;
 }
 
 /* A value in GLOBAL, which all threads share. */
