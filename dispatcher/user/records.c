@@ -55,6 +55,21 @@ static struct fay_record *place_of(struct fay_record *items, uint64_t slot, unsi
 	return &items[(home + step) % FAY_RECORDS];
 }
 
+/* Places at which a call may have its record. */
+static unsigned probed(const struct fay_record *items)
+{
+	const struct fay_records *records = (const void *)((const char *)items - offsetof(struct fay_records, items));
+
+	return __atomic_load_n(&records->scattered, __ATOMIC_RELAXED) ? FAY_RECORDS_PROBED : 1;
+}
+
+static void scatter(struct fay_record *items)
+{
+	struct fay_records *records = (void *)((char *)items - offsetof(struct fay_records, items));
+
+	__atomic_store_n(&records->scattered, 1, __ATOMIC_RELEASE);
+}
+
 static uint64_t marks_of(const struct fay_record *record, uint64_t slot)
 {
 	return __atomic_load_n(&record->slot, __ATOMIC_RELAXED) - slot;
@@ -65,7 +80,7 @@ static struct fay_record *find(struct fay_record *items, uint64_t word)
 {
 	uint64_t slot = word & ~(uint64_t)FAY_RECORD_MARKS;
 
-	for (unsigned step = FAY_RECORDS_PROBED; step-- > 0;) {
+	for (unsigned step = probed(items); step-- > 0;) {
 		struct fay_record *record = place_of(items, slot, step);
 
 		if (__atomic_load_n(&record->slot, __ATOMIC_RELAXED) == word)
@@ -145,7 +160,11 @@ void *fay_rt_begin(void *local, uint64_t slot, const struct fay_watched *watched
 		if (!free && record->slot == 0)
 			free = record;
 	}
-	return free ? free : give_up(items, local, slot);
+	if (!free)
+		free = give_up(items, local, slot);
+	if (free != place_of(items, slot, 0))
+		scatter(items);
+	return free;
 }
 
 /* Of a call that began in another thread, or before this process was forked. */
@@ -226,6 +245,7 @@ static bool move_away(struct fay_record *items, struct fay_record *record)
 
 		if (place->slot)
 			continue;
+		scatter(items);
 		*place = *record;
 		clear(record);
 		return true;
@@ -286,7 +306,7 @@ static void leave(struct fay_record *record, void *local, bool perhaps)
 /* All of a slot's records, whatever they are. */
 static void leave_at(struct fay_record *items, void *local, uint64_t slot, bool perhaps)
 {
-	for (unsigned step = FAY_RECORDS_PROBED; step-- > 0;) {
+	for (unsigned step = probed(items); step-- > 0;) {
 		struct fay_record *record = place_of(items, slot, step);
 
 		if (record->slot && marks_of(record, slot) <= FAY_RECORD_MARKS)

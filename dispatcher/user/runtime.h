@@ -71,7 +71,8 @@ struct fay_record {
 #define FAY_RECORDS_PROBED 16u /* places from its home at which a call may have its record */
 struct fay_records {
 	uint64_t used; /* 1 once a thread of this process has had the slot */
-	uint64_t reserved[3];
+	uint64_t scattered; /* 1 once a record was not at its home */
+	uint64_t reserved[2];
 	struct fay_record items[FAY_RECORDS];
 };
 #define FAY_RECORDS_STRIDE 135168u
