@@ -25,8 +25,7 @@
 struct program {
 	struct fay_session *session;
 	struct fay_target *target;
-	const struct fay_zones *present;
-	int memory;
+	struct fay_program_text text;
 	struct fay_flow_program flow;
 	/* The module that was asked about last: what its file tells. */
 	const struct fay_module *module;
@@ -38,10 +37,7 @@ struct program {
 
 static size_t read_bytes(void *context, uint64_t address, void *to, size_t size)
 {
-	struct program *program = context;
-	size_t got = fay_read_program(program->present, program->memory, address, to, size);
-
-	return got;
+	return fay_text_program(&((struct program *)context)->text, address, to, size);
 }
 
 static enum fay_flow_place place(void *context, uint64_t address, uint64_t *start, uint64_t *end)
@@ -87,14 +83,14 @@ static const uint64_t *taken(void *context, enum fay_taken_kind kind, uint64_t s
 	return program->addresses;
 }
 
-bool fay_exit_by_word(const struct fay_zones *present, int memory, uint64_t target, uint64_t *word)
+bool fay_exit_by_word(struct fay_program_text *text, uint64_t target, uint64_t *word)
 {
 	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	uint8_t bytes[PLT_BYTES];
 	size_t at = 0;
 	int32_t distance;
 
-	if (fay_read_program(present, memory, target, bytes, sizeof(bytes)) != sizeof(bytes))
+	if (fay_text_program(text, target, bytes, sizeof(bytes)) != sizeof(bytes))
 		return false;
 	if (!memcmp(bytes, endbr64, sizeof(endbr64)))
 		at = sizeof(endbr64);
@@ -245,7 +241,7 @@ static int add_continuing(struct program *program, size_t *capacity, bool *added
 
 			if (flow->exits[k].kind != FAY_EXIT_JUMP)
 				continue;
-			if (fay_exit_by_word(program->present, program->memory, target, word) && pread(program->memory, &target, 8, (off_t)*word) != 8)
+			if (fay_exit_by_word(&program->text, target, word) && fay_text_now(&program->text, *word, &target, 8) != 8)
 				continue;
 			known = fay_points_at(session, target);
 			if (known) {
@@ -293,7 +289,7 @@ static bool any_leaves(const struct fay_session *session)
 int fay_exits_resolve(struct fay_session *session, size_t *capacity, struct fay_error *error)
 {
 	struct fay_zones present = { 0 };
-	struct program program = { .session = session, .target = session->target, .present = &present };
+	struct program program = { .session = session, .target = session->target, .text = { .present = &present } };
 	struct fay_maps maps;
 	int code;
 
@@ -302,18 +298,19 @@ int fay_exits_resolve(struct fay_session *session, size_t *capacity, struct fay_
 	code = fay_maps_read(session->pid, &maps, error);
 	if (code)
 		return code;
-	program.memory = fay_process_memory(session->pid, O_RDONLY);
+	program.text.memory = fay_process_memory(session->pid, O_RDONLY);
 	program.flow = (struct fay_flow_program){ &program, false, read_bytes, place, taken };
-	if (program.memory < 0)
+	if (program.text.memory < 0)
 		code = fay_error_set(error, FAY_E_REFUSED, "memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)", (int)session->pid, strerror(errno));
 	if (!code)
-		code = fay_zones_read(&maps, program.memory, &present, error);
+		code = fay_zones_read(&maps, program.text.memory, &present, error);
 	if (!code && resolve(&program, capacity))
 		code = fay_points_full(session, error);
-	if (program.memory >= 0)
-		close(program.memory);
+	if (program.text.memory >= 0)
+		close(program.text.memory);
 	fay_taken_destroy(program.taken);
 	free(program.addresses);
+	fay_program_text_deinit(&program.text);
 	fay_zones_deinit(&present);
 	fay_maps_deinit(&maps);
 	return code;

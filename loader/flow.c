@@ -61,15 +61,15 @@ static bool is_movable(const struct fay_step *step)
 	return step->kind != FAY_STEP_CALL && step->kind != FAY_STEP_FIXED && step->kind != FAY_STEP_FAULTING && step->kind != FAY_STEP_STOP;
 }
 
-/* Bytes of nops and int3 behind a region, up to the next place that anything is known of. */
-static size_t padding_of_region(const struct choice *choice, const struct fay_code_region *region)
+/* Bytes of nops and int3 behind a region, `most` if there are more, up to the next place that anything is known of. */
+static size_t padding_of_region(const struct choice *choice, const struct fay_code_region *region, size_t most)
 {
 	const struct fay_flow_program *program = choice->code.program;
 	uint8_t bytes[BEHIND + 16];
-	size_t size = program->read(program->context, region->end, bytes, sizeof(bytes)), padding = 0;
+	size_t size = program->read(program->context, region->end, bytes, most + 16), padding = 0;
 	uint64_t start, end;
 
-	while (padding < BEHIND && program->place(program->context, region->end + padding, &start, &end) == FAY_PLACE_UNKNOWN) {
+	while (padding < most) {
 		size_t length = fay_padding_length(bytes + padding, size - padding);
 
 		if (!length)
@@ -102,7 +102,7 @@ static size_t padding_behind(const struct choice *choice, size_t step)
 	}
 	for (size_t r = 0; r < code->region_count && bytes < FAY_JUMP_BYTES; r++)
 		if (at + bytes == code->regions[r].end && !code->regions[r].claimed)
-			bytes += padding_of_region(choice, &code->regions[r]);
+			bytes += padding_of_region(choice, &code->regions[r], FAY_JUMP_BYTES - bytes);
 	return bytes;
 }
 
@@ -125,7 +125,7 @@ static uint64_t hole_near(const struct choice *choice, size_t step, size_t own)
 	}
 	for (size_t r = 0; r < code->region_count; r++) {
 		uint64_t begin = code->regions[r].claimed ? code->regions[r].claimed : code->regions[r].end;
-		uint64_t end = code->regions[r].end + padding_of_region(choice, &code->regions[r]);
+		uint64_t end = code->regions[r].end + padding_of_region(choice, &code->regions[r], BEHIND);
 
 		if (begin + FAY_JUMP_BYTES <= end && begin <= from + NEAR && begin + NEAR >= from && begin / PAGE == page && (begin + FAY_JUMP_BYTES - 1) / PAGE == page)
 			return begin;

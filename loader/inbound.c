@@ -32,8 +32,7 @@
 
 struct search {
 	struct fay_session *session;
-	const struct fay_zones *present;
-	int memory;
+	struct fay_program_text *program;
 	struct fay_module *module;
 	const struct fay_range *range;
 	uint64_t low, high;   /* the module's ranges */
@@ -106,7 +105,7 @@ static bool instruction_has(struct search *s, uint64_t source, bool address)
 	if (start == UINT64_MAX || size > DECODE_MAX || start + s->range->bias < s->range->start)
 		return true;
 	bytes = malloc(size + BRANCH_MAX + 16);
-	if (!bytes || fay_read_program(s->present, s->memory, start + s->range->bias, bytes, size + BRANCH_MAX) < size + 2) {
+	if (!bytes || fay_text_program(s->program, start + s->range->bias, bytes, size + BRANCH_MAX) < size + 2) {
 		free(bytes);
 		return true;
 	}
@@ -244,7 +243,7 @@ static int search_range(struct search *s)
 		size_t got;
 
 		memset(s->text, 0, CHUNK + BRANCH_MAX);
-		got = fay_read_program(s->present, s->memory, s->at, s->text, end - s->at < CHUNK + BRANCH_MAX ? (size_t)(end - s->at) : CHUNK + BRANCH_MAX);
+		got = fay_text_program(s->program, s->at, s->text, end - s->at < CHUNK + BRANCH_MAX ? (size_t)(end - s->at) : CHUNK + BRANCH_MAX);
 		code = got < count ? -2 : search_chunk(s, count);
 		if (!code && !s->range->bias)
 			code = search_addresses(s, count);
@@ -296,9 +295,9 @@ static int search_module(struct search *s, struct fay_error *error)
 			    fay_error_set(error, FAY_E_LIMIT, "out of memory");
 }
 
-int fay_inbound_search(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error)
+int fay_inbound_search(struct fay_session *session, struct fay_program_text *program, struct fay_error *error)
 {
-	struct search s = { .session = session, .present = present, .memory = memory, .text = malloc(CHUNK + BRANCH_MAX) };
+	struct search s = { .session = session, .program = program, .text = malloc(CHUNK + BRANCH_MAX) };
 	int code = s.text ? 0 : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 
 	for (size_t i = 0; i < session->target->module_count && !code; i++) {

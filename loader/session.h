@@ -230,8 +230,20 @@ int fay_session_note(struct fay_session *session, const struct fay_point *point,
  * leave calls.
  */
 int fay_exits_resolve(struct fay_session *session, size_t *capacity, struct fay_error *error);
+/* program_text.c: a process's code, while it is looked at. The first two are the caller's. */
+struct fay_program_text {
+	const struct fay_zones *present;
+	int memory; /* /proc/PID/mem */
+	uint8_t *kept;
+	uint64_t at;
+	size_t size;
+};
+void fay_program_text_deinit(struct fay_program_text *text);
+/* Reads up to `size` bytes as they are, or as the program wrote them, without any trace's jumps. Returns how many there are. */
+size_t fay_text_now(struct fay_program_text *text, uint64_t address, void *to, size_t size);
+size_t fay_text_program(struct fay_program_text *text, uint64_t address, void *to, size_t size);
 /* Whether the exit leads to what a word of the process holds (a stub of the procedure linkage table), and where that lies. */
-bool fay_exit_by_word(const struct fay_zones *present, int memory, uint64_t target, uint64_t *word);
+bool fay_exit_by_word(struct fay_program_text *text, uint64_t target, uint64_t *word);
 
 /*
  * sites.c: reads and checks every point's bytes; what cannot be patched goes to the skipped ones.
@@ -243,8 +255,6 @@ bool fay_site_between(const struct fay_session *session, uint64_t low, uint64_t 
 struct fay_site *fay_site_around(const struct fay_session *session, uint64_t address);
 /* It cannot be patched: sets the point aside, or its exits alone, then it has no usable sites until it is planned again. */
 int fay_site_refuse(struct fay_session *session, struct fay_site *site, const char *reason);
-/* Reads up to `size` bytes as the program wrote them, without any trace's jumps. Returns how many there are. */
-size_t fay_read_program(const struct fay_zones *present, int memory, uint64_t address, uint8_t *body, size_t size);
 void fay_point_deinit(struct fay_point *point);
 void fay_points_deinit(struct fay_session *session);
 
@@ -260,7 +270,7 @@ void fay_known_forget(struct fay_session *session, const struct fay_maps *maps, 
 int fay_session_remove_points(struct fay_session *session, const size_t *points, size_t count, bool *left, struct fay_error *error);
 
 /* inbound.c: refuses sites whose overwritten bytes other functions jump into. */
-int fay_inbound_search(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error);
+int fay_inbound_search(struct fay_session *session, struct fay_program_text *text, struct fay_error *error);
 
 /* rendezvous.c: adds the hook by which the program waits when it loads modules; sets `rendezvous`, or `unhooked`. */
 int fay_rendezvous_resolve(struct fay_session *session, size_t *capacity, struct fay_error *error);

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bisect.h"
 #include "target.h"
@@ -22,8 +21,7 @@
 
 struct planner {
 	struct fay_session *session;
-	const struct fay_zones *present;
-	int memory;
+	struct fay_program_text text;
 	uint8_t *body; /* BODY_MAX + BODY_TAIL */
 };
 
@@ -33,47 +31,6 @@ bool fay_point_enters(const struct fay_session *session, const struct fay_point 
 		if (!fay_trampoline_watches(&session->verdict->probes[point->probes[i]]))
 			return true;
 	return point->hook != FAY_HOOK_NONE;
-}
-
-/* Reads what there is of [address, address + size): a function may end at its mapping's end. */
-static size_t read_some(int memory, uint64_t address, uint8_t *to, size_t size)
-{
-	ssize_t got = pread(memory, to, size, (off_t)address);
-
-	if (got < 0 && size > BODY_TAIL)
-		got = pread(memory, to, size - BODY_TAIL, (off_t)address);
-	return got < 0 ? 0 : (size_t)got;
-}
-
-/* A patch that overlaps what was read. Of what it has overwritten some may lie outside of that. */
-static void uncover(const struct fay_zones *present, int memory, uint64_t site, uint64_t address, uint8_t *body, size_t got)
-{
-	uint8_t now[FAY_JUMP_BYTES] = { 0 };
-
-	if (pread(memory, now, sizeof(now), (off_t)site) < (ssize_t)FAY_HOP_BYTES)
-		return;
-	fay_zones_uncover(present, site, now);
-	for (size_t i = 0; i < sizeof(now); i++)
-		if (site + i - address < got)
-			body[site + i - address] = now[i];
-}
-
-size_t fay_read_program(const struct fay_zones *present, int memory, uint64_t address, uint8_t *body, size_t size)
-{
-	size_t got = read_some(memory, address, body, size);
-
-	for (size_t i = 0; i < present->count; i++) {
-		const struct fay_zone *zone = &present->items[i];
-
-		for (uint32_t k = fay_zone_first_at(zone, address - FAY_JUMP_BYTES + 1); k < zone->header.patch_count; k++) {
-			uint64_t site = zone->patches[zone->by_site[k]].site;
-
-			if (site >= address + got)
-				break;
-			uncover(present, memory, site, address, body, got);
-		}
-	}
-	return got;
 }
 
 /* Another trace's patch that overlaps, but is not at the same address. */
@@ -102,16 +59,16 @@ static int8_t hop_of(const struct fay_site *site)
 }
 
 /* Several sessions' short jumps at a site are the same bytes: whose is the uppermost is told by the hole. */
-static const struct fay_zone_patch *uppermost(const struct planner *planner, const struct fay_site *site, const struct fay_zone_patch *patch)
+static const struct fay_zone_patch *uppermost(struct planner *planner, const struct fay_site *site, const struct fay_zone_patch *patch)
 {
 	uint8_t jump[FAY_JUMP_BYTES];
 	const struct fay_zone_patch *hole, *above;
 
-	if (!site->hole || pread(planner->memory, jump, sizeof(jump), (off_t)site->hole) != (ssize_t)sizeof(jump))
+	if (!site->hole || fay_text_now(&planner->text, site->hole, jump, sizeof(jump)) != sizeof(jump))
 		return patch;
-	hole = fay_zones_patch_at(planner->present, site->hole, jump);
-	for (size_t i = 0; hole && i < planner->present->count; i++) {
-		const struct fay_zone *zone = &planner->present->items[i];
+	hole = fay_zones_patch_at(planner->text.present, site->hole, jump);
+	for (size_t i = 0; hole && i < planner->text.present->count; i++) {
+		const struct fay_zone *zone = &planner->text.present->items[i];
 		uint32_t at = fay_zone_first_at(zone, site->site);
 
 		while (hole >= zone->patches && hole < zone->patches + zone->header.patch_count && (above = fay_zone_next_at(zone, site->site, &at)))
@@ -153,21 +110,21 @@ static bool link_to(const struct fay_zones *present, struct fay_site *site, cons
 	return patch->inner && (site->kind != FAY_SITE_EXIT || site->exit_count == 1);
 }
 
-static bool link_plan(const struct planner *planner, struct fay_site *site, char reason[FAY_REASON_MAX])
+static bool link_plan(struct planner *planner, struct fay_site *site, char reason[FAY_REASON_MAX])
 {
 	const struct fay_zone_patch *patch;
 
 	site->linked = memcmp(site->before, site->program, site->size < FAY_JUMP_BYTES ? site->size : FAY_JUMP_BYTES) != 0;
 	if (!site->linked)
 		return true;
-	patch = fay_zones_patch_at(planner->present, site->site, site->before);
+	patch = fay_zones_patch_at(planner->text.present, site->site, site->before);
 	if (!patch) { /* patched between two looks: installing will see that, and all is planned anew */
 		memcpy(site->before, site->program, site->size);
 		site->linked = false;
 		return true;
 	}
 	patch = uppermost(planner, site, patch);
-	return link_to(planner->present, site, patch) || snprintf(reason, FAY_REASON_MAX, "has been patched by another trace, for another place") < 0;
+	return link_to(planner->text.present, site, patch) || snprintf(reason, FAY_REASON_MAX, "has been patched by another trace, for another place") < 0;
 }
 
 static bool given_up(const struct fay_session *session, const struct fay_site *site)
@@ -202,14 +159,14 @@ static struct fay_site *site_add(struct planner *planner, size_t point, const st
 	site->size = site->length > fay_site_overwritten(site) || site->kind == FAY_SITE_BLOCK ? site->length : fay_site_overwritten(site);
 	if (!site->reach)
 		site->reach = site->size;
-	if (fay_read_program(planner->present, planner->memory, site->site, site->program, site->size) != site->size ||
-	    pread(planner->memory, site->before, site->size, (off_t)site->site) != site->size)
+	if (fay_text_program(&planner->text, site->site, site->program, site->size) != site->size ||
+	    fay_text_now(&planner->text, site->site, site->before, site->size) != site->size)
 		return snprintf(reason, FAY_REASON_MAX, "is not readable in the process") < 0 ? site : NULL;
 	if (given_up(session, site)) {
 		snprintf(reason, FAY_REASON_MAX, "is where some thread's stack always goes on, within its first instructions");
 		return NULL;
 	}
-	if (other_patch_near(planner->present, site)) {
+	if (other_patch_near(planner->text.present, site)) {
 		snprintf(reason, FAY_REASON_MAX, "has been patched by another trace too close to +%#lx", (unsigned long)(site->site - start));
 		return NULL;
 	}
@@ -262,7 +219,7 @@ static bool inside_plan(struct planner *planner, size_t index, char reason[FAY_R
 		snprintf(reason, FAY_REASON_MAX, "has no byte +%#lx, or is longer than %u bytes", (unsigned long)point->offset, BODY_MAX);
 		return false;
 	}
-	got = fay_read_program(planner->present, planner->memory, point->function.address - point->offset, planner->body, size + BODY_TAIL);
+	got = fay_text_program(&planner->text, point->function.address - point->offset, planner->body, size + BODY_TAIL);
 	if (got < size) {
 		snprintf(reason, FAY_REASON_MAX, "is not readable in the process");
 		return false;
@@ -304,7 +261,7 @@ static bool entry_plan(struct planner *planner, size_t index, char reason[FAY_RE
 		snprintf(reason, FAY_REASON_MAX, "is %zu bytes long; functions over %u are not searched for jumps to their start", size, BODY_MAX);
 		return false;
 	}
-	got = fay_read_program(planner->present, planner->memory, point->function.address, planner->body, size + BODY_TAIL);
+	got = fay_text_program(&planner->text, point->function.address, planner->body, size + BODY_TAIL);
 	if (got < size || got == 0) {
 		snprintf(reason, FAY_REASON_MAX, "is not readable in the process");
 		return false;
@@ -617,7 +574,7 @@ static int plan_all(struct planner *planner, struct fay_error *error)
 
 		if (replan(planner, &again) || !order_make(session) || refuse_overlaps(session))
 			return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-		code = fay_inbound_search(session, planner->present, planner->memory, error);
+		code = fay_inbound_search(session, &planner->text, error);
 		if (code)
 			return code;
 		again = false;
@@ -633,9 +590,10 @@ static int plan_all(struct planner *planner, struct fay_error *error)
 
 int fay_sites_plan(struct fay_session *session, const struct fay_zones *present, int memory, struct fay_error *error)
 {
-	struct planner planner = { session, present, memory, malloc(BODY_MAX + BODY_TAIL) };
+	struct planner planner = { session, { .present = present, .memory = memory }, malloc(BODY_MAX + BODY_TAIL) };
 	int code = planner.body ? plan_all(&planner, error) : fay_error_set(error, FAY_E_LIMIT, "out of memory");
 
 	free(planner.body);
+	fay_program_text_deinit(&planner.text);
 	return code;
 }
