@@ -3,11 +3,12 @@
  * Trampolines for a place where everything may be live, inside a function, or at the entry or an exit of what is perhaps none:
  *
  *	lea -128(%rsp), %rsp                  the red zone (System V ABI, 3.2.2)
- *	pushfq; andb $~1, 1(%rsp); push rbp; push ...   all general registers; the flags without the trap flag
+ *	pushfq; andb $~1, 1(%rsp); push rbp; push ...   all general registers; the flags without a debugger's trap flag
  *	mov %rsp, %rbp; and $-16, %rsp; lea -area(%rsp), %rsp; cld
  *	registers -> event; [a marker's operands -> event: trampoline_marker.c]; rsi = LOCAL, busy, other fields, probes: as at an entry
- *	mov %rbp, %rsp; pop ...; pop rbp; popfq
- *	lea 128(%rsp), %rsp
+ *	flags: [std]; add $0x7f, %al; sahf
+ *	mov %rbp, %rsp; pop ...; pop rbp
+ *	lea 136(%rsp), %rsp
  *   displaced:
  */
 #include "parts.h"
@@ -30,7 +31,7 @@ static void open_all(struct fay_emitter *e, int32_t area)
 {
 	fay_emit_lea(e, FAY_RSP, FAY_RSP, -RED_ZONE);
 	fay_emit_byte(e, 0x9c); /* pushfq */
-	fay_emit_bytes(e, "\x80\x64\x24\x01\xfe", 5); /* andb $~1, 1(%rsp): a debugger that steps has set the trap flag, and may have let go when popfq is reached */
+	fay_emit_bytes(e, "\x80\x64\x24\x01\xfe", 5); /* andb $~1, 1(%rsp): the trap flag is a debugger's */
 	fay_emit_push(e, FAY_RBP);
 	for (unsigned i = 0; i < PUSHED; i++)
 		fay_emit_push(e, pushed[i]);
@@ -40,14 +41,36 @@ static void open_all(struct fay_emitter *e, int32_t area)
 	fay_emit_byte(e, 0xfc); /* cld */
 }
 
+/*
+ * Not by popfq: Linux takes the trap flag of a debugger that steps over one for the program's own, and the program is killed when the debugger has gone
+ * (arch/x86/kernel/step.c). Those that no instruction of ours changes need not be restored. rax, rcx are free.
+ */
+static void restore_flags(struct fay_emitter *e)
+{
+	static const uint8_t flags[] = {
+		0x0f, 0xba, 0xe0, 10, /* bt $10, %eax: direction */
+		0x73, 1, 0xfd,	      /* jae 1f; std; 1: */
+		0x89, 0xc1,	      /* mov %eax, %ecx */
+		0xc1, 0xe0, 8,	      /* shl $8, %eax: the lowest byte is what sahf takes */
+		0xc1, 0xe9, 11,	      /* shr $11, %ecx: overflow */
+		0x80, 0xe1, 1,	      /* and $1, %cl */
+		0x88, 0xc8,	      /* mov %cl, %al */
+		0x04, 0x7f,	      /* add $0x7f, %al: overflows if it is 1 */
+		0x9e,		      /* sahf: all others */
+	};
+
+	fay_emit_load64(e, FAY_RAX, FAY_RBP, AT_FLAGS);
+	fay_emit_bytes(e, flags, sizeof(flags));
+}
+
 static void close_all(struct fay_emitter *e)
 {
+	restore_flags(e);
 	fay_emit_bytes(e, "\x48\x89\xec", 3); /* mov %rbp, %rsp */
 	for (unsigned i = PUSHED; i-- > 0;)
 		fay_emit_pop(e, pushed[i]);
 	fay_emit_pop(e, FAY_RBP);
-	fay_emit_byte(e, 0x9d); /* popfq */
-	fay_emit_lea(e, FAY_RSP, FAY_RSP, RED_ZONE);
+	fay_emit_lea(e, FAY_RSP, FAY_RSP, 8 + RED_ZONE);
 }
 
 int32_t fay_offset_saved(unsigned reg)
