@@ -136,6 +136,7 @@ TRACED void traced_pause()
 }
 TRACED void traced_spin()
 {
+	traced_caller(1);
 	for (;;)
 		CLOBBER;
 }
@@ -181,7 +182,7 @@ static long cancelled()
 		pthread_join(thread, &value);
 		sum += value == PTHREAD_CANCELED ? 1 : (long)value;
 	}
-	tally(3, 0, 3);
+	tally(5, 2, 3);
 	return sum * 10 + cleaned;
 }
 
