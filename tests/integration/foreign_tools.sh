@@ -76,23 +76,32 @@ fi
 if has "perf record -g" perf linux-perf; then
 	start_target ready "$work/walked"
 	begun one
-	echo 400000 >&9
-	if perf record -q -e cpu-clock -g -p "$target" -o "$work/perf.data" -- sleep 1 \
+	# The program works for as long as perf looks.
+	if perf record -q -e cpu-clock -g -p "$target" -o "$work/perf.data" -- bash -c \
+		"echo 400000 >&9; until grep -q done '$work/target.out'; do sleep 0.1; done" \
 		>"$work/perf.out" 2>&1; then
 		perf script -i "$work/perf.data" -F ip,sym >"$work/perf.txt" 2>"$work/perf.err" || true
 		ordered "perf record -g" "$work/perf.txt"
 	else
 		echo "SKIPPED: perf record -g: $(head -1 "$work/perf.out")"
+		has_lines "$work/target.out" "done" 1 || echo 400000 >&9
 	fi
 	walked perf 400000
 fi
 if has "bpftrace's ustack" bpftrace bpftrace; then
 	start_target ready "$work/walked"
 	begun one
+	bpftrace -p "$target" -e "BEGIN { printf(\"looking\\n\"); }
+		profile:hz:199 /pid == $target/ { @[ustack] = count(); }" >"$work/bpftrace.out" 2>&1 &
+	looker=$!
+	own "$looker"
+	looks() { grep -q looking "$work/bpftrace.out" || [ -z "$(born "$looker")" ]; }
+	await bpftrace looks
 	echo 400000 >&9
-	if timeout 60 bpftrace -p "$target" -e "profile:hz:199 /pid == $target/ { @[ustack] = count(); }
-		interval:s:1 { exit(); }" >"$work/bpftrace.out" 2>&1 &&
-		grep -q traced_ "$work/bpftrace.out"; then
+	wait_for "$work/target.out" "done"
+	signal_owned INT "$looker"
+	ended "$looker" || true
+	if grep -q traced_ "$work/bpftrace.out"; then
 		ordered "bpftrace's ustack" "$work/bpftrace.out"
 	else
 		echo "SKIPPED: bpftrace's ustack: $(head -1 "$work/bpftrace.out")"
