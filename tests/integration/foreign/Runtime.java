@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Java: exceptions, null references and deep recursion (both SIGSEGV), threads, garbage: foreign_runtimes.sh.
+// Java: exceptions, null references and deep recursion (both SIGSEGV), threads.
 import java.io.File;
 
 public class Runtime {
 	static int[] nothing;
 	static int fails(int n) { if (n % 2 == 1) throw new IllegalStateException("" + n); return n; }
 	static int caught(int n) {
-		try { return fails(n); } catch (IllegalStateException e) { return -Integer.parseInt(e.getMessage()); }
+		try { return fails(n); } catch (IllegalStateException e) {
+			return -Integer.parseInt(e.getMessage());
+		}
 	}
-	static int isNull(int[] array) { try { return array[0]; } catch (NullPointerException e) { return 3; } }
+	static int isNull(int[] array) {
+		try { return array[0]; } catch (NullPointerException e) { return 3; }
+	}
 	static int endless(int n) { return endless(n + 1) + 1; }
 	static long sum() {
 		long sum = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* longjmp in loops, out of signal handlers too, and programs with many signals: foreign_jumps.sh. */
+/* longjmp in loops, out of signal handlers too, and many signals. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>

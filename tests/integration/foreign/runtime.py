@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""CPython, with greenlets where there are, and PyPy: exceptions, generators, switched stacks: foreign_runtimes.sh."""
+"""CPython, with greenlets where there are, and PyPy:
+exceptions, generators, switched stacks."""
 import os, sys
 try:
     import greenlet

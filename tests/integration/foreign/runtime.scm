@@ -1,7 +1,9 @@
 ;; SPDX-License-Identifier: MIT
-;; Guile: continuations, prompts, exceptions, and its collector, which scans stacks: foreign_runtimes.sh.
-(define (has-stop) (and (> (length (command-line)) 2) (file-exists? (list-ref (command-line) 2))))
-(define looping (and (> (length (command-line)) 1) (string=? (list-ref (command-line) 1) "loop")))
+;; Guile: continuations, prompts, exceptions, and its collector, which scans stacks.
+(define (has-stop)
+  (and (> (length (command-line)) 2) (file-exists? (list-ref (command-line) 2))))
+(define looping
+  (and (> (length (command-line)) 1) (string=? (list-ref (command-line) 1) "loop")))
 (define (escape n) (call/cc (lambda (k) (for-each (lambda (i) (if (= i n) (k i))) (iota 100)) -1)))
 (define (again)
   (let ((k #f) (n 0))
@@ -15,7 +17,9 @@
     (lambda () (+ 1 (abort-to-prompt tag n)))
     (lambda (k x) (+ (k x) (k (* 2 x))))))
 (define (thrown n) (catch 'odd (lambda () (if (odd? n) (throw 'odd n) n)) (lambda (key x) (- x))))
-(define (in-c n) (catch #t (lambda () (sort (list 3 1 2) (lambda (a b) (if (> n 50) (error "x") (< a b)))) 1) (lambda _ 2)))
+(define (in-c n)
+  (define (less a b) (if (> n 50) (error "x") (< a b)))
+  (catch #t (lambda () (sort (list 3 1 2) less) 1) (lambda _ 2)))
 (define (round-of)
   (let loop ((i 0) (sum 0))
     (if (= i 100)
