@@ -6,7 +6,8 @@
 cycles=${FAY_STORM_CYCLES:-4} # tens of thousands of functions each time
 if has Guile guile guile-3.0; then
 	export GUILE_AUTO_COMPILE=0
-	program Guile '*' '' 0 "$(command -v guile)" --no-auto-compile -s "$here/foreign/runtime.scm"
+	program Guile '*' '' 0 "$(command -v guile)" \
+		--no-auto-compile -s "$here/foreign/runtime.scm"
 fi
 # The launcher executes the emulator, which is what is traced.
 if has Erlang escript erlang-base; then

@@ -47,7 +47,8 @@ walked() {
 	wait_for "$work/target.out" "done"
 	kill -INT "${tracers[0]}"
 	ended "${tracers[0]}" || fail "$1: the trace"
-	equal "$1: entries, returns, exceptions" "$((3 * $2)) $((3 * $2)) 0" "$(counts_of "$work/one.json")"
+	equal "$1: entries, returns, exceptions" "$((3 * $2)) $((3 * $2)) 0" \
+		"$(counts_of "$work/one.json")"
 	equal "$1: lost" 0 "$(ending "$work/one.json" events_lost)"
 	equal "$1: text" "$before" "$(text_hash "$target")"
 	end_target

@@ -6,7 +6,7 @@
  *
  * says "ready" and waits for a line; does ROUNDS rounds of the scenario, with "loop" as many as
  * there is time for until the next line. Each round comes to the same sum, which is checked. The
- * last lines are "sum SUM" and, if they are known, "tally ENTRIES RETURNS EXCEPTIONS" of all calls of
+ * last lines are "sum SUM" and, if known, "tally ENTRIES RETURNS EXCEPTIONS" of all calls of
  * traced_*.
  */
 #ifndef FOREIGN_H

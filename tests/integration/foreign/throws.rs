@@ -2,7 +2,7 @@
 // Panics that are caught, through traced frames with destructors: foreign_exceptions.sh.
 use std::hint::black_box;
 use std::io::BufRead;
-use std::panic::{catch_unwind, resume_unwind};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
 struct Cleanup<'a>(&'a std::cell::Cell<i64>);
 impl Drop for Cleanup<'_> {
@@ -29,11 +29,11 @@ fn traced_middle(x: i64, cleaned: &std::cell::Cell<i64>) -> i64 {
 #[no_mangle]
 fn traced_outer(x: i64) -> i64 {
     let cleaned = std::cell::Cell::new(0);
-    let caught = catch_unwind(std::panic::AssertUnwindSafe(|| traced_middle(x, &cleaned)));
+    let caught = catch_unwind(AssertUnwindSafe(|| traced_middle(x, &cleaned)));
     assert_eq!(cleaned.get(), 1);
     match caught {
         Ok(y) => y,
-        Err(e) if x % 3 == 0 => match catch_unwind(std::panic::AssertUnwindSafe(|| resume_unwind(e))) {
+        Err(e) if x % 3 == 0 => match catch_unwind(AssertUnwindSafe(|| resume_unwind(e))) {
             Ok(()) => 0,
             Err(e) => -*e.downcast::<i64>().unwrap(),
         },
