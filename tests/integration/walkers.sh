@@ -20,7 +20,7 @@ watch() {
 	trace -p "$program" "cluster.Return(\"$2\").Count()"
 	rest 15
 	end_trace
-	kill -0 "$program" 2>/dev/null || { tail -20 "$work/program.out" "$work/program.err" >&2; fail "$1: the program ended"; }
+	kill -0 "$program" 2>/dev/null || { cat "$work/program.out" "$work/program.err" >&2; fail "$1: the program ended"; }
 	[ "$(final_sum Count)" -gt 0 ] || fail "$1: no call was counted"
 	echo "ok: $1: calls counted"
 }
@@ -28,7 +28,7 @@ finish() {
 	local code=0
 	exec 9>&-
 	ended "$program" || code=$?
-	[ "$code" = 0 ] || { tail -20 "$work/program.out" "$work/program.err" >&2; fail "$1: exit code $code"; }
+	[ "$code" = 0 ] || { cat "$work/program.out" "$work/program.err" >&2; fail "$1: exit code $code"; }
 	equal "$1: what it found wrong" "wrong 0" "$(tail -1 "$work/program.out")"
 }
 # Mono's modules are made up here.
