@@ -203,6 +203,14 @@ static bool process_runs(pid_t pid, char comm[FAY_COMM_SIZE + 1])
 	return state != 'Z' && state != 'X';
 }
 
+/* It has given up its memory, or has been waited for. */
+static bool is_without_program(pid_t pid)
+{
+	char path[64], link[2];
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return readlink(path, link, sizeof(link)) < 0 && errno == ENOENT;
+}
+
 static void say_end(const struct trace *trace, char *text, size_t size)
 {
 	int killed = trace->child_ended && WIFSIGNALED(trace->child_status) ? WTERMSIG(trace->child_status) : 0;
@@ -255,8 +263,11 @@ static const char *reason_to_end(struct trace *trace, uint64_t end)
 	if (fay_trace_budget_exhausted(trace))
 		return "the budget leaves nothing to trace";
 	if (!targets_alive(trace)) {
-		/* A child of ours that is ending has given up its memory a moment before it can be waited for. */
-		for (int i = 0; i < 100 && trace->child && !targets_alive(trace); i++)
+		/*
+		 * A child of ours that is ending has given up its memory before it can be waited for: a moment, or seconds where there was much of it and the machine
+		 * is busy. One that executes something else is not waited for so long.
+		 */
+		for (int i = 0; trace->child && !targets_alive(trace) && i < (is_without_program(trace->child) ? 20000 : 100); i++)
 			usleep(1000);
 		return how_targets_ended(trace);
 	}

@@ -2,6 +2,7 @@
 /*
  * storm PID CYCLES IMAGE...: attaches the images' probes to a busy process and detaches them, in turn, CYCLES times. Afterwards the text of all its
  * modules must be byte for byte what it was, and nothing of fay's be mapped. SIGINT ends it early. Prints what was counted; exits with 1 if anything is not as it was.
+ * storm -e PID ...: the process may end; each cycle's text is compared, and the cycles until the end count.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include "fay/loader.h"
 
 #define IMAGES_MAX 8
+#define KNOWN_MAX 4096u
 
 static int fail(const char *what, const struct fay_error *error)
 {
@@ -34,7 +36,34 @@ static int read_image(const char *path, struct fay_verdict *verdict)
 	return verdict->outcome == FAY_ACCEPTED ? 0 : fail("the image was refused", NULL);
 }
 
-/* FNV-1a of everything executable that comes from a file; 0: cannot be read. `ours`: mappings of fay's. */
+/* Whether a mapping was there when the text was first looked at: what a program loads later is its own affair. */
+static int is_known(unsigned long start, unsigned long end, int first)
+{
+	static struct { unsigned long start, end; } known[KNOWN_MAX];
+	static size_t count;
+	if (first && count < KNOWN_MAX) {
+		known[count].start = start;
+		known[count++].end = end;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (start >= known[i].start && end <= known[i].end)
+			return 1;
+	return 0;
+}
+
+/* Not so: the heap that SBCL maps from a file, and changes. */
+static int is_elf(const char *path)
+{
+	char magic[4] = { 0 };
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return 1;
+	size_t got = fread(magic, 1, sizeof(magic), file);
+	fclose(file);
+	return got == sizeof(magic) && !memcmp(magic, "\177ELF", sizeof(magic));
+}
+
+/* FNV-1a of everything executable that comes from an object file; 0: cannot be read. `ours`: mappings of fay's. */
 static uint64_t text_hash(pid_t pid, unsigned *ours)
 {
 	char path[64], line[1024], permissions[8], name[800];
@@ -45,13 +74,17 @@ static uint64_t text_hash(pid_t pid, unsigned *ours)
 	int memory = open(path, O_RDONLY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	FILE *maps = fopen(path, "re");
+	static int calls;
+	int first = !calls++;
 	*ours = 0;
 	while (maps && memory >= 0 && fgets(line, sizeof(line), maps)) {
 		name[0] = 0;
 		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %799s", &start, &end, permissions, name) < 3)
 			continue;
 		*ours += strstr(name, "memfd:fay-") != NULL;
-		for (unsigned long at = start; permissions[2] == 'x' && name[0] == '/' && !strstr(name, "memfd:") && at < end;) {
+		if (permissions[2] != 'x' || name[0] != '/' || strstr(name, "memfd:") || !is_elf(name) || !is_known(start, end, first))
+			continue;
+		for (unsigned long at = start; at < end;) {
 			ssize_t got = pread(memory, bytes, end - at < sizeof(bytes) ? end - at : sizeof(bytes), (off_t)at);
 			if (got <= 0)
 				break;
@@ -65,6 +98,40 @@ static uint64_t text_hash(pid_t pid, unsigned *ours)
 	if (memory >= 0)
 		close(memory);
 	return maps && memory >= 0 ? hash : 0;
+}
+
+/* No such process, or one that nobody has waited for, or that has given up its memory. */
+static int has_ended(pid_t pid)
+{
+	char path[64], link[2], state = 'X';
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	if (readlink(path, link, sizeof(link)) < 0)
+		return 1;
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return 1;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 'X';
+	fclose(file);
+	return state == 'Z' || state == 'X';
+}
+
+/* One that is about to be gone is waited for. */
+static int is_ending(pid_t pid)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		if (has_ended(pid))
+			return 1;
+		usleep(20000);
+	}
+	return 0;
+}
+
+static int ended_after(unsigned long cycles)
+{
+	printf("%lu cycles, then the process ended\n", cycles);
+	return 0;
 }
 
 struct figures {
@@ -126,9 +193,12 @@ int main(int argc, char **argv)
 	struct fay_target *target;
 	struct fay_error error;
 	unsigned ours_before, ours = 0;
+	int may_end = argc > 1 && !strcmp(argv[1], "-e");
+	argc -= may_end;
+	argv += may_end;
 	int images = argc - 3;
 	if (images < 1 || images > IMAGES_MAX)
-		return fail("usage: storm PID CYCLES IMAGE...", NULL);
+		return fail("usage: storm [-e] PID CYCLES IMAGE...", NULL);
 	pid_t pid = atoi(argv[1]);
 	unsigned long cycles = strtoul(argv[2], NULL, 10);
 	for (int i = 0; i < images; i++)
@@ -136,13 +206,15 @@ int main(int argc, char **argv)
 			return 1;
 	uint64_t before = text_hash(pid, &ours_before);
 	if (!before || fay_target_open_pid(pid, &target, &error))
-		return fail("the process cannot be read", NULL);
+		return may_end && is_ending(pid) ? ended_after(0) : fail("the process cannot be read", NULL);
 	signal(SIGINT, on_signal);
 	for (unsigned long i = 0; i < cycles; i++) {
 		if (enough)
 			cycles = i;
 		else if (one_cycle(target, &verdicts[i % (unsigned)images], i, &figures))
-			return 1;
+			return may_end && is_ending(pid) ? ended_after(i) : 1;
+		if (may_end && text_hash(pid, &ours) != before)
+			return is_ending(pid) ? ended_after(i) : fail("the text has CHANGED", NULL);
 	}
 	uint64_t after = text_hash(pid, &ours);
 	fay_target_close(target);
@@ -151,5 +223,5 @@ int main(int argc, char **argv)
 	       cycles, figures.attached, figures.points, figures.refused, figures.reason[0] ? ", the last since " : "", figures.reason,
 	       figures.used, (double)figures.pause / 1e6, (double)figures.attaching / 1e6 / (double)(figures.attached + !figures.attached),
 	       (double)figures.detaching / 1e6 / (double)(figures.attached + !figures.attached), after == before ? "as it was" : "CHANGED", ours - ours_before);
-	return after != before || ours != ours_before || figures.refused * 20 > cycles + 40 || !figures.used;
+	return after != before || ours != ours_before || figures.refused * 20 > cycles + 40 || (!figures.used && !may_end);
 }
