@@ -26,7 +26,7 @@ struct choice {
 	size_t entry_step; /* the entry's window begins here; SIZE_MAX: there is none */
 	struct span { /* windows, as steps [first, last] */
 		size_t first, last;
-		bool entry, hosts;
+		bool entry, hosts, leads;
 		uint64_t hole;
 	} *spans;
 	size_t span_count, span_room;
@@ -405,8 +405,10 @@ static bool redirect_all(struct choice *choice, size_t to)
 		if (jump->used) {
 			bool redirected = false;
 
-			for (size_t i = 0; i < choice->span_count && !redirected; i++)
+			for (size_t i = 0; i < choice->span_count && !redirected; i++) {
 				redirected = join - 1 >= choice->spans[i].first && join - 1 <= choice->spans[i].last;
+				choice->spans[i].leads |= redirected;
+			}
 			if (redirected)
 				continue;
 			return fay_code_refuse(code, "has jumps too close to each other at +%#lx", offset_of(choice, join - 1));
@@ -609,7 +611,7 @@ static bool write_flow(struct choice *choice)
 			faults |= steps[k].faults;
 
 		flow->windows[flow->window_count++] = (struct fay_window){ .site = site, .length = (uint32_t)(end - site), .first = first,
-			.count = exit_index(flow, end) + runs_on - first, .entry = span->entry, .ends = fay_step_ends(&steps[span->last]), .faults = faults, .hosts = span->hosts, .hole = span->hole };
+			.count = exit_index(flow, end) + runs_on - first, .entry = span->entry, .ends = fay_step_ends(&steps[span->last]), .faults = faults, .hosts = span->hosts, .leads = span->leads, .hole = span->hole };
 	}
 	for (size_t i = 0; i < choice->block_count; i++) {
 		size_t end = 0;

@@ -254,6 +254,9 @@ static bool depth_after(const ZydisDecodedInstruction *insn, const uint8_t *byte
 	if (insn->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || insn->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT)
 		return true;
 	switch (insn->opcode) {
+	case 0xc8:
+	case 0x87: /* enter, xchg */
+	case 0x94: return insn->opcode == 0x94 && insn->raw.rex.B;
 	case 0x50 ... 0x57:
 	case 0x68:
 	case 0x6a:
@@ -516,7 +519,7 @@ static bool resolve_mentions(struct reading *reading)
 /*
  * Data may look like an address in the midst of an instruction. If it is one, the instruction may be overwritten no more than one that begins there.
  */
-static void mark_taken(struct fay_code *code, uint64_t address, bool label)
+static void mark_taken(struct fay_code *code, uint64_t address, enum fay_taken_kind kind)
 {
 	size_t step = SIZE_MAX;
 
@@ -525,7 +528,8 @@ static void mark_taken(struct fay_code *code, uint64_t address, bool label)
 		if (step == SIZE_MAX)
 			continue;
 		code->steps[step].entered = true;
-		code->steps[step].label |= label;
+		code->steps[step].label |= kind == FAY_TAKEN_WORD;
+		code->steps[step].handler |= kind == FAY_TAKEN_HANDLER;
 		if (back && code->steps[step].kind == FAY_STEP_PLAIN)
 			code->steps[step].kind = FAY_STEP_FIXED;
 	}
@@ -545,7 +549,7 @@ static bool mark_entered(struct fay_code *code)
 			for (size_t i = 0; i < count; i++) {
 				if (kind == FAY_TAKEN_ENTRY && taken[i] != code->regions[r].start)
 					return fay_code_refuse(code, "has another entry at +%#lx", offset_of(code, taken[i]));
-				mark_taken(code, taken[i], kind == FAY_TAKEN_WORD);
+				mark_taken(code, taken[i], kind);
 			}
 		}
 	for (size_t i = 1; i < code->step_count; i++)
@@ -589,7 +593,7 @@ static bool join_jumps(struct fay_code *code)
 /* Ways in that are known: from the function's begin, and from all that is entered. Depths of the stack on the way. */
 static bool reach(struct fay_code *code)
 {
-	uint32_t *waiting = malloc((code->step_count + 1) * sizeof(*waiting));
+	uint32_t *waiting = malloc((2 * code->step_count + 1) * sizeof(*waiting));
 	int32_t *change = malloc((code->step_count + 1) * sizeof(*change));
 	size_t count = 0;
 
@@ -625,10 +629,11 @@ static bool reach(struct fay_code *code)
 				for (size_t k = 0; k < ways; k++) {
 					struct fay_step *to = &code->steps[next[k]];
 
-					if (to->reached)
+					/* Where two ways disagree, behind a call that does not return, nothing is known. */
+					if (to->reached && (to->depth == depth || to->depth < 0))
 						continue;
+					to->depth = to->reached ? -1 : depth;
 					to->reached = true;
-					to->depth = depth;
 					waiting[count++] = (uint32_t)next[k];
 				}
 			}
@@ -690,10 +695,16 @@ static bool check_reached(struct fay_code *code)
 	return true;
 }
 
-static void find_returns(struct fay_code *code)
+static bool find_returns(struct fay_code *code)
 {
-	for (size_t i = 0; i < code->step_count; i++)
-		code->steps[i].exit |= code->steps[i].kind == FAY_STEP_RETURN;
+	for (size_t i = 0; i < code->step_count; i++) {
+		if (code->steps[i].kind != FAY_STEP_RETURN)
+			continue;
+		if (code->steps[i].depth > 0)
+			return fay_code_refuse(code, "returns at +%#lx to what it has put on the stack", offset_of(code, code->steps[i].at));
+		code->steps[i].exit = true;
+	}
+	return true;
 }
 
 bool fay_code_read(struct fay_code *code, uint64_t start, uint64_t end)
@@ -708,8 +719,7 @@ bool fay_code_read(struct fay_code *code, uint64_t start, uint64_t end)
 	ZydisDecoderEnableMode(&reading->decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
 	read = region_add(reading, start, end) && resolve_jumps(reading) && resolve_mentions(reading) && resolve_jumps(reading);
 	read = read && mark_entered(code) && join_jumps(code) && reach(code) && check_ends(code) && check_reached(code) && fay_code_resolve_indirect(code);
-	if (read)
-		find_returns(code);
+	read = read && find_returns(code);
 	free(reading->bytes);
 	free(reading);
 	return read;

@@ -36,6 +36,7 @@ struct fay_step {
 	bool faults;	 /* it may, where memory or a number is not as the program means: then somebody may look at where it lies */
 	bool moves_stack; /* it sets the stack pointer to something that is not of this frame */
 	bool label;	 /* its address is taken: an indirect jump through a pointer may lead there */
+	bool handler;	 /* of an exception, perhaps */
 	uint8_t flags;	 /* enum fay_step_flags */
 	bool used;    /* in a window, or redirected */
 	uint32_t first_join, next_join; /* jumps to here, as numbers of steps plus one; the next one to the same place */

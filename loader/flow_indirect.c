@@ -8,10 +8,12 @@
  *	pointer, register  a label of the function whose address is taken somewhere, or another function: which of both is known if no label's
  *			   address is taken, or if the stack is not as it was when the function was called
  *
- * Anything else, such as distances from another place than their table, leads nobody knows where: the function's exits are refused.
+ * Anything else, such as distances from another place than their table, leads nobody knows where: the function's exits are refused. Of a register that is set before the straight
+ * line begins, all instructions are looked for that may have set it.
  */
 #include "flow_code.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <Zydis/Zydis.h>
@@ -22,7 +24,7 @@
 enum value_kind {
 	VALUE_OTHER,
 	VALUE_CONSTANT,	 /* `of` */
-	VALUE_UNKNOWN,	 /* whatever a register had; `of` tells one from another */
+	VALUE_UNKNOWN,	 /* whatever a register, or a place of the frame, had; `of` tells one from another: registers are 1 to 16 */
 	VALUE_DISTANCE,	 /* 32 bits from a table, sign-extended; `of`: where it begins, a constant or an unknown */
 	VALUE_TABLE,	 /* that and the table's address */
 	VALUE_POINTER,	 /* 64 bits of memory; `of`: the table's address, if it is one and known; else 0 */
@@ -93,13 +95,26 @@ static struct value sum(struct value a, struct value b)
 	return (struct value){ 0 };
 }
 
+/* A compiler keeps there what it finds no register for. */
+static bool is_in_frame(const ZydisDecodedOperand *memory)
+{
+	return memory->type == ZYDIS_OPERAND_TYPE_MEMORY && memory->size == 64 && memory->mem.index == ZYDIS_REGISTER_NONE &&
+	       (memory->mem.base == ZYDIS_REGISTER_RSP || memory->mem.base == ZYDIS_REGISTER_RBP) && memory->mem.segment == ZYDIS_REGISTER_SS;
+}
+
 static bool is_rip_relative(const ZydisDecodedOperand *memory)
 {
 	return memory->type == ZYDIS_OPERAND_TYPE_MEMORY && memory->mem.base == ZYDIS_REGISTER_RIP;
 }
 
+/* As glibc's PTR_DEMANGLE does: the pointer is turned, and mixed with a word of the thread's. */
+static bool hides_pointer(const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *from)
+{
+	return insn->mnemonic == ZYDIS_MNEMONIC_ROR || (insn->mnemonic == ZYDIS_MNEMONIC_XOR && from->type == ZYDIS_OPERAND_TYPE_MEMORY && from->mem.segment == ZYDIS_REGISTER_FS);
+}
+
 /* What an instruction's first operand, a register, has then; VALUE_OTHER if that is nothing of the above. */
-static struct value result_of(const struct line *line, uint64_t behind, const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *operands)
+static struct value result_of(struct line *line, uint64_t behind, const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *operands)
 {
 	const ZydisDecodedOperand *from = &operands[1];
 	struct value first = value_of(line, operands[0].reg.value), second = value_of(line, from->reg.value);
@@ -107,6 +122,8 @@ static struct value result_of(const struct line *line, uint64_t behind, const Zy
 	switch (insn->mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
 	case ZYDIS_MNEMONIC_MOVSXD:
+		if (is_in_frame(from))
+			return (struct value){ .kind = VALUE_UNKNOWN, .of = ++line->unknowns };
 		if (from->type == ZYDIS_OPERAND_TYPE_MEMORY)
 			return is_rip_relative(from) ? (struct value){ .kind = from->size == 64 ? VALUE_POINTER : VALUE_OTHER } : loaded(line, from);
 		if (from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
@@ -115,6 +132,9 @@ static struct value result_of(const struct line *line, uint64_t behind, const Zy
 	case ZYDIS_MNEMONIC_CDQE: return first.kind == VALUE_DISTANCE ? first : (struct value){ 0 };
 	case ZYDIS_MNEMONIC_LEA:
 		return is_rip_relative(from) ? (struct value){ .kind = VALUE_CONSTANT, .of = behind + (uint64_t)from->mem.disp.value } : (struct value){ 0 };
+	case ZYDIS_MNEMONIC_ROR:
+	case ZYDIS_MNEMONIC_XOR:
+		return hides_pointer(insn, from) && (first.kind == VALUE_UNKNOWN || first.kind == VALUE_POINTER) ? first : (struct value){ 0 };
 	case ZYDIS_MNEMONIC_ADD: return from->type == ZYDIS_OPERAND_TYPE_REGISTER ? sum(first, second) : (struct value){ 0 };
 	default: return (struct value){ 0 };
 	}
@@ -160,16 +180,16 @@ static size_t read_pointers(struct fay_code *code, uint64_t table)
 	return inside;
 }
 
-static bool has_entries(const struct fay_code *code, uint64_t table, bool constant)
+static bool has_entries(const struct fay_code *code, uint64_t table)
 {
 	for (size_t i = 0; i < code->table_count; i++)
-		if (!constant || code->tables[i] == table)
+		if (code->tables[i] == table)
 			return true;
 	return false;
 }
 
-/* What the jump's operand has. */
-static bool target_of(const struct fay_code *code, size_t jump, struct value *target)
+/* What the jump's operand has, and where the line begins. */
+static bool target_of(const struct fay_code *code, size_t jump, struct value *target, size_t *begin)
 {
 	struct line line = { .unknowns = 0 };
 	ZydisDecoder decoder;
@@ -181,6 +201,7 @@ static bool target_of(const struct fay_code *code, size_t jump, struct value *ta
 	while (first > 0 && first + LINE_STEPS > jump && fay_code_follows(code, first) && !code->steps[first].first_join && !code->steps[first].entered &&
 	       code->steps[first - 1].kind != FAY_STEP_CALL && code->steps[first - 1].kind != FAY_STEP_FIXED && !fay_step_ends(&code->steps[first - 1]))
 		first--;
+	*begin = first;
 	for (size_t i = first; i <= jump; i++) {
 		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 		ZydisDecodedInstruction insn;
@@ -200,6 +221,132 @@ static bool target_of(const struct fay_code *code, size_t jump, struct value *ta
 	return true;
 }
 
+#define CALLER_SAVED 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+
+/* Searching for what may have set a register before a step. */
+struct search {
+	const struct fay_code *code;
+	bool tables;   /* wanted: the address of a table that was read; else: whatever a program has that jumps to a pointer's value */
+	uint16_t *seen; /* by step: registers */
+	struct wanted {
+		uint32_t step;
+		uint8_t reg;
+	} *queue;
+	size_t count;
+	uint16_t anywhere[2]; /* registers that were looked for in front of all indirect jumps, and behind all calls */
+};
+
+static void want(struct search *s, size_t step, unsigned reg)
+{
+	if (s->seen[step] >> reg & 1)
+		return;
+	s->seen[step] |= (uint16_t)(1u << reg);
+	s->queue[s->count++] = (struct wanted){ (uint32_t)step, (uint8_t)reg };
+}
+
+/* The register was set by this instruction. False: to something else. */
+static bool fits(struct search *s, size_t step, unsigned reg, const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *operands)
+{
+	const ZydisDecodedOperand *from = &operands[1];
+	uint64_t behind = s->code->steps[step].at + s->code->steps[step].length;
+	bool whole = insn->operand_width == 64 && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER && number_of(operands[0].reg.value) == (int)reg;
+	bool moves = insn->mnemonic == ZYDIS_MNEMONIC_MOV || insn->meta.category == ZYDIS_CATEGORY_CMOV;
+
+	if (insn->mnemonic == ZYDIS_MNEMONIC_MOV && from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		return !s->tables || has_entries(s->code, from->size == 32 ? (uint32_t)from->imm.value.u : from->imm.value.u);
+	if (insn->mnemonic == ZYDIS_MNEMONIC_LEA && whole && is_rip_relative(from))
+		return !s->tables || has_entries(s->code, behind + (uint64_t)from->mem.disp.value);
+	if (insn->mnemonic == ZYDIS_MNEMONIC_POP || (insn->mnemonic == ZYDIS_MNEMONIC_XOR && operands[0].reg.value == from->reg.value))
+		return !s->tables;
+	if (!s->tables && whole && hides_pointer(insn, from))
+		return want(s, step, reg), true;
+	if (!moves || !whole)
+		return false;
+	if (insn->mnemonic != ZYDIS_MNEMONIC_MOV)
+		want(s, step, reg); /* or it stays */
+	if (from->type != ZYDIS_OPERAND_TYPE_REGISTER)
+		return !s->tables || (is_in_frame(from) && s->code->table_count);
+	if (number_of(from->reg.value) >= 0)
+		want(s, step, (unsigned)number_of(from->reg.value));
+	return true;
+}
+
+/* What the register has behind the instruction. */
+static bool look_at(struct search *s, size_t step, unsigned reg)
+{
+	const struct fay_step *at = &s->code->steps[step];
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction insn;
+	ZydisDecoder decoder;
+	uint8_t bytes[16];
+
+	if (at->kind == FAY_STEP_CALL && CALLER_SAVED >> reg & 1)
+		return !s->tables;
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	if (s->code->program->read(s->code->program->context, at->at, bytes, at->length) != at->length ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, at->length, &insn, operands)))
+		return false;
+	for (unsigned i = 0; i < insn.operand_count; i++)
+		if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+		    number_of(operands[i].reg.value) == (int)reg)
+			return fits(s, step, reg, &insn, operands);
+	want(s, step, reg);
+	return true;
+}
+
+/* From jumps whose targets are places like this one, or, if it is a handler of exceptions, from calls, which keep the registers that are not theirs. */
+static bool look_anywhere(struct search *s, unsigned reg, bool handler)
+{
+	if (handler && CALLER_SAVED >> reg & 1)
+		return !s->tables;
+	if (s->anywhere[handler] >> reg & 1)
+		return true;
+	s->anywhere[handler] |= (uint16_t)(1u << reg);
+	for (size_t i = 0; i < s->code->step_count; i++)
+		if (s->code->steps[i].kind == (handler ? FAY_STEP_CALL : FAY_STEP_INDIRECT))
+			want(s, i, reg);
+	return true;
+}
+
+static bool search_all(struct search *s)
+{
+	const struct fay_code *code = s->code;
+	bool found = true;
+
+	while (s->count && found) {
+		struct wanted wanted = s->queue[--s->count];
+		const struct fay_step *step = &code->steps[wanted.step];
+		bool behind = fay_code_follows(code, wanted.step) && !fay_step_ends(&code->steps[wanted.step - 1]);
+
+		if (wanted.step == code->regions[0].first)
+			found = !s->tables;
+		if (behind)
+			found &= look_at(s, wanted.step - 1, wanted.reg);
+		for (uint32_t join = step->first_join; join; join = code->steps[join - 1].next_join)
+			want(s, join - 1, wanted.reg);
+		if (step->entered && !(behind && code->steps[wanted.step - 1].kind == FAY_STEP_CALL))
+			found &= look_anywhere(s, wanted.reg, false) && (!step->handler || look_anywhere(s, wanted.reg, true));
+	}
+	return found;
+}
+
+/* Whether all that may have set the register before the step fits. False also if there is no memory. */
+static bool is_set_well(const struct fay_code *code, size_t step, unsigned reg, bool tables)
+{
+	struct search s = { .code = code, .tables = tables };
+	bool found = false;
+
+	s.seen = calloc(code->step_count, sizeof(*s.seen));
+	s.queue = malloc(16 * code->step_count * sizeof(*s.queue));
+	if (s.seen && s.queue) {
+		want(&s, step, reg);
+		found = search_all(&s);
+	}
+	free(s.seen);
+	free(s.queue);
+	return found;
+}
+
 static bool any_label(const struct fay_code *code)
 {
 	for (size_t i = 0; i < code->step_count; i++)
@@ -209,22 +356,27 @@ static bool any_label(const struct fay_code *code)
 }
 
 /* False: refused. */
-static bool judge(struct fay_code *code, size_t jump, const struct value *target, bool labels)
+static bool judge(struct fay_code *code, size_t jump, size_t begin, const struct value *target, bool labels)
 {
 	struct fay_step *step = &code->steps[jump];
-	bool known = false;
+	unsigned reg = (unsigned)target->of - 1;
+	bool known = false, spilled = target->kind == VALUE_UNKNOWN && target->of > 16;
 
-	switch (target->kind) {
-	case VALUE_TABLE: known = has_entries(code, target->of, target->constant); break;
+	switch (spilled ? VALUE_POINTER : target->kind) {
+	case VALUE_TABLE:
+		if (target->constant)
+			known = has_entries(code, target->of);
+		else
+			known = reg < 16 ? is_set_well(code, begin, reg, true) : code->table_count > 0;
+		break;
 	case VALUE_POINTER:
-		if (target->of && read_pointers(code, target->of))
+		if (!spilled && target->of && read_pointers(code, target->of))
 			return true;
 		known = labels ? step->depth > 0 : step->depth <= 0;
 		step->exit = known && !labels;
 		break;
 	case VALUE_UNKNOWN:
-	case VALUE_OTHER:
-		known = !labels && !code->table_count && step->depth <= 0;
+		known = !labels && step->depth <= 0 && is_set_well(code, begin, reg, false);
 		step->exit = known;
 		break;
 	default: break;
@@ -235,7 +387,8 @@ static bool judge(struct fay_code *code, size_t jump, const struct value *target
 
 bool fay_code_resolve_indirect(struct fay_code *code)
 {
-	struct value target = { 0 };
+	struct value target;
+	size_t begin;
 	bool labels;
 
 	labels = any_label(code);
@@ -243,9 +396,9 @@ bool fay_code_resolve_indirect(struct fay_code *code)
 		if (code->steps[i].kind != FAY_STEP_INDIRECT)
 			continue;
 		target = (struct value){ 0 };
-		if (!target_of(code, i, &target))
+		if (!target_of(code, i, &target, &begin))
 			return fay_code_refuse(code, "has bytes that are no instruction");
-		if (!judge(code, i, &target, labels))
+		if (!judge(code, i, begin, &target, labels))
 			return false;
 	}
 	return true;

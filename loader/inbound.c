@@ -24,7 +24,8 @@
 #include "target.h"
 
 #define CHUNK (1u << 20)
-#define BRANCH_MAX 6u           /* bytes of the longest branch that is looked for */
+#define CALL_BYTES 5u
+#define BRANCH_MAX 8u           /* bytes of the longest branch that is looked for, or of a call and the beginning of what is behind it */
 #define TEXT_MAX (UINT64_C(1) << 32) /* bytes of code in one mapping; a branch reaches half as far */
 #define DATA_MAX 16u
 #define ENTRIES_MAX (1u << 24)
@@ -173,6 +174,13 @@ static const uint8_t opcodes[256] = {
 	[0x70 ... 0x7f] = SHORT, [0xe0 ... 0xe3] = SHORT, [0xeb] = SHORT, [0xe8] = NEAR, [0xe9] = NEAR, [0x0f] = TWO_BYTES, [0xc7] = TWO_BYTES, [0x8d] = LEA,
 };
 
+static bool in_one_function(struct search *s, uint64_t source, uint64_t to)
+{
+	struct fay_object *object = s->module->object;
+
+	return fay_object_start_before(object, source - s->range->bias) == fay_object_start_before(object, to - s->range->bias);
+}
+
 /* A table of 32-bit distances from itself that a function reads: none of another function's code but its begin. */
 static int search_table(struct search *s, uint64_t source, uint64_t table)
 {
@@ -186,7 +194,7 @@ static int search_table(struct search *s, uint64_t source, uint64_t table)
 
 		memcpy(&distance, in->bytes + (at - in->start), 4);
 		to = table + (uint64_t)(int64_t)distance;
-		if (to - s->low >= s->high - s->low)
+		if (to - s->low >= s->high - s->low || (at == table && in_one_function(s, source, to)))
 			return 0;
 		if (s->entries_left-- == 0)
 			return -3;
@@ -194,6 +202,26 @@ static int search_table(struct search *s, uint64_t source, uint64_t table)
 			return -1;
 	}
 	return 0;
+}
+
+/* jcc, setcc, cmovcc, adc, sbb, pushf, lahf */
+static bool uses_flags(const uint8_t *bytes)
+{
+	if (bytes[0] == 0x0f)
+		return (bytes[1] & 0xf0) == 0x40 || (bytes[1] & 0xf0) == 0x80 || (bytes[1] & 0xf0) == 0x90;
+	bytes += (bytes[0] & 0xf0) == 0x40; /* rex */
+	return (bytes[0] & 0xf0) == 0x70 || (bytes[0] & 0xf0) == 0x10 || bytes[0] == 0x9c || bytes[0] == 0x9f ||
+	       (bytes[0] >= 0x80 && bytes[0] <= 0x83 && ((bytes[1] & 0x38) == 0x10 || (bytes[1] & 0x38) == 0x18)) ||
+	       (bytes[0] == 0x0f && (bytes[1] & 0xf0) == 0x40);
+}
+
+/* A caller that uses flags behind the call gets them from the function: no compiler makes that, but assembly does. */
+static void note_flags(struct search *s, size_t i, uint64_t to)
+{
+	struct fay_point *point = uses_flags(s->text + i + CALL_BYTES) ? fay_points_at(s->session, to) : NULL;
+
+	if (point)
+		point->careful = true;
 }
 
 /* `count` bytes of the chunk; BRANCH_MAX more are there. */
@@ -210,6 +238,8 @@ static int search_chunk(struct search *s, size_t count)
 		to = kind == SHORT ? s->at + i + 2 + (uint64_t)(int64_t)(int8_t)next : rel32_target(s, i, kind == NEAR ? 5 : 6);
 		if (is_overwritten(s, to) && found(s, s->at + i, to, kind))
 			return -1;
+		if (s->text[i] == 0xe8)
+			note_flags(s, i, to);
 		if (kind == LEA) {
 			int code = search_table(s, s->at + i, to);
 

@@ -87,6 +87,8 @@ static bool link_to(const struct fay_zones *present, struct fay_site *site, cons
 
 	if (site->kind == FAY_SITE_HOLE)
 		return patch->kind == FAY_PATCH_HOLE;
+	if (fay_site_closed(site) > fay_site_overwritten(site)) /* the others' copies may go on where the hole is here */
+		return false;
 	if (site->kind == FAY_SITE_BLOCK || (site->hole && (site->kind != FAY_SITE_EXIT || patch->size != FAY_HOP_BYTES || patch->hop != hop_of(site))))
 		return false;
 	if (fay_site_whole(site)) {
@@ -305,7 +307,7 @@ static bool exits_plan(struct planner *planner, size_t index, bool enters, char 
 					 .hole = window->hole,
 					 .reach = window_reach(flow, window) };
 
-		if (window->entry && !enters && !window->count && !window->hosts)
+		if (window->entry && !enters && !window->count && !window->hosts && !window->leads)
 			continue;
 		if (window->entry && !may_patch_entry(planner->session, point, window->site != point->function.address, reason))
 			return false;
