@@ -112,6 +112,8 @@ static const struct {
 	{ "_Unwind_Resume_or_Rethrow", FAY_SWEEP_UNWINDER },
 	{ "_Unwind_ForcedUnwind", FAY_SWEEP_UNWINDER },
 	{ "__libunwind_Registers_x86_64_jumpto", FAY_SWEEP_UNWINDER },
+	{ "__cxa_begin_catch", FAY_SWEEP_CATCH },
+	{ "_Unwind_DeleteException", FAY_SWEEP_CATCH },
 	{ "__longjmp", FAY_SWEEP_LONGJMP },
 	{ "____longjmp_chk", FAY_SWEEP_LONGJMP },
 };

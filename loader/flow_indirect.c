@@ -129,6 +129,7 @@ static struct value result_of(struct line *line, uint64_t behind, const ZydisDec
 		if (from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
 			return (struct value){ .kind = VALUE_CONSTANT, .of = from->size == 32 ? (uint32_t)from->imm.value.u : from->imm.value.u };
 		return from->size == 64 || second.kind == VALUE_DISTANCE ? second : (struct value){ 0 };
+	case ZYDIS_MNEMONIC_POP: return (struct value){ .kind = VALUE_POINTER };
 	case ZYDIS_MNEMONIC_CDQE: return first.kind == VALUE_DISTANCE ? first : (struct value){ 0 };
 	case ZYDIS_MNEMONIC_LEA:
 		return is_rip_relative(from) ? (struct value){ .kind = VALUE_CONSTANT, .of = behind + (uint64_t)from->mem.disp.value } : (struct value){ 0 };

@@ -93,8 +93,11 @@ struct fay_watched {
 	uint64_t left;	   /* likewise, for a call that was left otherwise; 0: no exception probe */
 	uint64_t sweeps;   /* enum fay_sweep */
 };
-/* Functions by which calls are left other than by returning. At their exits all calls between their own frame and the stack pointer are. */
-enum fay_sweep { FAY_SWEEP_NONE, FAY_SWEEP_UNWINDER, FAY_SWEEP_LONGJMP };
+/*
+ * Functions by which calls are left other than by returning. At their exits all calls between their own frame and the stack pointer are. Of some unwinders it has no name where they go on: what
+ * they have left is known when another of these functions is called, or one that is called when they have done (FAY_SWEEP_CATCH).
+ */
+enum fay_sweep { FAY_SWEEP_NONE, FAY_SWEEP_UNWINDER, FAY_SWEEP_LONGJMP, FAY_SWEEP_CATCH };
 #define FAY_SWEPT_PERHAPS 1u /* in fay_slot_header.swept_from: it is longjmp */
 /* What a function returned, as far as probes can read it. */
 struct fay_returned {

@@ -23,7 +23,7 @@
  *   in front of a jump to another function:
  *	lea  frame(%rsp), %rax; mov target_at(%rsp), %rdi; call runtime.jump
  *
- * The functions of enum fay_sweep note the stack pointer at their entry, and call runtime.sweep in front of each exit.
+ * The functions of enum fay_sweep note the stack pointer at their entry, and call runtime.sweep in front of each exit; at the entry, too, if another one's exit was not seen.
  */
 #include "parts.h"
 
@@ -116,7 +116,16 @@ static void emit_sweep(struct fay_emitter *e, const struct fay_part *part)
 /* rax = slot */
 static void note_sweep(struct fay_emitter *e, const struct fay_trampoline_spec *spec)
 {
+	size_t none;
+
 	if (!spec->sweeps)
+		return;
+	fay_emit_memory(e, true, 0x83, 7, FAY_RSI, FAY_AT_SWEPT_FROM); /* cmpq $0 */
+	fay_emit_byte(e, 0);
+	none = fay_emit_jump_if(e, FAY_IF_EQUAL);
+	fay_emit_call(e, spec->runtime + runtime_header()->sweep);
+	fay_emit_land(e, none);
+	if (spec->sweeps == FAY_SWEEP_CATCH)
 		return;
 	fay_emit_store64(e, FAY_RSI, FAY_AT_SWEPT_FROM, FAY_RAX);
 	if (spec->sweeps != FAY_SWEEP_LONGJMP)
