@@ -175,6 +175,7 @@ static int read_flow(struct program *program, struct fay_point *point)
 	const struct fay_function *function = &point->function;
 
 	program->flow.keeps_faults = enter_module(program, function->address) && fay_taken_faults(program->taken);
+	program->flow.unwinder = point->sweeps != FAY_SWEEP_NONE;
 	point->flow = calloc(1, sizeof(*point->flow));
 	if (!point->flow || !fay_flow_read(&program->flow, function->address, function->address + function->size, true, point->flow))
 		return -1;
@@ -301,7 +302,7 @@ int fay_exits_resolve(struct fay_session *session, size_t *capacity, struct fay_
 	if (code)
 		return code;
 	program.text.memory = fay_process_memory(session->pid, O_RDONLY);
-	program.flow = (struct fay_flow_program){ &program, false, read_bytes, place, taken };
+	program.flow = (struct fay_flow_program){ &program, false, false, read_bytes, place, taken };
 	if (program.text.memory < 0)
 		code = fay_error_set(error, FAY_E_REFUSED, "memory of process %d: %s (needs the same user, or CAP_SYS_PTRACE)", (int)session->pid, strerror(errno));
 	if (!code)

@@ -48,6 +48,7 @@ enum fay_taken_kind {
 /* How the analysis sees the program. All addresses are the process's. */
 struct fay_flow_program {
 	void *context;
+	bool unwinder;	   /* of the function it is wanted to know where it goes on with another stack */
 	bool keeps_faults; /* an instruction that may fault stays where it is: a stack is unwound from there */
 	/* Bytes as the program has them, without any trace's jumps. Returns how many of them there are from `address` on. */
 	size_t (*read)(void *context, uint64_t address, void *to, size_t size);

@@ -528,7 +528,8 @@ static void mark_taken(struct fay_code *code, uint64_t address, enum fay_taken_k
 		if (step == SIZE_MAX)
 			continue;
 		code->steps[step].entered = true;
-		code->steps[step].label |= kind == FAY_TAKEN_WORD;
+		/* Where calls return to is known to collectors of garbage. */
+		code->steps[step].label |= kind == FAY_TAKEN_WORD && !(fay_code_follows(code, step) && code->steps[step - 1].kind == FAY_STEP_CALL);
 		code->steps[step].handler |= kind == FAY_TAKEN_HANDLER;
 		if (back && code->steps[step].kind == FAY_STEP_PLAIN)
 			code->steps[step].kind = FAY_STEP_FIXED;

@@ -356,6 +356,15 @@ static bool any_label(const struct fay_code *code)
 	return false;
 }
 
+/* To an address from another stack, as a ret would: unwinders, and OCaml's raise. */
+static bool returns_elsewhere(const struct fay_code *code, size_t begin, size_t jump)
+{
+	for (size_t i = begin; i < jump; i++)
+		if (code->steps[i].moves_stack)
+			return true;
+	return false;
+}
+
 /* False: refused. */
 static bool judge(struct fay_code *code, size_t jump, size_t begin, const struct value *target, bool labels)
 {
@@ -371,6 +380,10 @@ static bool judge(struct fay_code *code, size_t jump, size_t begin, const struct
 			known = reg < 16 ? is_set_well(code, begin, reg, true) : code->table_count > 0;
 		break;
 	case VALUE_POINTER:
+		if (returns_elsewhere(code, begin, jump)) {
+			step->exit = code->program->unwinder; /* else the call is left: which is noticed when its place on the stack is used again */
+			return true;
+		}
 		if (!spilled && target->of && read_pointers(code, target->of))
 			return true;
 		known = labels ? step->depth > 0 : step->depth <= 0;

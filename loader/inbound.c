@@ -28,6 +28,7 @@
 #define BRANCH_MAX 8u           /* bytes of the longest branch that is looked for, or of a call and the beginning of what is behind it */
 #define TEXT_MAX (UINT64_C(1) << 32) /* bytes of code in one mapping; a branch reaches half as far */
 #define DATA_MAX 16u
+#define MARKS_MAX 64u /* ranges of a module with sites */
 #define ENTRIES_MAX (1u << 24)
 #define DECODE_MAX (1u << 20)   /* bytes from a function's start to a place in it */
 
@@ -36,8 +37,11 @@ struct search {
 	struct fay_program_text *program;
 	struct fay_module *module;
 	const struct fay_range *range;
-	uint64_t low, high;   /* the module's ranges */
-	uint8_t *overwritten; /* a bit for each byte from low on: overwritten by a jump, but not its first byte */
+	struct marks {	      /* of the module's ranges that have sites */
+		uint64_t start, end;
+		uint8_t *overwritten; /* a bit for each byte: overwritten by a jump, but not its first byte */
+	} marks[MARKS_MAX];
+	size_t mark_count;
 	uint8_t *text;        /* CHUNK + BRANCH_MAX bytes, from `at` */
 	uint64_t at;
 	struct data {	      /* sections of the module's file that are no code */
@@ -75,10 +79,9 @@ static uint64_t closed_bytes(const struct fay_site *site)
 	return site->back + 1u > overwritten && site->kind == FAY_SITE_PLACE ? site->back + 1u : overwritten;
 }
 
-static bool mark_sites(struct search *s)
+static void mark_sites(struct search *s, struct marks *marks)
 {
-	uint64_t start = s->low, size = s->high - start;
-	bool any = false;
+	uint64_t start = marks->start, size = marks->end - start;
 
 	for (size_t i = 0; i < s->session->order_count; i++) {
 		const struct fay_site *site = &s->session->sites[s->session->order[i]];
@@ -86,11 +89,9 @@ static bool mark_sites(struct search *s)
 
 		if (!site->usable || site->site < start || at + FAY_HOP_BYTES > size)
 			continue;
-		any = true;
 		for (uint64_t b = site->kind == FAY_SITE_HOLE ? at : at + 1; b < at + closed_bytes(site) && b < size; b++)
-			s->overwritten[b / 8] |= (uint8_t)(1u << b % 8);
+			marks->overwritten[b / 8] |= (uint8_t)(1u << b % 8);
 	}
-	return any;
 }
 
 /* Whether an instruction begins at `source`, or has an address of 32 bits there: known from the start of the function that holds it. */
@@ -156,9 +157,13 @@ static int found(struct search *s, uint64_t source, uint64_t to, enum opcode kin
 
 static bool is_overwritten(const struct search *s, uint64_t address)
 {
-	uint64_t at = address - s->low;
+	for (size_t i = 0; i < s->mark_count; i++) {
+		uint64_t at = address - s->marks[i].start;
 
-	return at < s->high - s->low && s->overwritten[at / 8] >> at % 8 & 1;
+		if (at < s->marks[i].end - s->marks[i].start)
+			return s->marks[i].overwritten[at / 8] >> at % 8 & 1;
+	}
+	return false;
 }
 
 static uint64_t rel32_target(const struct search *s, size_t i, unsigned length)
@@ -173,6 +178,14 @@ static uint64_t rel32_target(const struct search *s, size_t i, unsigned length)
 static const uint8_t opcodes[256] = {
 	[0x70 ... 0x7f] = SHORT, [0xe0 ... 0xe3] = SHORT, [0xeb] = SHORT, [0xe8] = NEAR, [0xe9] = NEAR, [0x0f] = TWO_BYTES, [0xc7] = TWO_BYTES, [0x8d] = LEA,
 };
+
+static bool in_marks(const struct search *s, uint64_t address)
+{
+	for (size_t i = 0; i < s->mark_count; i++)
+		if (address - s->marks[i].start < s->marks[i].end - s->marks[i].start)
+			return true;
+	return false;
+}
 
 static bool in_one_function(struct search *s, uint64_t source, uint64_t to)
 {
@@ -194,7 +207,7 @@ static int search_table(struct search *s, uint64_t source, uint64_t table)
 
 		memcpy(&distance, in->bytes + (at - in->start), 4);
 		to = table + (uint64_t)(int64_t)distance;
-		if (to - s->low >= s->high - s->low || (at == table && in_one_function(s, source, to)))
+		if (!in_marks(s, to) || (at == table && in_one_function(s, source, to)))
 			return 0;
 		if (s->entries_left-- == 0)
 			return -3;
@@ -295,34 +308,43 @@ static int search_ranges(struct search *s)
 	return code;
 }
 
-static int search_module(struct search *s, struct fay_error *error)
+/* The ranges that have sites. */
+static int find_marks(struct search *s)
 {
-	int code = 0;
-
-	s->low = UINT64_MAX;
-	s->high = 0;
+	s->mark_count = 0;
 	for (size_t i = 0; i < s->module->range_count; i++) {
 		const struct fay_range *range = &s->module->ranges[i];
+		struct marks *marks = &s->marks[s->mark_count];
 
-		s->low = range->start < s->low ? range->start : s->low;
-		s->high = range->end > s->high ? range->end : s->high;
+		if (!range->placed || !fay_site_between(s->session, range->start, range->end))
+			continue;
+		if (range->end - range->start > TEXT_MAX || s->mark_count == MARKS_MAX)
+			return -4;
+		*marks = (struct marks){ range->start, range->end, calloc((range->end - range->start) / 8 + 2, 1) };
+		if (!marks->overwritten)
+			return -1;
+		s->mark_count++;
+		mark_sites(s, marks);
 	}
-	if (s->low >= s->high || !fay_site_between(s->session, s->low, s->high))
-		return 0;
-	if (s->high - s->low > TEXT_MAX)
-		return fay_error_set(error, FAY_E_LIMIT, "process %d: the code of %s is longer than 4 GiB, and is not searched", (int)s->session->pid, s->module->name);
-	s->overwritten = calloc((s->high - s->low) / 8 + 2, 1);
-	if (!s->overwritten)
-		return fay_error_set(error, FAY_E_LIMIT, "out of memory");
-	if (mark_sites(s))
+	return 0;
+}
+
+static int search_module(struct search *s, struct fay_error *error)
+{
+	const char *name = s->module->name;
+	int pid = (int)s->session->pid, code = find_marks(s);
+
+	if (!code && s->mark_count)
 		code = search_ranges(s);
-	free(s->overwritten);
-	if (!code)
-		return 0;
-	if (code == -3)
-		return fay_error_set(error, FAY_E_LIMIT, "process %d: %s has more tables than are looked at", (int)s->session->pid, s->module->name);
-	return code == -2 ? fay_error_set(error, FAY_E_INTERNAL, "process %d: the code of %s cannot be read", (int)s->session->pid, s->module->name) :
-			    fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	for (size_t i = 0; i < s->mark_count; i++)
+		free(s->marks[i].overwritten);
+	switch (code) {
+	case 0: return 0;
+	case -4: return fay_error_set(error, FAY_E_LIMIT, "process %d: the code of %s is longer than 4 GiB, or in more than %u pieces, and is not searched", pid, name, MARKS_MAX);
+	case -3: return fay_error_set(error, FAY_E_LIMIT, "process %d: %s has more tables than are looked at", pid, name);
+	case -2: return fay_error_set(error, FAY_E_INTERNAL, "process %d: the code of %s cannot be read", pid, name);
+	default: return fay_error_set(error, FAY_E_LIMIT, "out of memory");
+	}
 }
 
 int fay_inbound_search(struct fay_session *session, struct fay_program_text *program, struct fay_error *error)
