@@ -62,6 +62,7 @@ f\number:
 	function %i
 	.set	i, i + 1
 	.endr
+	.p2align 4		/* padding for the last one, too */
 
 	.data
 one:	.quad	1
