@@ -70,6 +70,7 @@ struct fay_site {
 	uint8_t kind; /* enum fay_site_kind */
 	bool usable;
 	bool linked;	   /* another session's jump is there */
+	bool leads;	   /* some jump in it leads to a block's copy */
 	bool ends;	   /* the flow does not go on behind its last instruction */
 	uint8_t back;	   /* bytes from the site to a marker that is patched before its place (relocate.h, fay_patchable_before), or to a window's only exit */
 	uint8_t length;	   /* bytes of whole instructions that have their copy; 0 of a redirect */

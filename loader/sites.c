@@ -87,7 +87,8 @@ static bool link_to(const struct fay_zones *present, struct fay_site *site, cons
 
 	if (site->kind == FAY_SITE_HOLE)
 		return patch->kind == FAY_PATCH_HOLE;
-	if (fay_site_closed(site) > fay_site_overwritten(site)) /* the others' copies may go on where the hole is here */
+	/* The others' copies may go on where the hole is here, or where a block was. */
+	if (fay_site_closed(site) > fay_site_overwritten(site) || (site->leads && patch->kind == FAY_PATCH_PLACE && !patch->whole))
 		return false;
 	if (site->kind == FAY_SITE_BLOCK || (site->hole && (site->kind != FAY_SITE_EXIT || patch->size != FAY_HOP_BYTES || patch->hop != hop_of(site))))
 		return false;
@@ -302,6 +303,7 @@ static bool exits_plan(struct planner *planner, size_t index, bool enters, char 
 					 .site = window->site,
 					 .length = (uint8_t)window->length,
 					 .ends = window->ends,
+					 .leads = window->leads,
 					 .first_exit = window->first,
 					 .exit_count = window->count,
 					 .hole = window->hole,

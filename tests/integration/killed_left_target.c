@@ -10,7 +10,10 @@
 __attribute__((noinline, noclone)) int leave(int n);
 int leave(int n)
 {
-	return n + 1;
+	static volatile int calls;
+
+	calls += n;
+	return calls;
 }
 
 /* Where a trace's code begins; 0: there is none. */
