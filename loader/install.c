@@ -269,6 +269,17 @@ bool fay_session_reads(const struct fay_session *session, uint32_t field)
 	return false;
 }
 
+/* One that is killed meanwhile needs its time to end. */
+static bool goes_on(pid_t pid)
+{
+	for (unsigned round = 0; round < FAY_LEADER_ROUNDS; round++) {
+		if (!fay_process_start(pid))
+			return false;
+		fay_stop_pause(round);
+	}
+	return true;
+}
+
 int fay_session_install(struct fay_session *session, struct fay_stop *stop, struct fay_error *error)
 {
 	int code;
@@ -306,7 +317,7 @@ int fay_session_install(struct fay_session *session, struct fay_stop *stop, stru
 		code = patch_all(session, stop, error);
 	if (code) {
 		uncount_markers(session, stop);
-		if (!fay_install_undo(session, stop) && fay_process_start(stop->pid))
+		if (!fay_install_undo(session, stop) && goes_on(stop->pid))
 			code = fay_error_set(error, FAY_E_LIMIT, "process %d: attaching failed, and memory that fay had mapped there could not be unmapped",
 					     (int)stop->pid);
 	} else {
