@@ -53,7 +53,8 @@ if has Go go golang-go; then
 	cp "$here/foreign/throws.go" "$work"
 	export HOME=$work GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOCACHE=$work/gocache
 	compiled Go go build -o golang throws.go
-	# Stacks are small, and those that grow take their calls elsewhere: no durations.
-	untimed=1 program Go golang 'main.traced_*[a-z]' untimed "$work/golang" all
+	# Stacks are small, and those that grow take their calls elsewhere: no durations. Returns of functions
+	# with `defer` are refused.
+	untimed=1 program Go golang 'main.traced_*[a-z]' entries "$work/golang" all
 fi
 all_done

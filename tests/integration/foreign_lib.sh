@@ -58,7 +58,7 @@ within() {
 }
 # compare WHAT TRACE OUTPUT SLACK: the trace's counts with the program's last line. SLACK calls
 # that were left may have no event: what longjmp leaves is noticed when its place is used again.
-# SLACK `reentrant`: handlers interrupt probes, which is counted as lost. `entries`, `untimed`: see there.
+# SLACK `reentrant`: handlers interrupt probes, which is counted as lost. `entries`: see there.
 compare() {
 	local e r x seen lost
 	[ "$(value "$2" ends)" -gt 0 ] || fail "$1: no call was seen to end"
@@ -71,9 +71,6 @@ compare() {
 		return 0
 	elif [ "$4" = entries ]; then
 		equal "$1: entries" "$e" "$(value "$2" entries)"
-		return 0
-	elif [ "$4" = untimed ]; then
-		equal "$1: entries, returns" "$e $r" "$(value "$2" entries) $(value "$2" returns)"
 		return 0
 	elif [ "$4" = 0 ]; then
 		equal "$1: entries, returns, exceptions" "$e $r $x" "$(counts_of "$2")"
