@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bisect.h"
 #include "flow_code.h"
 
 #define PAGE 4096u
@@ -518,17 +519,7 @@ static int by_at(const void *a, const void *b)
 
 static uint32_t exit_index(const struct fay_flow *flow, uint64_t at)
 {
-	uint32_t low = 0, high = (uint32_t)flow->exit_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (flow->exits[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)FAY_COUNT_BELOW(flow->exits, flow->exit_count, at, at);
 }
 
 /* Whether flags that were set in front of an exit are for what comes behind it: assembly may return them. */
@@ -605,13 +596,10 @@ static bool write_flow(struct choice *choice)
 		const struct span *span = &choice->spans[i];
 		uint64_t site = steps[span->first].at, end = steps[span->last].at + steps[span->last].length;
 		uint32_t first = exit_index(flow, site);
-		bool runs_on = steps[span->last].runs_on != 0, faults = false;
-
-		for (size_t k = span->first; k <= span->last; k++)
-			faults |= steps[k].faults;
+		bool runs_on = steps[span->last].runs_on != 0;
 
 		flow->windows[flow->window_count++] = (struct fay_window){ .site = site, .length = (uint32_t)(end - site), .first = first,
-			.count = exit_index(flow, end) + runs_on - first, .entry = span->entry, .ends = fay_step_ends(&steps[span->last]), .faults = faults, .hosts = span->hosts, .leads = span->leads, .hole = span->hole };
+			.count = exit_index(flow, end) + runs_on - first, .entry = span->entry, .ends = fay_step_ends(&steps[span->last]), .hosts = span->hosts, .leads = span->leads, .hole = span->hole };
 	}
 	for (size_t i = 0; i < choice->block_count; i++) {
 		size_t end = 0;

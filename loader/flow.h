@@ -81,7 +81,6 @@ struct fay_window {
 	uint32_t first, count; /* its exits; in a window that is the entry's there may be none */
 	bool entry;	      /* it begins at the function's first instruction, or at the one behind endbr64 */
 	bool ends;	      /* the flow does not go on behind its last instruction */
-	bool faults;	      /* some instruction but the first may fault */
 	bool hosts;	      /* some hole lies in it, behind its first FAY_JUMP_BYTES: it is to be patched in any case */
 	bool leads;	      /* some jump in it leads to a block's copy: likewise */
 	uint64_t hole;	      /* where there is no room: FAY_HOP_BYTES at the site lead there, to FAY_JUMP_BYTES of padding that are overwritten instead; 0: there is room */

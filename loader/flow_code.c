@@ -9,6 +9,8 @@
 
 #include <Zydis/Zydis.h>
 
+#include "bisect.h"
+
 #define INSTRUCTION_MAX 15u
 #define BEHIND_END 16u /* a compiler may lead a switch's impossible case behind the function's end */
 #define TABLES_MAX 4096u
@@ -40,21 +42,12 @@ static struct fay_code_region *region_of(struct fay_code *code, uint64_t at)
 size_t fay_code_find(const struct fay_code *code, uint64_t at)
 {
 	const struct fay_code_region *region = region_of((struct fay_code *)code, at);
-	size_t low, high;
+	size_t step;
 
 	if (!region)
 		return SIZE_MAX;
-	low = region->first;
-	high = region->first + region->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (code->steps[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < region->first + region->count && code->steps[low].at == at ? low : SIZE_MAX;
+	step = region->first + FAY_COUNT_BELOW(code->steps + region->first, region->count, at, at);
+	return step < region->first + region->count && code->steps[step].at == at ? step : SIZE_MAX;
 }
 
 bool fay_code_follows(const struct fay_code *code, size_t step)
@@ -296,14 +289,11 @@ static bool depth_after(const ZydisDecodedInstruction *insn, const uint8_t *byte
 }
 
 /* What else an instruction says of places: a table's address, or code's. Kept until all regions are known. */
-struct mention {
-	uint64_t address;
-};
 struct reading {
 	struct fay_code *code;
 	ZydisDecoder decoder;
 	uint8_t *bytes;
-	struct mention mentions[TABLES_MAX];
+	uint64_t mentions[TABLES_MAX];
 	size_t mention_count;
 	bool many_mentions;
 };
@@ -311,12 +301,12 @@ struct reading {
 static void mention(struct reading *reading, uint64_t address)
 {
 	for (size_t i = reading->mention_count; i-- > 0 && i + 8 > reading->mention_count;)
-		if (reading->mentions[i].address == address)
+		if (reading->mentions[i] == address)
 			return;
 	if (reading->mention_count == TABLES_MAX)
 		reading->many_mentions = true;
 	else
-		reading->mentions[reading->mention_count++].address = address;
+		reading->mentions[reading->mention_count++] = address;
 }
 
 /* lea disp(%rip); absolute addresses of programs that are not position-independent: displacements and immediate operands of 32 bits, mov of 64. */
@@ -369,9 +359,8 @@ static bool decode_region(struct reading *reading, struct fay_code_region *regio
 			step->is_short = insn.raw.imm[0].size != 32;
 		}
 		step->flags = (uint8_t)flags_of(&insn);
-		step->faults = step->kind == FAY_STEP_PLAIN && may_fault(&insn, bytes);
 		step->moves_stack = moves_stack(&insn);
-		if (step->faults && code->program->keeps_faults)
+		if (code->program->keeps_faults && step->kind == FAY_STEP_PLAIN && may_fault(&insn, bytes))
 			step->kind = FAY_STEP_FAULTING;
 		note_mentions(reading, step, &insn);
 		at += insn.length;
@@ -505,7 +494,7 @@ static bool resolve_mentions(struct reading *reading)
 	if (reading->many_mentions)
 		return fay_code_refuse(code, "has too many addresses in it");
 	for (size_t i = 0; i < reading->mention_count; i++) {
-		uint64_t address = reading->mentions[i].address;
+		uint64_t address = reading->mentions[i];
 		size_t step = fay_code_find(code, address);
 
 		if (step != SIZE_MAX)

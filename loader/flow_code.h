@@ -33,7 +33,6 @@ struct fay_step {
 	bool exit;
 	uint64_t runs_on; /* the function behind, into which the flow goes on here: an exit, too; 0: it does not */
 	bool careful; /* such an exit may be taken in the middle of a function */
-	bool faults;	 /* it may, where memory or a number is not as the program means: then somebody may look at where it lies */
 	bool moves_stack; /* it sets the stack pointer to something that is not of this frame */
 	bool label;	 /* its address is taken: an indirect jump through a pointer may lead there */
 	bool handler;	 /* of an exception, perhaps */

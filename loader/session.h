@@ -41,7 +41,6 @@ struct fay_point {
 	bool helper; /* no probe wants it: calls that are watched go on in it, or are left by it */
 	enum fay_sweep sweeps;
 	struct fay_flow *flow; /* how it is left; read once (exits.c) */
-	bool flow_has_entry;   /* it was read so that the entry can be patched, too */
 	bool unsure;	/* at some exit another call may return: its calls have records in any case */
 	char *no_exits; /* why its exits are not patched, although they should be; NULL: they can be */
 	uint32_t cost; /* index of its struct fay_place_cost in each slot */

@@ -53,17 +53,6 @@ struct fay_lookup {
 struct fay_lookup fay_part_lookup(struct fay_emitter *e, const struct fay_part *part);
 /* Out of line: asks the runtime and goes back to `have`; falls through if there is no slot for this thread. */
 void fay_part_slow(struct fay_emitter *e, const struct fay_part *part, const struct fay_lookup *lookup, size_t have);
-/* Marks the thread as busy; *reentrant is the place of the jump that is taken if it is already. */
-struct fay_guard {
-	size_t enter, reentrant;
-};
-struct fay_guard fay_part_enter(struct fay_emitter *e);
-void fay_part_leave(struct fay_emitter *e);
-/* Out of line: back to the beginning if the probe that marked the thread was left for good; else counts a lost event and falls through. */
-void fay_part_reentrant(struct fay_emitter *e, const struct fay_part *part, const struct fay_guard *guard);
-/* The probes of this part in turn; rsi = LOCAL before and after. */
-void fay_part_probes(struct fay_emitter *e, const struct fay_part *part);
-
 /*
  * trampoline_cost.c: around an event's fields and probes, where rsi is LOCAL and rax and rdx are free; nothing if the part has no probe or its cost is not
  * measured. What is out of line comes last.
@@ -75,6 +64,15 @@ struct fay_cost {
 void fay_cost_begin(struct fay_emitter *e, const struct fay_part *part, struct fay_cost *cost);
 void fay_cost_end(struct fay_emitter *e, const struct fay_part *part, struct fay_cost *cost);
 void fay_cost_aside(struct fay_emitter *e, const struct fay_part *part, const struct fay_cost *cost);
+
+/* The probes of this part in turn, with their fields, while the thread is marked as busy if they are guarded; rsi = LOCAL before and after. */
+struct fay_run {
+	struct fay_cost cost;
+	size_t enter, reentrant; /* places of the mark, and of the jump that is taken if there is one already; 0: not guarded */
+};
+void fay_part_run(struct fay_emitter *e, const struct fay_part *part, struct fay_run *run, bool guarded);
+/* What of it is out of line. A probe that marked the thread and was left for good is passed over; else a lost event is counted, and the part goes on at `restore`. */
+void fay_part_run_aside(struct fay_emitter *e, const struct fay_part *part, const struct fay_run *run, size_t restore);
 
 /* event_fields.c: fields that are in registers which later steps change; then all others. rsi = LOCAL. */
 void fay_fields_early(struct fay_emitter *e, const struct fay_part *part);

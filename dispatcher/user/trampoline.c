@@ -228,31 +228,19 @@ void fay_part_slow(struct fay_emitter *e, const struct fay_part *part, const str
 	fay_emit_land(e, none);
 }
 
-struct fay_guard fay_part_enter(struct fay_emitter *e)
+static void mark_busy(struct fay_emitter *e, struct fay_run *run)
 {
-	struct fay_guard guard = { .enter = e->size };
-
+	run->enter = e->size;
 	fay_emit_memory(e, true, 0x83, 7, FAY_RSI, FAY_AT_BUSY); /* cmpq $0 */
 	fay_emit_byte(e, 0);
-	guard.reentrant = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
+	run->reentrant = fay_emit_jump_if(e, FAY_IF_NOT_EQUAL);
 	fay_emit_store64(e, FAY_RSI, FAY_AT_BUSY, FAY_RSP);
-	return guard;
 }
 
-void fay_part_leave(struct fay_emitter *e)
+static void unmark_busy(struct fay_emitter *e)
 {
 	fay_emit_memory(e, true, 0xc7, 0, FAY_RSI, FAY_AT_BUSY); /* movq $0 */
 	fay_emit_imm32(e, 0);
-}
-
-void fay_part_reentrant(struct fay_emitter *e, const struct fay_part *part, const struct fay_guard *guard)
-{
-	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
-
-	fay_emit_land(e, guard->reentrant);
-	fay_emit_call(e, part->spec->runtime + runtime->busy);
-	fay_emit_jump_back_if(e, FAY_IF_EQUAL, guard->enter);
-	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
 }
 
 /* The traced program may have misaligned its stack; a probe that spills vectors in aligned form relies on it. rax is free here. */
@@ -267,7 +255,7 @@ static void emit_call(struct fay_emitter *e, uint64_t code, bool align)
 		fay_emit_pop(e, FAY_RSP);
 }
 
-void fay_part_probes(struct fay_emitter *e, const struct fay_part *part)
+static void emit_probes(struct fay_emitter *e, const struct fay_part *part)
 {
 	bool have_local = true;
 
@@ -294,6 +282,32 @@ void fay_part_probes(struct fay_emitter *e, const struct fay_part *part)
 	if (!have_local)
 		fay_emit_load64(e, FAY_RSI, FAY_RSP, part->local_at);
 	fay_vectors_restore(e, &part->vectors, part->vectors_at);
+}
+
+void fay_part_run(struct fay_emitter *e, const struct fay_part *part, struct fay_run *run, bool guarded)
+{
+	if (guarded)
+		mark_busy(e, run);
+	fay_cost_begin(e, part, &run->cost);
+	fay_fields_late(e, part);
+	emit_probes(e, part);
+	fay_cost_end(e, part, &run->cost);
+	if (guarded)
+		unmark_busy(e);
+}
+
+void fay_part_run_aside(struct fay_emitter *e, const struct fay_part *part, const struct fay_run *run, size_t restore)
+{
+	const struct fay_runtime_header *runtime = (const void *)fay_runtime_blob;
+
+	fay_cost_aside(e, part, &run->cost);
+	if (!run->reentrant)
+		return;
+	fay_emit_land(e, run->reentrant);
+	fay_emit_call(e, part->spec->runtime + runtime->busy);
+	fay_emit_jump_back_if(e, FAY_IF_EQUAL, run->enter);
+	fay_emit_memory(e, true, 0xff, 0, FAY_RSI, FAY_AT_LOST_REENTRANT);
+	fay_emit_jump(e, e->address + restore);
 }
 
 bool fay_trampoline_watches(const struct fay_probe_facts *facts)
@@ -328,8 +342,7 @@ void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 	struct fay_part part = fay_part_plan(spec, fay_role_kinds(spec), fay_record_uses(spec));
 	struct fay_record_code record = { 0 };
 	struct fay_lookup lookup;
-	struct fay_guard guard = { 0 };
-	struct fay_cost cost = { 0 };
+	struct fay_run run = { 0 };
 	size_t have, restore;
 
 	fay_part_open(e, &part);
@@ -338,16 +351,8 @@ void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 	lookup = fay_part_lookup(e, &part);
 	have = e->size;
 	fay_record_end(e, &part, &record);
-	if (!fay_part_empty(&part)) {
-		if (!spec->unguarded)
-			guard = fay_part_enter(e);
-		fay_cost_begin(e, &part, &cost);
-		fay_fields_late(e, &part);
-		fay_part_probes(e, &part);
-		fay_cost_end(e, &part, &cost);
-		if (!spec->unguarded)
-			fay_part_leave(e);
-	}
+	if (!fay_part_empty(&part))
+		fay_part_run(e, &part, &run, !spec->unguarded);
 	fay_record_begin(e, &part, &record);
 	restore = e->size;
 	fay_part_close(e, &part);
@@ -356,13 +361,9 @@ void fay_place_emit(struct fay_emitter *e, const struct fay_trampoline_spec *spe
 	trampoline->displaced = e->size;
 	leave_hole(e, room);
 
-	fay_cost_aside(e, &part, &cost);
 	fay_part_slow(e, &part, &lookup, have);
 	fay_emit_jump(e, e->address + restore);
-	if (guard.reentrant) {
-		fay_part_reentrant(e, &part, &guard);
-		fay_emit_jump(e, e->address + restore);
-	}
+	fay_part_run_aside(e, &part, &run, restore);
 	fay_record_aside(e, &part, &record, restore);
 }
 

@@ -110,8 +110,7 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	struct fay_part part = fay_part_plan(spec, kinds, 0);
 	uint32_t arguments = part.fields & FAY_FIELDS_ARGUMENTS;
 	struct fay_lookup lookup;
-	struct fay_cost cost = { 0 };
-	struct fay_guard guard = { 0 };
+	struct fay_run run = { 0 };
 	size_t have, restore, displaced;
 
 	open_all(e, (part.area + 15) & ~15);
@@ -130,12 +129,7 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	part.fields &= ~(uint32_t)FAY_FIELD_STACK_POINTER;
 	lookup = fay_part_lookup(e, &part);
 	have = e->size;
-	guard = fay_part_enter(e);
-	fay_cost_begin(e, &part, &cost);
-	fay_fields_late(e, &part);
-	fay_part_probes(e, &part);
-	fay_cost_end(e, &part, &cost);
-	fay_part_leave(e);
+	fay_part_run(e, &part, &run, true);
 	if (spec->records)
 		fay_record_carefully(e, spec);
 	restore = e->size;
@@ -143,10 +137,8 @@ size_t fay_offset_emit(struct fay_emitter *e, const struct fay_trampoline_spec *
 	displaced = e->size;
 	for (size_t i = 0; i < room; i++)
 		fay_emit_byte(e, 0xcc);
-	fay_cost_aside(e, &part, &cost);
 	fay_part_slow(e, &part, &lookup, have);
 	fay_emit_jump(e, e->address + restore);
-	fay_part_reentrant(e, &part, &guard);
-	fay_emit_jump(e, e->address + restore);
+	fay_part_run_aside(e, &part, &run, restore);
 	return displaced;
 }

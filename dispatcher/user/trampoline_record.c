@@ -255,8 +255,7 @@ static void emit_returned(struct fay_emitter *e, const struct fay_part *part)
 void fay_routine_write(struct fay_emitter *e, const struct fay_trampoline_spec *spec, uint32_t kind)
 {
 	struct fay_part part = fay_part_plan(spec, 1u << kind, 0);
-	struct fay_cost cost = { 0 };
-	struct fay_guard guard = { 0 };
+	struct fay_run run = { 0 };
 	int32_t area;
 	size_t restore;
 
@@ -275,22 +274,11 @@ void fay_routine_write(struct fay_emitter *e, const struct fay_trampoline_spec *
 		emit_returned(e, &part);
 	if (spec->shared)
 		fay_fields_names(e, &part, FAY_R8);
-	if (!spec->unguarded)
-		guard = fay_part_enter(e);
-	fay_cost_begin(e, &part, &cost);
-	fay_fields_late(e, &part);
-	fay_part_probes(e, &part);
-	fay_cost_end(e, &part, &cost);
-	if (!spec->unguarded)
-		fay_part_leave(e);
+	fay_part_run(e, &part, &run, !spec->unguarded);
 	restore = e->size;
 	fay_emit_lea(e, FAY_RSP, FAY_RSP, area);
 	fay_emit_byte(e, 0xc3);
-	fay_cost_aside(e, &part, &cost);
-	if (guard.reentrant) {
-		fay_part_reentrant(e, &part, &guard);
-		fay_emit_jump(e, e->address + restore);
-	}
+	fay_part_run_aside(e, &part, &run, restore);
 }
 
 bool fay_routine_emit(const struct fay_trampoline_spec *spec, uint32_t kind, uint8_t *code, size_t capacity, size_t *size)

@@ -95,7 +95,7 @@ static void survey_file(const char *path, bool entry, bool verbose)
 	struct survey survey = { 0 };
 	struct timespec begin, end;
 	struct fay_error error;
-	size_t whole = 0, exits = 0, windows = 0, blocks = 0, faulting = 0;
+	size_t whole = 0, exits = 0, windows = 0, blocks = 0;
 
 	if (fay_target_open_file(path, &survey.target, &error) || fay_target_find(survey.target, "*!*", &list, &error)) {
 		printf("%s: %s\n", path, error.message);
@@ -119,14 +119,12 @@ static void survey_file(const char *path, bool entry, bool verbose)
 			printf("%s %s\n", function->name, flow.reason);
 		exits += flow.exit_count;
 		windows += flow.window_count;
-		for (size_t k = 0; k < flow.window_count; k++)
-			faulting += flow.windows[k].faults;
 		blocks += flow.block_count;
 		fay_flow_deinit(&flow);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("%s: %zu functions, %zu (%.2f %%) %s; %zu exits, %zu windows (%zu faulting), %zu blocks; %.1f ms%s\n", path, list.count, whole, 100.0 * (double)whole / (double)list.count,
-	       entry ? "with entry" : "without entry", exits, windows, faulting, blocks, 1e3 * (double)(end.tv_sec - begin.tv_sec) + 1e-6 * (double)(end.tv_nsec - begin.tv_nsec),
+	printf("%s: %zu functions, %zu (%.2f %%) %s; %zu exits, %zu windows, %zu blocks; %.1f ms%s\n", path, list.count, whole, 100.0 * (double)whole / (double)list.count,
+	       entry ? "with entry" : "without entry", exits, windows, blocks, 1e3 * (double)(end.tv_sec - begin.tv_sec) + 1e-6 * (double)(end.tv_nsec - begin.tv_nsec),
 	       survey.taken ? "" : "; its tables are not understood");
 	qsort(tallies, REASONS_MAX, sizeof(*tallies), by_count);
 	for (size_t i = 0; i < REASONS_MAX && tallies[i].count; i++)
