@@ -20,6 +20,7 @@
 
 #define HELPER_ROUNDS 16u
 #define PLT_BYTES 16u
+#define WHOLE_MAX 24u /* bytes of a function that may be whole within its entry's window */
 
 /* A process as the analysis sees it. */
 struct program {
@@ -187,6 +188,27 @@ static int read_flow(struct program *program, struct fay_point *point)
 	return fay_flow_read(&program->flow, function->address, function->address + function->size, false, point->flow) ? 0 : -1;
 }
 
+/* Its exit may be so near to the entry that the two cannot be patched apart. */
+static bool is_small(const struct fay_session *session, const struct fay_point *point)
+{
+	return !point->flow_read && point->function.size <= WHOLE_MAX && fay_point_enters(session, point);
+}
+
+/* A flow that is not wanted for its exits is kept only if the function is whole within the entry's window. */
+static void keep_whole(struct fay_point *point)
+{
+	const struct fay_flow *flow = point->flow;
+
+	point->flow_read = true;
+	point->whole = !*flow->reason && flow->window_count == 1 && flow->exit_count == 1 && flow->windows[0].entry && flow->windows[0].count == 1 &&
+		       flow->windows[0].ends && !flow->windows[0].hole && !flow->block_count && !flow->redirect_count && !flow->exits[0].unsure;
+	if (point->whole)
+		return;
+	fay_flow_deinit(point->flow);
+	free(point->flow);
+	point->flow = NULL;
+}
+
 static int read_flows(struct program *program)
 {
 	struct fay_session *session = program->session;
@@ -195,10 +217,12 @@ static int read_flows(struct program *program)
 		struct fay_point *point = &session->points[i];
 
 		point->sweeps = point->inside ? FAY_SWEEP_NONE : sweep_of(point->function.name);
-		if (point->inside || point->flow || (!point->leaves && !point->helper))
+		if (point->inside || point->flow || !(point->leaves || point->helper || is_small(session, point)))
 			continue;
 		if (read_flow(program, point))
 			return -1;
+		if (!point->leaves && !point->helper)
+			keep_whole(point);
 	}
 	return 0;
 }
@@ -209,7 +233,7 @@ static void look_at_exits(struct fay_session *session, bool *jumps, bool *unsure
 	for (size_t i = 0; i < session->point_count; i++) {
 		struct fay_point *point = &session->points[i];
 
-		for (size_t k = 0; point->flow && k < point->flow->exit_count; k++) {
+		for (size_t k = 0; point->flow && !point->whole && k < point->flow->exit_count; k++) {
 			*jumps |= point->flow->exits[k].kind != FAY_EXIT_RETURN;
 			point->unsure |= point->flow->exits[k].unsure;
 		}
@@ -237,7 +261,7 @@ static int add_continuing(struct program *program, size_t *capacity, bool *added
 	for (size_t i = 0; i < count; i++) {
 		const struct fay_flow *flow = session->points[i].flow;
 
-		for (size_t k = 0; flow && !*flow->reason && k < flow->exit_count; k++) {
+		for (size_t k = 0; flow && (!session->points[i].whole || session->points[i].leaves) && !*flow->reason && k < flow->exit_count; k++) {
 			uint64_t target = flow->exits[k].target, *word = &flow->exits[k].word;
 			struct fay_function function;
 			struct fay_point *known;
@@ -281,10 +305,10 @@ static int resolve(struct program *program, size_t *capacity)
 	return 0;
 }
 
-static bool any_leaves(const struct fay_session *session)
+static bool any_wanted(const struct fay_session *session)
 {
 	for (size_t i = 0; i < session->point_count; i++)
-		if (session->points[i].leaves)
+		if (session->points[i].leaves || (!session->points[i].inside && is_small(session, &session->points[i])))
 			return true;
 	return false;
 }
@@ -296,7 +320,7 @@ int fay_exits_resolve(struct fay_session *session, size_t *capacity, struct fay_
 	struct fay_maps maps;
 	int code;
 
-	if (!any_leaves(session))
+	if (!any_wanted(session))
 		return 0;
 	code = fay_maps_read(session->pid, &maps, error);
 	if (code)

@@ -40,6 +40,8 @@ struct fay_point {
 	bool leaves; /* some probe is about the end of its calls */
 	bool helper; /* no probe wants it: calls that are watched go on in it, or are left by it */
 	enum fay_sweep sweeps;
+	bool whole; /* nobody wants its exit, but that is within what is overwritten at the entry: another session may come that does */
+	bool flow_read, no_whole;
 	struct fay_flow *flow; /* how it is left; read once (exits.c) */
 	bool unsure;	/* at some exit another call may return: its calls have records in any case */
 	char *no_exits; /* why its exits are not patched, although they should be; NULL: they can be */
@@ -201,7 +203,7 @@ int fay_places_find(struct fay_session *session, uint32_t probe, struct fay_func
 /* Bytes for the records of calls. */
 static inline bool fay_point_records(const struct fay_session *session, const struct fay_point *point)
 {
-	return session->records || point->unsure;
+	return (session->records && (point->leaves || point->helper)) || point->unsure;
 }
 static inline size_t fay_records_size(const struct fay_session *session)
 {

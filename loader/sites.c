@@ -370,6 +370,8 @@ static int refuse_exits(struct fay_session *session, struct fay_point *point, co
 	char text[2 * FAY_REASON_MAX];
 
 	sites_drop(session, point);
+	if (point->whole && !point->leaves) /* nobody wanted them */
+		return point->no_whole = true, 0;
 	if (!point->no_exits)
 		point->no_exits = strdup(reason);
 	if (!point->no_exits)
@@ -406,7 +408,12 @@ static bool point_plan(struct planner *planner, size_t index, char reason[FAY_RE
 		return snprintf(reason, FAY_REASON_MAX, "is not entered by a call (part of a function)") < 0;
 	if (point->argless)
 		return snprintf(reason, FAY_REASON_MAX, "%s", point->argless) < 0;
-	if ((point->leaves || point->helper) && point->flow && !point->no_exits) {
+	if (point->whole && !point->leaves && !point->helper && point->flow && !point->no_whole) {
+		point->exits = exits_plan(planner, index, true, reason);
+		if (point->exits)
+			return true;
+		refuse_exits(session, point, reason);
+	} else if ((point->leaves || point->helper) && point->flow && !point->no_exits) {
 		point->exits = !*point->flow->reason && exits_plan(planner, index, enters, reason);
 		if (point->exits)
 			return true;
