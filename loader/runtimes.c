@@ -114,14 +114,16 @@ static bool is_cloned(const char *name)
 }
 
 /* Go's functions have a point in their names, those of C in the same file have none of their own. Those that take their arguments on the stack end in .abi0 (since Go 1.17). */
-static void judge_arguments(const struct fay_session *session, bool registers, struct fay_point *point)
+static void judge_go(const struct fay_session *session, bool registers, struct fay_point *point)
 {
 	const char *name = point->function.name, *end = strrchr(name, '.');
 	uint32_t fields = 0;
 
+	if (point->inside || (end ? is_cloned(name) : strncmp(name, "_cgoexp", 7) != 0))
+		return;
 	for (uint32_t k = 0; k < point->probe_count; k++)
 		fields |= session->verdict->probes[point->probes[k]].event_fields;
-	if (!(fields & FAY_FIELDS_ARGUMENTS) || point->inside || (end ? is_cloned(name) : strncmp(name, "_cgoexp", 7) != 0))
+	if (!(fields & FAY_FIELDS_ARGUMENTS))
 		return;
 	point->go = true;
 	if (!registers)
@@ -154,7 +156,8 @@ void fay_runtimes_judge(struct fay_session *session)
 			judgement = judge_module(session->target, point->function.module);
 		if (judgement.system < SYSTEMS && begins(point->function.name, strlen(point->function.name), systems[judgement.system].untraced))
 			point->untraced = systems[judgement.system].reason;
+		point->stack_moves = judgement.go; /* assembly in between has names like C's */
 		if (judgement.go)
-			judge_arguments(session, judgement.registers, point);
+			judge_go(session, judgement.registers, point);
 	}
 }

@@ -37,6 +37,7 @@ struct fay_point {
 	bool go; /* a function of Go, which gets its arguments in Go's registers */
 	const char *argless; /* why its arguments cannot be read; NULL: they can, or nobody reads them */
 	enum fay_hook { FAY_HOOK_NONE, FAY_HOOK_MODULES } hook; /* what the runtime wants here itself */
+	bool stack_moves; /* likewise; a goroutine's stack may end soon below, and is moved when it does */
 	bool leaves; /* some probe is about the end of its calls */
 	bool helper; /* no probe wants it: calls that are watched go on in it, or are left by it */
 	enum fay_sweep sweeps;
@@ -284,7 +285,7 @@ bool fay_rendezvous_unsettled(const struct fay_session *session, const struct fa
 void fay_rendezvous_release(struct fay_session *session);
 void fay_rendezvous_release_other(pid_t pid, uint64_t id);
 
-/* runtimes.c: sets `untraced`, `go`, `argless` and jumps_followed. */
+/* runtimes.c: sets `untraced`, `go`, `stack_moves`, `argless` and jumps_followed. */
 void fay_runtimes_judge(struct fay_session *session);
 /* Whether a module has a function of this name; whether a function cannot be patched at all, by its name. */
 bool fay_module_defines(const struct fay_target *target, struct fay_module *module, const char *name);

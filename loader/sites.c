@@ -326,7 +326,7 @@ static bool exits_plan(struct planner *planner, size_t index, bool enters, char 
 		if (hole.site && !site_add(planner, index, &hole, reason))
 			return false;
 	}
-	if (point->go && fay_point_records(planner->session, point))
+	if (point->stack_moves && fay_point_records(planner->session, point))
 		return snprintf(reason, FAY_REASON_MAX, "is a function of Go, whose stacks are small and move: ends of its calls are counted without durations and exceptions") < 0;
 	if (!flow->exit_count && !enters)
 		return snprintf(reason, FAY_REASON_MAX, "has no exit: it never returns") < 0;

@@ -56,5 +56,8 @@ if has Go go golang-go; then
 	# Stacks are small, and those that grow take their calls elsewhere: no durations. Returns of functions
 	# with `defer` are refused.
 	untimed=1 program Go golang 'main.traced_*[a-z]' entries "$work/golang" all
+	exits "durations in Go" 1 "$FAY" trace 'cluster.Return("golang!main.traced_*").Max(r => r.Duration)' \
+		-- "$work/golang" all </dev/null
+	contains "the reason" "$work/err" "is a function of Go, whose stacks are small and move"
 fi
 all_done
