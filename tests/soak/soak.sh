@@ -142,6 +142,15 @@ stormed() { # OPTIONS PID CYCLES: adds to $done_cycles
 	done_cycles=$((done_cycles + code))
 }
 
+# under_storm PID: traces come and go while it works; then it is told to stop
+under_storm() {
+	own "$1"
+	loaded "$1"
+	rest 5
+	survey "$1"
+	stormed "" "$1" "$cycles"
+	touch "$stop"
+}
 loop() {
 	local untraced=0 code=0 pid
 	touch "$stop"
@@ -157,12 +166,7 @@ loop() {
 	rm -f "$stop"
 	"$@" </dev/null >"$work/got" 2>"$work/got.err" &
 	pid=$!
-	own "$pid"
-	loaded "$pid"
-	rest 5
-	survey "$pid"
-	stormed "" "$pid" "$cycles"
-	touch "$stop"
+	under_storm "$pid"
 	ended "$pid" || code=$?
 	end_is "after the cycles" "$untraced" "$code"
 	sort -u "$work/want" >"$work/want.lines"
@@ -197,12 +201,7 @@ filter() {
 	own "$feeder"
 	"$@" <"$work/input" 2>"$work/got.err" >"$work/got" &
 	pid=$!
-	own "$pid"
-	loaded "$pid"
-	rest 5
-	survey "$pid"
-	stormed "" "$pid" "$cycles"
-	touch "$stop"
+	under_storm "$pid"
 	ended "$feeder" || true
 	ended "$pid" || code=$?
 	untraced=0
