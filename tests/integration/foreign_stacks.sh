@@ -44,7 +44,8 @@ if has C++ g++ g++; then
 	fi
 	if [ -e /usr/include/gc/gc.h ]; then
 		compiled "a collector" gcc $flags -o collected "$here/foreign/collected.c" -lgc
-		program "a collector" collected 'traced_*' 0 "$work/collected" trees
+		# It stops threads by a signal, now and then in a probe.
+		program "a collector" collected 'traced_*' reentrant "$work/collected" trees
 	else
 		lacks "a collector" libgc-dev
 	fi
