@@ -230,6 +230,21 @@ static uint64_t take_encoded(struct cursor *c, uint8_t encoding)
 	return value;
 }
 
+/* Whether anything in [start, start + length) may be a call: call rel32; call r/m64 with its ModRM byte. */
+static bool has_call(struct fay_taken *taken, uint64_t start, uint64_t length)
+{
+	const struct section *section = section_of(taken, start);
+	const uint8_t *at;
+
+	if (!section || !section->bytes || length > section->end - start)
+		return true;
+	at = section->bytes + (start - section->start);
+	for (uint64_t i = 0; i + 1 < length && taken->work <= WORK_MAX; i++, taken->work++)
+		if (at[i] == 0xe8 || (at[i] == 0xff && (at[i + 1] & 0x38) == 0x10))
+			return true;
+	return false;
+}
+
 static void read_handlers(struct fay_taken *taken, uint64_t function, uint64_t table)
 {
 	const struct section *section = section_of(taken, table);
@@ -250,16 +265,18 @@ static void read_handlers(struct fay_taken *taken, uint64_t function, uint64_t t
 	end = take_uleb(&c);
 	end += c.address;
 	while (c.address < end && !c.failed && !taken->failed) {
-		uint64_t pad;
+		uint64_t start, length, pad;
 
 		taken->failed |= ++taken->work > WORK_MAX;
-
-		take_encoded(&c, encoding);
-		take_encoded(&c, encoding);
+		start = take_encoded(&c, encoding);
+		length = take_encoded(&c, encoding);
 		pad = take_encoded(&c, encoding);
 		take_uleb(&c);
-		if (pad && !c.failed)
-			add(taken, FAY_TAKEN_HANDLER, base + pad);
+		if (!pad || c.failed)
+			continue;
+		add(taken, FAY_TAKEN_HANDLER, base + pad);
+		/* What is thrown there is thrown by an instruction (-fnon-call-exceptions). */
+		taken->faults = taken->faults || (length && !has_call(taken, function + start, length));
 	}
 	if (c.failed)
 		add(taken, FAY_TAKEN_DOUBT, function);

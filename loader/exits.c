@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "flow_code.h"
 #include "flow_taken.h"
 #include "target.h"
 #include "thread.h"
@@ -209,6 +210,15 @@ static void keep_whole(struct fay_point *point)
 	point->flow = NULL;
 }
 
+/* Whether faults are exceptions where it is, and one may happen in what is overwritten there. */
+static bool keeps_faults(struct program *program, const struct fay_point *point)
+{
+	uint8_t bytes[FAY_DISPLACED_MAX];
+	size_t size = fay_text_program(&program->text, point->function.address, bytes, sizeof(bytes));
+
+	return (point->inside || fay_code_faults(bytes, size)) && enter_module(program, point->function.address) && fay_taken_faults(program->taken);
+}
+
 static int read_flows(struct program *program)
 {
 	struct fay_session *session = program->session;
@@ -217,6 +227,9 @@ static int read_flows(struct program *program)
 		struct fay_point *point = &session->points[i];
 
 		point->sweeps = point->inside ? FAY_SWEEP_NONE : sweep_of(point->function.name);
+		if (!point->faults_known)
+			point->keeps_faults = keeps_faults(program, point);
+		point->faults_known = true;
 		if (point->inside || point->flow || !(point->leaves || point->helper || is_small(session, point)))
 			continue;
 		if (read_flow(program, point))
@@ -305,14 +318,6 @@ static int resolve(struct program *program, size_t *capacity)
 	return 0;
 }
 
-static bool any_wanted(const struct fay_session *session)
-{
-	for (size_t i = 0; i < session->point_count; i++)
-		if (session->points[i].leaves || (!session->points[i].inside && is_small(session, &session->points[i])))
-			return true;
-	return false;
-}
-
 int fay_exits_resolve(struct fay_session *session, size_t *capacity, struct fay_error *error)
 {
 	struct fay_zones present = { 0 };
@@ -320,8 +325,6 @@ int fay_exits_resolve(struct fay_session *session, size_t *capacity, struct fay_
 	struct fay_maps maps;
 	int code;
 
-	if (!any_wanted(session))
-		return 0;
 	code = fay_maps_read(session->pid, &maps, error);
 	if (code)
 		return code;

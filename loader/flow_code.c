@@ -239,6 +239,21 @@ static bool may_fault(const ZydisDecodedInstruction *insn, const uint8_t *bytes)
 	return rm != 5 || (mod != 0 && insn->raw.rex.B); /* neither rip nor rbp */
 }
 
+bool fay_code_faults(const uint8_t *bytes, size_t size)
+{
+	ZydisDecodedInstruction insn;
+	ZydisDecoder decoder;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	for (size_t at = 0; at < size; at += insn.length) {
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes + at, size - at, &insn)))
+			return false;
+		if (may_fault(&insn, bytes + at))
+			return true;
+	}
+	return false;
+}
+
 /* How the instruction changes the stack's depth; false: that is not known. */
 static bool depth_after(const ZydisDecodedInstruction *insn, const uint8_t *bytes, int32_t *depth)
 {

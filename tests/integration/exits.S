@@ -395,6 +395,33 @@ inner_alt:
 	ret
 	end workers
 	.byte 0x55		/* no padding */
+	/* likewise, by 16-bit distances from the function's start */
+	begin dispatcher16
+	mov	%rdi, %rax
+	and	$1, %esi
+	lea	.Lother16(%rip), %rdx
+	movzwl	(%rdx,%rsi,2), %esi
+	lea	workers16(%rip), %rcx
+	add	%rcx, %rsi
+	call	*%rsi
+	nop
+	nop
+	nop
+	nop
+	ret
+	end dispatcher16
+	.section .rodata
+	.p2align 2
+.Lother16: .word .Ly0-workers16, .Ly1-workers16
+	.text
+	begin workers16
+	nop
+	nop
+.Ly1:	inc	%rax
+.Ly0:	inc	%rax
+	ret
+	end workers16
+	.byte 0x55
 	begin carry_callee	/* a value, and its carry in CF: as bignum code in assembly has it */
 	mov	%rdi, %rax
 	mov	$-1, %rcx

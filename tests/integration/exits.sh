@@ -30,6 +30,7 @@ refused multiplied "has code at"
 refused pushed "returns at"
 refused outer "has another entry"
 refused workers "may be entered at"
+refused workers16 "may be entered anywhere"
 trace -p "$target" "from r in cluster.Return(\"exits_target!*\") $of_each, d = g.Sum(x => x.Duration) }"
 run "with durations" 3
 end_trace

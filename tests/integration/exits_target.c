@@ -38,7 +38,8 @@ typedef uint64_t function(uint64_t value, uint64_t addend);
 	F(xlat, 3) \
 	F(pushed, 3) \
 	F(joined, 3) \
-	F(dispatcher, 1)
+	F(dispatcher, 1) \
+	F(dispatcher16, 1)
 
 #define DECLARE(name, most) function name;
 FUNCTIONS(DECLARE)
@@ -56,7 +57,7 @@ static void crashed(int signal)
 	siglongjmp(back, signal);
 }
 
-/* dispatcher() adds one in any case. */
+/* dispatcher() and dispatcher16() add one in any case. */
 static uint64_t result_of(size_t i, uint64_t round)
 {
 	uint64_t addend = all[i].most ? round % (all[i].most + 1) : 0, rest = all[i].most == 3 ? addend : 1 + addend;
