@@ -193,7 +193,7 @@ static unsigned displaced_length(const struct fay_point *point, const uint8_t *b
 	if (!fay_displace(bytes, available, need, address, address, &displaced, reason))
 		return 0;
 	/* Go's handler goes by what lies on the stack. */
-	if (!point->keeps_faults || point->go || !fay_code_faults(bytes, displaced.length))
+	if (!point->keeps_faults || point->stack_moves || !fay_code_faults(bytes, displaced.length))
 		return displaced.length;
 	snprintf(reason, FAY_REASON_MAX, "has an instruction within its first %u bytes whose fault is an exception", displaced.length);
 	return 0;

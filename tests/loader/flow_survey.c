@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * flow_survey [-e] [-v] FILE...: of how many of a file's functions all exits can be patched, or the entry with them (-e), and why not of the others. -v names these. The analysis is the
- * loader's, on the file as it would be mapped.
+ * loader's, on the file as it would be mapped. What has no symbol, no call to its start, and jumps from elsewhere behind that is a part of a function, and no function.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +88,64 @@ static void count_reason(struct tally *tallies, const char *reason, const char *
 		snprintf(tallies[i].example, sizeof(tallies[i].example), "%.99s", name);
 }
 
+/* Places that direct calls (e8), and direct jumps of 32 bits (e9, 0f 8x), lead to: a bit for each. */
+struct branches {
+	uint64_t start;
+	size_t size;
+	uint8_t *bytes, *called;
+	uint64_t *jumps; /* from and to, in turn */
+	size_t jump_count;
+};
+
+static void find_branches(const struct survey *survey, struct branches *branches)
+{
+	const struct fay_object *object = survey->module->object;
+	const struct fay_segment *text = NULL;
+
+	for (size_t i = 0; i < object->segment_count; i++)
+		if (object->segments[i].executable && (!text || object->segments[i].file_size > text->file_size))
+			text = &object->segments[i];
+	if (!text)
+		return;
+	*branches = (struct branches){ text->vaddr, text->file_size, malloc(text->file_size), calloc(text->file_size / 8 + 1, 1), malloc(16 * text->file_size), 0 };
+	if (!branches->bytes || !branches->called || !branches->jumps || pread(object->fd, branches->bytes, text->file_size, (off_t)text->offset) != (ssize_t)text->file_size)
+		exit(1);
+	for (size_t i = 0; i + 6 <= branches->size; i++) {
+		const uint8_t *at = branches->bytes + i;
+		bool two = at[0] == 0x0f && (at[1] & 0xf0) == 0x80;
+		int32_t distance;
+		uint64_t to;
+
+		if (!two && at[0] != 0xe8 && at[0] != 0xe9)
+			continue;
+		memcpy(&distance, at + 1 + two, 4);
+		to = i + 5 + two + (uint64_t)(int64_t)distance;
+		if (to >= branches->size)
+			continue;
+		if (at[0] == 0xe8)
+			branches->called[to / 8] |= (uint8_t)(1u << to % 8);
+		else {
+			branches->jumps[branches->jump_count++] = branches->start + i;
+			branches->jumps[branches->jump_count++] = branches->start + to;
+		}
+	}
+}
+
+static bool is_part(const struct survey *survey, const struct branches *branches, const struct fay_function *function)
+{
+	uint64_t start = function->address, end = start + function->size, from, to, at = start - branches->start;
+	size_t count = 0;
+
+	if (at >= branches->size || fay_target_place(survey->target, start, &from, &to) == FAY_PLACE_FUNCTION || branches->called[at / 8] >> at % 8 & 1)
+		return false;
+	if (survey->taken)
+		fay_taken_in(survey->taken, FAY_TAKEN_WORD, start, start + 1, &count);
+	for (size_t i = 0; i < branches->jump_count && !count; i += 2)
+		if (branches->jumps[i + 1] > start && branches->jumps[i + 1] < end && (branches->jumps[i] < start || branches->jumps[i] >= end))
+			return true;
+	return false;
+}
+
 static void survey_file(const char *path, bool entry, bool verbose)
 {
 	struct tally tallies[REASONS_MAX] = { 0 };
@@ -95,7 +153,8 @@ static void survey_file(const char *path, bool entry, bool verbose)
 	struct survey survey = { 0 };
 	struct timespec begin, end;
 	struct fay_error error;
-	size_t whole = 0, exits = 0, windows = 0, blocks = 0;
+	struct branches branches = { 0 };
+	size_t parts = 0, whole = 0, exits = 0, windows = 0, blocks = 0;
 
 	if (fay_target_open_file(path, &survey.target, &error) || fay_target_find(survey.target, "*!*", &list, &error)) {
 		printf("%s: %s\n", path, error.message);
@@ -103,6 +162,7 @@ static void survey_file(const char *path, bool entry, bool verbose)
 	}
 	survey.module = &survey.target->modules[0];
 	survey.taken = fay_taken_create(survey.module->object->elf);
+	find_branches(&survey, &branches);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (size_t i = 0; i < list.count; i++) {
 		const struct fay_flow_program program = { &survey, false, survey.taken && fay_taken_faults(survey.taken), read_bytes, place, taken };
@@ -111,7 +171,9 @@ static void survey_file(const char *path, bool entry, bool verbose)
 
 		if (!fay_flow_read(&program, function->address, function->address + function->size, entry, &flow))
 			exit(1);
-		if (*flow.reason)
+		if (*flow.reason && is_part(&survey, &branches, function))
+			parts++;
+		else if (*flow.reason)
 			count_reason(tallies, flow.reason, function->name);
 		else
 			whole++;
@@ -123,12 +185,15 @@ static void survey_file(const char *path, bool entry, bool verbose)
 		fay_flow_deinit(&flow);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("%s: %zu functions, %zu (%.2f %%) %s; %zu exits, %zu windows, %zu blocks; %.1f ms%s\n", path, list.count, whole, 100.0 * (double)whole / (double)list.count,
+	printf("%s: %zu functions, and %zu parts of some; %zu (%.2f %%) %s; %zu exits, %zu windows, %zu blocks; %.1f ms%s\n", path, list.count - parts, parts, whole, 100.0 * (double)whole / (double)(list.count - parts),
 	       entry ? "with entry" : "without entry", exits, windows, blocks, 1e3 * (double)(end.tv_sec - begin.tv_sec) + 1e-6 * (double)(end.tv_nsec - begin.tv_nsec),
 	       survey.taken ? "" : "; its tables are not understood");
 	qsort(tallies, REASONS_MAX, sizeof(*tallies), by_count);
 	for (size_t i = 0; i < REASONS_MAX && tallies[i].count; i++)
 		printf("  %6zu %s (%s)\n", tallies[i].count, tallies[i].reason, tallies[i].example);
+	free(branches.bytes);
+	free(branches.called);
+	free(branches.jumps);
 	fay_taken_destroy(survey.taken);
 	fay_function_list_deinit(&list);
 	fay_target_close(survey.target);
