@@ -16,6 +16,7 @@
 #define INT3 0xccu
 #define REMOVE_ROUNDS 7u /* waits of 1, 2, 4 ... 64 ms for threads to leave */
 #define STANDING_ROUNDS 60u /* further ones of 64 ms for threads that stand in our code: on a busy machine they do not get to run */
+#define INTERRUPTED_ROUNDS 15u /* likewise for what looks like a signal frame of such a one: it may be an old one (a goroutine's), until the next signal overwrites that */
 
 static int by_value(const void *a, const void *b)
 {
@@ -418,21 +419,22 @@ static bool has_session(const struct fay_zones *zones, uint64_t session)
 }
 
 /* Nothing waits for calls under way: none of them returns to our code. */
-static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session, bool *found, bool *left, bool *standing,
+static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session, bool *found, bool *left, unsigned *more,
 			    struct fay_error *error)
 {
 	struct selection places = { .session = session };
-	bool reachable;
+	bool reachable, inside;
 
 	*found |= has_session(zones, session);
 	if (!*found)
 		return 0;
 	reachable = take_out(stop, zones, text, &places);
+	inside = !reachable && somebody_inside(stop, zones, session);
 	/* A program that went under seccomp while traced could be killed for munmap. */
-	*left = reachable || somebody_inside(stop, zones, session) || fay_stop_confined(stop);
+	*left = reachable || inside || fay_stop_confined(stop);
 	if (!*left)
 		return session_unmap(stop, zones, session, error);
-	*standing = somebody_stands_inside(stop, zones, session);
+	*more = somebody_stands_inside(stop, zones, session) ? STANDING_ROUNDS : inside && !fay_stop_confined(stop) ? INTERRUPTED_ROUNDS : 0;
 	mark_removed(stop, zones, text, session);
 	return 0;
 }
@@ -450,38 +452,38 @@ static int read_patched(const struct fay_stop *stop, uint64_t session, struct fa
 	return code ? code : read_text(stop, zones, session, text, error);
 }
 
-/* *standing: somebody stands in the code of one that is left. */
-static int remove_one(struct fay_stop *stop, struct fay_zones *zones, struct fay_zone_removal *removal, bool *standing, struct fay_error *error)
+/* *more: so many further rounds may help one that is left. */
+static int remove_one(struct fay_stop *stop, struct fay_zones *zones, struct fay_zone_removal *removal, unsigned *more, struct fay_error *error)
 {
 	struct fay_text text = { 0 };
-	bool inside = false;
+	unsigned rounds = 0;
 	int code = read_text(stop, zones, removal->session, &text, error);
 
 	removal->left = false;
 	if (!code)
-		code = session_take_out(stop, zones, &text, removal->session, &removal->found, &removal->left, &inside, error);
+		code = session_take_out(stop, zones, &text, removal->session, &removal->found, &removal->left, &rounds, error);
 	fay_text_deinit(&text);
 	if (!code && removal->found && !removal->left)
 		fay_zones_forget(zones, removal->session); /* for the sessions that follow it is not there any more */
-	*standing |= inside;
+	*more = rounds > *more ? rounds : *more;
 	return code;
 }
 
 /* All in the one stop. One that fails does not keep the others from being removed; the first error is returned. */
-static int remove_once(struct fay_stop *stop, struct fay_zone_removal *removals, size_t count, bool first, bool *standing, struct fay_error *error)
+static int remove_once(struct fay_stop *stop, struct fay_zone_removal *removals, size_t count, bool first, unsigned *more, struct fay_error *error)
 {
 	struct fay_zones zones = { 0 };
 	struct fay_maps maps;
 	int code = fay_maps_read(stop->pid, &maps, error);
 
-	*standing = false;
+	*more = 0;
 	if (code)
 		return code;
 	code = fay_zones_read(&maps, stop->memory, &zones, error);
 	fay_maps_deinit(&maps);
 	for (size_t i = 0; i < count && zones.count; i++) {
 		struct fay_error one;
-		int result = first || removals[i].left ? remove_one(stop, &zones, &removals[i], standing, &one) : 0;
+		int result = first || removals[i].left ? remove_one(stop, &zones, &removals[i], more, &one) : 0;
 
 		if (result && !code) {
 			code = result;
@@ -509,7 +511,7 @@ int fay_zones_remove(pid_t pid, struct fay_zone_removal *removals, size_t count,
 	for (unsigned round = 0, more = 0; round <= REMOVE_ROUNDS + more; round++) {
 		struct fay_stop stop;
 		uint64_t pause;
-		bool standing;
+		unsigned most;
 		int code;
 
 		if (fay_process_start(pid) == 0)
@@ -517,7 +519,7 @@ int fay_zones_remove(pid_t pid, struct fay_zone_removal *removals, size_t count,
 		code = fay_stop_all(pid, stop_timeout_ms, tracer_wait_ms, &stop, error);
 		if (code)
 			return fay_process_start(pid) == 0 ? 0 : code;
-		code = remove_once(&stop, removals, count, round == 0, &standing, error);
+		code = remove_once(&stop, removals, count, round == 0, &most, error);
 		pause = fay_stop_release(&stop);
 		if (longest_pause && pause > *longest_pause)
 			*longest_pause = pause;
@@ -525,7 +527,7 @@ int fay_zones_remove(pid_t pid, struct fay_zone_removal *removals, size_t count,
 			return fay_process_start(pid) == 0 ? 0 : code;
 		if (!any_left(removals, count))
 			return 0;
-		if (standing && round >= REMOVE_ROUNDS && more < STANDING_ROUNDS)
+		if (round >= REMOVE_ROUNDS && more < most)
 			more++;
 		if (round < REMOVE_ROUNDS + more)
 			usleep(1000u << (round < REMOVE_ROUNDS ? round : REMOVE_ROUNDS - 1));
