@@ -230,7 +230,7 @@ static uint64_t take_encoded(struct cursor *c, uint8_t encoding)
 	return value;
 }
 
-/* Whether anything in [start, start + length) may be a call: call rel32; call r/m64 with its ModRM byte. */
+/* Whether a call may be in [start, start + length): of rel32, or of r/m64, by its ModRM byte. */
 static bool has_call(struct fay_taken *taken, uint64_t start, uint64_t length)
 {
 	const struct section *section = section_of(taken, start);
@@ -276,7 +276,8 @@ static void read_handlers(struct fay_taken *taken, uint64_t function, uint64_t t
 			continue;
 		add(taken, FAY_TAKEN_HANDLER, base + pad);
 		/* What is thrown there is thrown by an instruction (-fnon-call-exceptions). */
-		taken->faults = taken->faults || (length && !has_call(taken, function + start, length));
+		if (!taken->faults && length)
+			taken->faults = !has_call(taken, function + start, length);
 	}
 	if (c.failed)
 		add(taken, FAY_TAKEN_DOUBT, function);

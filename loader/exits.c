@@ -214,9 +214,11 @@ static void keep_whole(struct fay_point *point)
 static bool keeps_faults(struct program *program, const struct fay_point *point)
 {
 	uint8_t bytes[FAY_DISPLACED_MAX];
-	size_t size = fay_text_program(&program->text, point->function.address, bytes, sizeof(bytes));
+	uint64_t at = point->function.address;
+	size_t size = fay_text_program(&program->text, at, bytes, sizeof(bytes));
 
-	return (point->inside || fay_code_faults(bytes, size)) && enter_module(program, point->function.address) && fay_taken_faults(program->taken);
+	return (point->inside || fay_code_faults(bytes, size)) && enter_module(program, at) &&
+	       fay_taken_faults(program->taken);
 }
 
 static int read_flows(struct program *program)

@@ -246,7 +246,8 @@ bool fay_code_faults(const uint8_t *bytes, size_t size)
 
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (size_t at = 0; at < size; at += insn.length) {
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes + at, size - at, &insn)))
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes + at,
+								size - at, &insn)))
 			return false;
 		if (may_fault(&insn, bytes + at))
 			return true;

@@ -64,7 +64,10 @@ struct fay_code {
 
 /* Decodes all, and marks what is entered. False: no memory, or the reason says why nothing can be said of the function. */
 bool fay_code_read(struct fay_code *code, uint64_t start, uint64_t end);
-/* Whether any of the instructions in these bytes may fault, but for those that use the stack. */
+/*
+ * Whether any of the instructions in these bytes may fault, but for those that use the stack. They
+ * end where one does not decode: nothing behind it is moved, either (fay_displace()).
+ */
 bool fay_code_faults(const uint8_t *bytes, size_t size);
 void fay_code_deinit(struct fay_code *code);
 /* flow_indirect.c: which indirect jumps are exits. False: the reason says of which that is not known. */

@@ -9,7 +9,8 @@
  *	8 bits, and addresses: these are common, so the function around is decoded from its start; only if an instruction has that there is it one. What
  *	does not decode, or has no known start, is taken for one.
  *
- * A lea of a function's start whose register has something added soon may be the base of distances to any of its instructions: it is not traced.
+ * A lea of a function's start whose register has something added soon may be the base of distances
+ * to any of its instructions: it is not traced.
  *
  * The function itself and its parts are not looked at here: fay_patchable(), or fay_flow_read(), has seen them.
  */
@@ -33,8 +34,8 @@
 #define MARKS_MAX 64u /* ranges of a module with sites */
 #define ENTRIES_MAX (1u << 24)
 #define DECODE_MAX (1u << 20)   /* bytes from a function's start to a place in it */
-#define BASE_STEPS 16u /* instructions behind a lea in which something is added to what it sets */
-#define BASE_BYTES 96u
+#define BASE_STEPS 16u /* a lea, and instructions behind it that may add to what it sets */
+#define BASE_BYTES 96u /* of these */
 
 struct search {
 	struct fay_session *session;
@@ -241,37 +242,48 @@ static void note_flags(struct search *s, size_t i, uint64_t to)
 		point->careful = true;
 }
 
-static bool same_register(ZydisRegister one, ZydisRegister other)
+static ZydisRegister whole_register(ZydisRegister part)
 {
-	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, one) == other;
+	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, part);
 }
 
-/* Whether the register becomes, or is part of, a sum of two that are not known here. *set: it is another value from here on. */
-static bool adds_to(const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *operands, ZydisRegister base, bool *set)
+/*
+ * Whether the register gets another one, or what is in memory, added, or is added to one.
+ * *set: it is another value from here on.
+ */
+static bool adds_to(const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *operands,
+		    ZydisRegister base, bool *set)
 {
-	bool sums = insn->mnemonic == ZYDIS_MNEMONIC_ADD || insn->mnemonic == ZYDIS_MNEMONIC_XADD, other = false, mine = false;
+	bool sums = insn->mnemonic == ZYDIS_MNEMONIC_ADD || insn->mnemonic == ZYDIS_MNEMONIC_XADD;
+	bool other = false, mine = false;
 
 	for (unsigned i = 0; i < insn->operand_count; i++) {
 		const ZydisDecodedOperand *operand = &operands[i];
 
-		if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER && same_register(operand->reg.value, base)) {
+		if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    whole_register(operand->reg.value) == base) {
 			mine = true;
 			*set |= (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) && !sums;
-		} else if (operand->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT && operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+		} else if (operand->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
+			   operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE) {
 			other = true;
 		}
-		if (insn->mnemonic == ZYDIS_MNEMONIC_LEA && operand->type == ZYDIS_OPERAND_TYPE_MEMORY && operand->mem.index != ZYDIS_REGISTER_NONE &&
-		    (same_register(operand->mem.base, base) || same_register(operand->mem.index, base)))
+		if (insn->mnemonic == ZYDIS_MNEMONIC_LEA &&
+		    operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		    operand->mem.index != ZYDIS_REGISTER_NONE &&
+		    (whole_register(operand->mem.base) == base ||
+		     whole_register(operand->mem.index) == base))
 			return true;
 	}
 	return sums && mine && other;
 }
 
-/* Whether the lea at `source`, perhaps with a prefix in front, is of a base to which distances are added. */
+/* Whether distances are added to what the lea at `source`, perhaps behind a prefix, sets. */
 static bool is_base(struct search *s, uint64_t source)
 {
 	uint8_t bytes[BASE_BYTES] = { 0 };
-	size_t size = fay_text_program(s->program, source - 1, bytes, sizeof(bytes)), at = (bytes[0] & 0xf0) != 0x40;
+	size_t size = fay_text_program(s->program, source - 1, bytes, sizeof(bytes));
+	size_t at = (bytes[0] & 0xf0) != 0x40; /* rex */
 	ZydisRegister base = ZYDIS_REGISTER_NONE;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction insn;
@@ -281,10 +293,11 @@ static bool is_base(struct search *s, uint64_t source)
 	for (unsigned step = 0; step < BASE_STEPS && at < size; step++, at += insn.length) {
 		bool set = false;
 
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes + at, size - at, &insn, operands)))
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes + at, size - at, &insn,
+							 operands)))
 			return false;
 		if (step == 0) {
-			base = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operands[0].reg.value);
+			base = whole_register(operands[0].reg.value);
 			continue;
 		}
 		if (adds_to(&insn, operands, base, &set))
@@ -295,21 +308,24 @@ static bool is_base(struct search *s, uint64_t source)
 	return false;
 }
 
+/* Places inside a function follow its start. */
 static int refuse_base(struct search *s, uint64_t source, uint64_t start)
 {
+	const struct fay_session *session = s->session;
+	const struct fay_point *point = fay_points_at(session, start);
 	char reason[FAY_REASON_MAX];
 
-	if (!fay_points_at(s->session, start) || !is_base(s, source))
+	if (!point || !is_base(s, source))
 		return 0;
-	snprintf(reason, sizeof(reason), "may be entered anywhere by what adds to its address, another function (at %s+%#lx)", s->module->name,
-		 (unsigned long)(source - s->range->bias));
-	for (size_t i = 0; i < s->session->point_count; i++) {
-		const struct fay_point *point = &s->session->points[i];
-
-		if (point->function.address - point->offset == start && point->usable && point->site_count && !is_own(point, source) &&
-		    fay_site_refuse(s->session, &s->session->sites[point->first_site], reason))
+	snprintf(reason, sizeof(reason),
+		 "may be entered anywhere by what adds to its address, another function "
+		 "(at %s+%#lx)",
+		 s->module->name, (unsigned long)(source - s->range->bias));
+	for (; point < session->points + session->point_count &&
+	       point->function.address - point->offset == start; point++)
+		if (point->usable && point->site_count && !is_own(point, source) &&
+		    fay_site_refuse(s->session, &session->sites[point->first_site], reason))
 			return -1;
-	}
 	return 0;
 }
 
@@ -332,8 +348,10 @@ static int search_chunk(struct search *s, size_t count)
 		if (kind == LEA) {
 			int code = search_table(s, s->at + i, to);
 
-			if (code || refuse_base(s, s->at + i, to))
-				return code ? code : -1;
+			if (!code)
+				code = refuse_base(s, s->at + i, to);
+			if (code)
+				return code;
 		}
 	}
 	return 0;

@@ -16,7 +16,8 @@
 #define INT3 0xccu
 #define REMOVE_ROUNDS 7u /* waits of 1, 2, 4 ... 64 ms for threads to leave */
 #define STANDING_ROUNDS 60u /* further ones of 64 ms for threads that stand in our code: on a busy machine they do not get to run */
-#define INTERRUPTED_ROUNDS 15u /* likewise for what looks like a signal frame of such a one: it may be an old one (a goroutine's), until the next signal overwrites that */
+/* Likewise for what looks like a signal frame of such a one: it may be an old one. */
+#define INTERRUPTED_ROUNDS 15u
 
 static int by_value(const void *a, const void *b)
 {
@@ -419,11 +420,12 @@ static bool has_session(const struct fay_zones *zones, uint64_t session)
 }
 
 /* Nothing waits for calls under way: none of them returns to our code. */
-static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text, uint64_t session, bool *found, bool *left, unsigned *more,
+static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, struct fay_text *text,
+			    uint64_t session, bool *found, bool *left, unsigned *more,
 			    struct fay_error *error)
 {
 	struct selection places = { .session = session };
-	bool reachable, inside;
+	bool reachable, inside, confined;
 
 	*found |= has_session(zones, session);
 	if (!*found)
@@ -431,10 +433,14 @@ static int session_take_out(struct fay_stop *stop, struct fay_zones *zones, stru
 	reachable = take_out(stop, zones, text, &places);
 	inside = !reachable && somebody_inside(stop, zones, session);
 	/* A program that went under seccomp while traced could be killed for munmap. */
-	*left = reachable || inside || fay_stop_confined(stop);
+	confined = fay_stop_confined(stop);
+	*left = reachable || inside || confined;
 	if (!*left)
 		return session_unmap(stop, zones, session, error);
-	*more = somebody_stands_inside(stop, zones, session) ? STANDING_ROUNDS : inside && !fay_stop_confined(stop) ? INTERRUPTED_ROUNDS : 0;
+	if (somebody_stands_inside(stop, zones, session))
+		*more = STANDING_ROUNDS;
+	else if (inside && !confined)
+		*more = INTERRUPTED_ROUNDS;
 	mark_removed(stop, zones, text, session);
 	return 0;
 }
@@ -453,7 +459,8 @@ static int read_patched(const struct fay_stop *stop, uint64_t session, struct fa
 }
 
 /* *more: so many further rounds may help one that is left. */
-static int remove_one(struct fay_stop *stop, struct fay_zones *zones, struct fay_zone_removal *removal, unsigned *more, struct fay_error *error)
+static int remove_one(struct fay_stop *stop, struct fay_zones *zones,
+		      struct fay_zone_removal *removal, unsigned *more, struct fay_error *error)
 {
 	struct fay_text text = { 0 };
 	unsigned rounds = 0;
@@ -461,7 +468,8 @@ static int remove_one(struct fay_stop *stop, struct fay_zones *zones, struct fay
 
 	removal->left = false;
 	if (!code)
-		code = session_take_out(stop, zones, &text, removal->session, &removal->found, &removal->left, &rounds, error);
+		code = session_take_out(stop, zones, &text, removal->session, &removal->found,
+					&removal->left, &rounds, error);
 	fay_text_deinit(&text);
 	if (!code && removal->found && !removal->left)
 		fay_zones_forget(zones, removal->session); /* for the sessions that follow it is not there any more */
@@ -470,7 +478,8 @@ static int remove_one(struct fay_stop *stop, struct fay_zones *zones, struct fay
 }
 
 /* All in the one stop. One that fails does not keep the others from being removed; the first error is returned. */
-static int remove_once(struct fay_stop *stop, struct fay_zone_removal *removals, size_t count, bool first, unsigned *more, struct fay_error *error)
+static int remove_once(struct fay_stop *stop, struct fay_zone_removal *removals, size_t count,
+		       bool first, unsigned *more, struct fay_error *error)
 {
 	struct fay_zones zones = { 0 };
 	struct fay_maps maps;
@@ -483,8 +492,10 @@ static int remove_once(struct fay_stop *stop, struct fay_zone_removal *removals,
 	fay_maps_deinit(&maps);
 	for (size_t i = 0; i < count && zones.count; i++) {
 		struct fay_error one;
-		int result = first || removals[i].left ? remove_one(stop, &zones, &removals[i], more, &one) : 0;
+		int result = 0;
 
+		if (first || removals[i].left)
+			result = remove_one(stop, &zones, &removals[i], more, &one);
 		if (result && !code) {
 			code = result;
 			if (error)

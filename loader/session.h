@@ -43,7 +43,8 @@ struct fay_point {
 	enum fay_sweep sweeps;
 	bool whole; /* nobody wants its exit, but that is within what is overwritten at the entry: another session may come that does */
 	bool flow_read, no_whole;
-	bool faults_known, keeps_faults; /* what may fault is not moved: a stack is unwound from there */
+	bool faults_known;
+	bool keeps_faults; /* what may fault is not moved: a stack is unwound from there */
 	struct fay_flow *flow; /* how it is left; read once (exits.c) */
 	bool unsure;	/* at some exit another call may return: its calls have records in any case */
 	char *no_exits; /* why its exits are not patched, although they should be; NULL: they can be */

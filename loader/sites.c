@@ -186,7 +186,9 @@ static struct fay_site *site_add(struct planner *planner, size_t point, const st
 }
 
 /* How many bytes the instructions are that a jump at `bytes` overwrites; 0: they cannot be moved. */
-static unsigned displaced_length(const struct fay_point *point, const uint8_t *bytes, size_t available, unsigned need, uint64_t address, char reason[FAY_REASON_MAX])
+static unsigned displaced_length(const struct fay_point *point, const uint8_t *bytes,
+				 size_t available, unsigned need, uint64_t address,
+				 char reason[FAY_REASON_MAX])
 {
 	struct fay_displaced displaced;
 
@@ -195,7 +197,9 @@ static unsigned displaced_length(const struct fay_point *point, const uint8_t *b
 	/* Go's handler goes by what lies on the stack. */
 	if (!point->keeps_faults || point->stack_moves || !fay_code_faults(bytes, displaced.length))
 		return displaced.length;
-	snprintf(reason, FAY_REASON_MAX, "has an instruction within its first %u bytes whose fault is an exception", displaced.length);
+	snprintf(reason, FAY_REASON_MAX,
+		 "has an instruction within its first %u bytes whose fault is an exception",
+		 displaced.length);
 	return 0;
 }
 
@@ -211,7 +215,9 @@ static bool place_jump(struct fay_point *point, const uint8_t *body, size_t size
 		site->back = (uint8_t)(point->offset - at);
 	}
 	site->site = start + at;
-	site->length = (uint8_t)displaced_length(point, body + at, size + tail - at, site->back ? site->back + 1u : FAY_JUMP_BYTES, site->site, reason);
+	site->length = (uint8_t)displaced_length(point, body + at, size + tail - at,
+						 site->back ? site->back + 1u : FAY_JUMP_BYTES,
+						 site->site, reason);
 	return site->length != 0;
 }
 
@@ -280,7 +286,8 @@ static bool entry_plan(struct planner *planner, size_t index, char reason[FAY_RE
 	    !fay_patchable(planner->body, size, got - size, point->function.address, &at, &backs, reason))
 		return false;
 	site.site = point->function.address + at;
-	site.length = (uint8_t)displaced_length(point, planner->body + at, got - at, FAY_JUMP_BYTES, site.site, reason);
+	site.length = (uint8_t)displaced_length(point, planner->body + at, got - at, FAY_JUMP_BYTES,
+						site.site, reason);
 	return site.length && site_add(planner, index, &site, reason) && backs_plan(planner, index, &backs, reason);
 }
 

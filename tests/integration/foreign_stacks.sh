@@ -45,7 +45,7 @@ if has C++ g++ g++; then
 	if [ -e /usr/include/gc/gc.h ]; then
 		compiled "a collector" gcc $flags -o collected "$here/foreign/collected.c" -lgc
 		# It stops threads by a signal, now and then in a probe.
-		program "a collector" collected 'traced_*' reentrant "$work/collected" trees
+		program "a collector" collected 'traced_*' untraced_handlers "$work/collected" trees
 	else
 		lacks "a collector" libgc-dev
 	fi

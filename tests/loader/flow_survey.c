@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * flow_survey [-e] [-v] FILE...: of how many of a file's functions all exits can be patched, or the entry with them (-e), and why not of the others. -v names these. The analysis is the
- * loader's, on the file as it would be mapped. What has no symbol, no call to its start, and jumps from elsewhere behind that is a part of a function, and no function.
+ * loader's, on the file as it would be mapped. What has no symbol, whose start nothing calls
+ * and no data names, and that is jumped to from elsewhere behind its start is a part of a function.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bisect.h"
 #include "flow.h"
 #include "flow_taken.h"
 #include "target.h"
@@ -88,60 +90,83 @@ static void count_reason(struct tally *tallies, const char *reason, const char *
 		snprintf(tallies[i].example, sizeof(tallies[i].example), "%.99s", name);
 }
 
-/* Places that direct calls (e8), and direct jumps of 32 bits (e9, 0f 8x), lead to: a bit for each. */
+/* Direct calls (e8) and direct jumps of 32 bits (e9, 0f 8x) in the largest piece of code. */
 struct branches {
 	uint64_t start;
 	size_t size;
-	uint8_t *bytes, *called;
-	uint64_t *jumps; /* from and to, in turn */
+	uint8_t *called; /* a bit for each byte: a call leads there */
+	struct jump {
+		uint64_t from, to;
+	} *jumps; /* by where they lead */
 	size_t jump_count;
 };
+
+static int by_target(const void *a, const void *b)
+{
+	const struct jump *x = a, *y = b;
+
+	return x->to < y->to ? -1 : x->to > y->to;
+}
 
 static void find_branches(const struct survey *survey, struct branches *branches)
 {
 	const struct fay_object *object = survey->module->object;
 	const struct fay_segment *text = NULL;
+	uint8_t *bytes;
 
 	for (size_t i = 0; i < object->segment_count; i++)
-		if (object->segments[i].executable && (!text || object->segments[i].file_size > text->file_size))
+		if (object->segments[i].executable &&
+		    (!text || object->segments[i].file_size > text->file_size))
 			text = &object->segments[i];
 	if (!text)
 		return;
-	*branches = (struct branches){ text->vaddr, text->file_size, malloc(text->file_size), calloc(text->file_size / 8 + 1, 1), malloc(16 * text->file_size), 0 };
-	if (!branches->bytes || !branches->called || !branches->jumps || pread(object->fd, branches->bytes, text->file_size, (off_t)text->offset) != (ssize_t)text->file_size)
+	branches->start = text->vaddr;
+	branches->size = text->file_size;
+	bytes = malloc(branches->size + 1);
+	branches->called = calloc(branches->size / 8 + 1, 1);
+	branches->jumps = malloc((branches->size + 1) * sizeof(*branches->jumps));
+	if (!bytes || !branches->called || !branches->jumps ||
+	    pread(object->fd, bytes, branches->size, (off_t)text->offset) !=
+		    (ssize_t)branches->size)
 		exit(1);
 	for (size_t i = 0; i + 6 <= branches->size; i++) {
-		const uint8_t *at = branches->bytes + i;
-		bool two = at[0] == 0x0f && (at[1] & 0xf0) == 0x80;
+		bool two = bytes[i] == 0x0f && (bytes[i + 1] & 0xf0) == 0x80;
 		int32_t distance;
 		uint64_t to;
 
-		if (!two && at[0] != 0xe8 && at[0] != 0xe9)
+		if (!two && bytes[i] != 0xe8 && bytes[i] != 0xe9)
 			continue;
-		memcpy(&distance, at + 1 + two, 4);
+		memcpy(&distance, bytes + i + 1 + two, 4);
 		to = i + 5 + two + (uint64_t)(int64_t)distance;
 		if (to >= branches->size)
 			continue;
-		if (at[0] == 0xe8)
+		if (bytes[i] == 0xe8)
 			branches->called[to / 8] |= (uint8_t)(1u << to % 8);
-		else {
-			branches->jumps[branches->jump_count++] = branches->start + i;
-			branches->jumps[branches->jump_count++] = branches->start + to;
-		}
+		else
+			branches->jumps[branches->jump_count++] =
+				(struct jump){ branches->start + i, branches->start + to };
 	}
+	qsort(branches->jumps, branches->jump_count, sizeof(*branches->jumps), by_target);
+	free(bytes);
 }
 
-static bool is_part(const struct survey *survey, const struct branches *branches, const struct fay_function *function)
+static bool is_part(const struct survey *survey, const struct branches *branches,
+		    const struct fay_function *function)
 {
-	uint64_t start = function->address, end = start + function->size, from, to, at = start - branches->start;
+	uint64_t start = function->address, end = start + function->size, from, to;
+	uint64_t at = start - branches->start;
 	size_t count = 0;
 
-	if (at >= branches->size || fay_target_place(survey->target, start, &from, &to) == FAY_PLACE_FUNCTION || branches->called[at / 8] >> at % 8 & 1)
+	if (at >= branches->size || branches->called[at / 8] >> at % 8 & 1 ||
+	    fay_target_place(survey->target, start, &from, &to) == FAY_PLACE_FUNCTION)
 		return false;
 	if (survey->taken)
 		fay_taken_in(survey->taken, FAY_TAKEN_WORD, start, start + 1, &count);
-	for (size_t i = 0; i < branches->jump_count && !count; i += 2)
-		if (branches->jumps[i + 1] > start && branches->jumps[i + 1] < end && (branches->jumps[i] < start || branches->jumps[i] >= end))
+	if (count)
+		return false;
+	for (size_t i = FAY_COUNT_BELOW(branches->jumps, branches->jump_count, to, start + 1);
+	     i < branches->jump_count && branches->jumps[i].to < end; i++)
+		if (branches->jumps[i].from < start || branches->jumps[i].from >= end)
 			return true;
 	return false;
 }
@@ -171,7 +196,7 @@ static void survey_file(const char *path, bool entry, bool verbose)
 
 		if (!fay_flow_read(&program, function->address, function->address + function->size, entry, &flow))
 			exit(1);
-		if (*flow.reason && is_part(&survey, &branches, function))
+		if (is_part(&survey, &branches, function))
 			parts++;
 		else if (*flow.reason)
 			count_reason(tallies, flow.reason, function->name);
@@ -185,13 +210,17 @@ static void survey_file(const char *path, bool entry, bool verbose)
 		fay_flow_deinit(&flow);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("%s: %zu functions, and %zu parts of some; %zu (%.2f %%) %s; %zu exits, %zu windows, %zu blocks; %.1f ms%s\n", path, list.count - parts, parts, whole, 100.0 * (double)whole / (double)(list.count - parts),
-	       entry ? "with entry" : "without entry", exits, windows, blocks, 1e3 * (double)(end.tv_sec - begin.tv_sec) + 1e-6 * (double)(end.tv_nsec - begin.tv_nsec),
+	printf("%s: %zu functions, and %zu parts of some; %zu (%.2f %%) %s; ", path,
+	       list.count - parts, parts, whole,
+	       100.0 * (double)whole / (double)(list.count - parts),
+	       entry ? "with entry" : "without entry");
+	printf("%zu exits, %zu windows, %zu blocks; %.1f ms%s\n", exits, windows, blocks,
+	       1e3 * (double)(end.tv_sec - begin.tv_sec) +
+		       1e-6 * (double)(end.tv_nsec - begin.tv_nsec),
 	       survey.taken ? "" : "; its tables are not understood");
 	qsort(tallies, REASONS_MAX, sizeof(*tallies), by_count);
 	for (size_t i = 0; i < REASONS_MAX && tallies[i].count; i++)
 		printf("  %6zu %s (%s)\n", tallies[i].count, tallies[i].reason, tallies[i].example);
-	free(branches.bytes);
 	free(branches.called);
 	free(branches.jumps);
 	fay_taken_destroy(survey.taken);
