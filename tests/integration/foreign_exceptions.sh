@@ -21,7 +21,7 @@ if has "C++ by libgcc's unwinder" g++ g++; then
 	throws gcc_O0 "throws" g++ -O0
 	throws gcc_own "throws nested" g++ -static-libgcc -static-libstdc++
 	compiled faults g++ $flags -fnon-call-exceptions -o faults "$here/foreign/faults.cc"
-	program faults faults "" 0 "$work/faults" faults
+	program faults faults 'traced_*' 0 "$work/faults" faults # says no tally
 fi
 if has "C++ by LLVM's unwinder" clang++-19 clang-19; then
 	llvm="clang++-19 -stdlib=libc++ -unwindlib=libunwind -rtlib=compiler-rt -Wno-unknown-attributes"
